@@ -1,0 +1,87 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Channel } from "./channel.ts";
+
+export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local" | "mock";
+
+export interface ProviderCapabilities {
+  /** What stands between the code in a sandbox and the host's kernel. */
+  readonly isolation: "user_space_kernel" | "vm" | "container" | "none";
+  /** What a checkpoint keeps. */
+  readonly checkpoint: "memory" | "filesystem" | "none";
+  /** Which limits of the spec are enforced. */
+  readonly limits: { readonly memory: boolean; readonly cpu: boolean; readonly processes: boolean; readonly disk: boolean };
+  /** A new host program can take over instances that an earlier one left running. */
+  readonly supportsAdopt: boolean;
+  /** Several users (`root`, `user`, …) exist inside. */
+  readonly supportsUsers: boolean;
+}
+
+/** Whether a provider works on this host, and if not, what to do about it. */
+export type ProviderStatus =
+  | { readonly available: true; readonly detail: string }
+  | { readonly available: false; readonly reason: string; readonly hint: string };
+
+/** Everything that shapes an instance; complete, checked and frozen. */
+export interface InstanceSpec {
+  readonly id: SandboxId;
+  /** "host" (the machine's own programs, read-only) or the absolute path of a directory or disk image. */
+  readonly rootfs: string;
+  /** VM providers only. */
+  readonly kernel: string | undefined;
+  readonly memoryMib: number;
+  readonly vcpuCount: number;
+  readonly diskMib: number;
+  readonly maxProcesses: number;
+  readonly env: Readonly<Record<string, string>>;
+  /** Firecracker's guest address; unique per manager. */
+  readonly vsockCid: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Why an instance ended. */
+export interface InstanceExit {
+  readonly reason: "destroyed" | "out_of_memory" | "crashed";
+  readonly message: string;
+}
+
+/** What a provider runs for a sandbox right now. */
+export interface Instance {
+  readonly id: SandboxId;
+  /** Resolves when the instance has ended, whoever ended it; never rejects. */
+  readonly exited: Promise<InstanceExit>;
+  /** Opens the byte stream to the agent; rejects when the agent is not there yet, and may be called again. */
+  connect(signal: AbortSignal): Promise<ConnectedChannel>;
+  /** Stops everything and removes every trace; may be called again. */
+  destroy(): Promise<void>;
+}
+
+export interface ConnectedChannel {
+  readonly channel: Channel;
+  /** True when an earlier caller may have left half a frame on the same byte stream. */
+  readonly needsResync: boolean;
+}
+
+/** An instance found on this host, for reconciliation. */
+export interface InstanceRecord {
+  readonly id: SandboxId;
+  readonly spec: InstanceSpec;
+  readonly createdAt: Date;
+  readonly isRunning: boolean;
+  /** False while the program that created or adopted it still runs. */
+  readonly isOrphan: boolean;
+}
+
+/** A driver that makes instances. */
+export interface Provider {
+  readonly name: ProviderName;
+  readonly capabilities: ProviderCapabilities;
+  /** Looks, never installs. */
+  probe(): Promise<ProviderStatus>;
+  /** On failure or abort nothing is left behind. */
+  create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance>;
+  list(): Promise<readonly InstanceRecord[]>;
+  /** Takes over a running instance that no living program owns. */
+  adopt(id: SandboxId): Promise<Instance>;
+  /** Removes what is left of an instance by its id alone; an unknown id is fine. */
+  remove(id: SandboxId): Promise<void>;
+}

@@ -1,0 +1,154 @@
+import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
+
+/**
+ * A frame is one line of JSON and, when that line says `"bytes": N`, N raw bytes and a newline after it.
+ * Empty lines between frames mean nothing. The newline after the bytes is what tells a whole attachment from one
+ * that its sender could not finish (see `resyncPadding`).
+ */
+export interface Frame {
+  readonly message: Record<string, unknown>;
+  readonly attachment: Uint8Array | undefined;
+}
+
+export type FrameFault = "not_json" | "not_an_object" | "line_too_long" | "bad_attachment_size" | "torn_attachment";
+
+export interface FrameSink {
+  frame(frame: Frame): void;
+  /** The stream goes on after a fault: the damaged frame is skipped. */
+  fault(fault: FrameFault): void;
+}
+
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+const newline = Uint8Array.of(NEWLINE);
+const textEncoder = new TextEncoder();
+const textDecoder = new TextDecoder("utf-8", { fatal: true });
+
+/** The pieces of one frame, in order; written together. The message gets its `bytes` here. */
+export function encodeFrame(message: object, attachment?: Uint8Array): Uint8Array[] {
+  if (attachment === undefined) return [textEncoder.encode(`${JSON.stringify(message)}\n`)];
+  if (attachment.length > MAX_ATTACHMENT_BYTES) {
+    throw new RangeError(`an attachment holds at most ${MAX_ATTACHMENT_BYTES} bytes, this one ${attachment.length}`);
+  }
+  const line = textEncoder.encode(`${JSON.stringify({ ...message, bytes: attachment.length })}\n`);
+  return [line, attachment, newline];
+}
+
+/**
+ * What a new caller writes first on a byte stream whose earlier caller may have died in the middle of a frame.
+ * Spaces end any unfinished attachment without the newline that would make it count, and end any unfinished line as
+ * text that is not JSON; the second half does the same for a line that lacked only its newline and its attachment.
+ */
+export function resyncPadding(): Uint8Array {
+  const half = MAX_ATTACHMENT_BYTES + 1;
+  const padding = new Uint8Array(2 * half + 2).fill(SPACE);
+  padding[half] = NEWLINE;
+  padding[2 * half + 1] = NEWLINE;
+  return padding;
+}
+
+/** Turns chunks of a byte stream back into frames. */
+export class FrameDecoder {
+  readonly #sink: FrameSink;
+  #line: Uint8Array[] = [];
+  #lineLength = 0;
+  #skippingLine = false;
+  #message: Record<string, unknown> | undefined;
+  #attachment = new Uint8Array(0);
+  #filled = 0;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  push(chunk: Uint8Array): void {
+    let at = 0;
+    while (at < chunk.length) {
+      at = this.#message === undefined ? this.#takeLine(chunk, at) : this.#takeAttachment(chunk, at);
+    }
+  }
+
+  #takeLine(chunk: Uint8Array, at: number): number {
+    const end = chunk.indexOf(NEWLINE, at);
+    const piece = chunk.subarray(at, end === -1 ? chunk.length : end);
+    if (!this.#skippingLine) {
+      if (this.#lineLength + piece.length > MAX_LINE_BYTES) {
+        this.#skippingLine = true;
+        this.#line = [];
+        this.#lineLength = 0;
+        this.#sink.fault("line_too_long");
+      } else if (piece.length > 0) {
+        // The chunk may be a buffer that its owner reuses, so what outlives this call is copied.
+        this.#line.push(end === -1 ? piece.slice() : piece);
+        this.#lineLength += piece.length;
+      }
+    }
+    if (end === -1) return chunk.length;
+    if (this.#skippingLine) this.#skippingLine = false;
+    else this.#endLine();
+    return end + 1;
+  }
+
+  #endLine(): void {
+    const line = this.#line.length === 1 ? (this.#line[0] as Uint8Array) : joinBytes(this.#line);
+    this.#line = [];
+    this.#lineLength = 0;
+    let message: unknown;
+    try {
+      const text = textDecoder.decode(line);
+      if (text.trim() === "") return;
+      message = JSON.parse(text);
+    } catch {
+      this.#sink.fault("not_json");
+      return;
+    }
+    if (typeof message !== "object" || message === null || Array.isArray(message)) {
+      this.#sink.fault("not_an_object");
+      return;
+    }
+    this.#begin(message as Record<string, unknown>);
+  }
+
+  #begin(message: Record<string, unknown>): void {
+    const size = message["bytes"];
+    if (size === undefined) {
+      this.#sink.frame({ message, attachment: undefined });
+    } else if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > MAX_ATTACHMENT_BYTES) {
+      this.#sink.fault("bad_attachment_size");
+    } else {
+      this.#message = message;
+      this.#attachment = new Uint8Array(size);
+      this.#filled = 0;
+    }
+  }
+
+  #takeAttachment(chunk: Uint8Array, at: number): number {
+    const missing = this.#attachment.length - this.#filled;
+    if (missing > 0) {
+      const piece = chunk.subarray(at, at + missing);
+      this.#attachment.set(piece, this.#filled);
+      this.#filled += piece.length;
+      return at + piece.length;
+    }
+    const message = this.#message as Record<string, unknown>;
+    const attachment = this.#attachment;
+    this.#message = undefined;
+    this.#attachment = new Uint8Array(0);
+    if (chunk[at] !== NEWLINE) {
+      this.#sink.fault("torn_attachment");
+      return at;
+    }
+    this.#sink.frame({ message, attachment });
+    return at + 1;
+  }
+}
+
+function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

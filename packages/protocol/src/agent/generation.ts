@@ -1,0 +1,14 @@
+/** Raised whenever the agent's wire changes; `snapshots/` holds the frozen schema of each generation. */
+export const PROTOCOL_GENERATION = 1;
+
+/** A longer line is refused and skipped, never buffered. */
+export const MAX_LINE_BYTES = 1024 * 1024;
+
+/** The most raw bytes one message may carry; longer contents travel as a stream of messages. */
+export const MAX_ATTACHMENT_BYTES = 1024 * 1024;
+
+/** Calls that may be unanswered at once on one channel; one more is refused. */
+export const MAX_CALLS_IN_FLIGHT = 1024;
+
+/** Bytes of standard input that may wait for a process that does not read. */
+export const MAX_PENDING_STDIN_BYTES = 1024 * 1024;

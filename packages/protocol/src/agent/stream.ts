@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { callIdSchema } from "./envelope.ts";
+
+/**
+ * A stream is a call that is not answered yet. Its bytes travel in stream.data notifications that name the call.
+ * A sender never sends more than it has credit for: the caller grants the agent `window` bytes in the call itself
+ * and more with stream.credit; the agent grants the caller credit with stream.credit, whose first one also says
+ * that the stream is open.
+ */
+export const windowSchema = z.int().min(1).max(64 * 1024 * 1024);
+
+const call = callIdSchema;
+
+export const streamNotifications = {
+  "stream.data": {
+    params: z.object({
+      call,
+      /** process.output only: journal offset of the first byte. */
+      offset: z.int().min(0).optional(),
+      /** process.output only. */
+      source: z.enum(["stdout", "stderr", "pty"]).optional(),
+      /** process.output only: bytes before `offset` that the journal had dropped. */
+      dropped: z.int().min(1).optional(),
+    }),
+  },
+  /** The sender of this notification sends no more data on this stream. */
+  "stream.end": { params: z.object({ call }) },
+  "stream.credit": { params: z.object({ call, bytes: z.int().min(1) }) },
+  /** From the caller: the call is answered with code canceled and what it started is stopped. */
+  cancel: { params: z.object({ call }) },
+} as const;
