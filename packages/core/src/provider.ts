@@ -9,7 +9,12 @@ export interface ProviderCapabilities {
   /** What a checkpoint keeps. */
   readonly checkpoint: "memory" | "filesystem" | "none";
   /** Which limits of the spec are enforced. */
-  readonly limits: { readonly memory: boolean; readonly cpu: boolean; readonly processes: boolean; readonly disk: boolean };
+  readonly limits: {
+    readonly memory: boolean;
+    readonly cpu: boolean;
+    readonly processes: boolean;
+    readonly disk: boolean;
+  };
   /** A new host program can take over instances that an earlier one left running. */
   readonly supportsAdopt: boolean;
   /** Several users (`root`, `user`, …) exist inside. */

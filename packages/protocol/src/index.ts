@@ -12,7 +12,14 @@ export {
   rpcErrorSchema,
 } from "./agent/envelope.ts";
 export { type FileInfo, fileInfoSchema, type WatchEvent, watchEventSchema } from "./agent/file.ts";
-export { encodeFrame, type Frame, FrameDecoder, type FrameFault, type FrameSink, resyncPadding } from "./agent/frame.ts";
+export {
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  type FrameFault,
+  type FrameSink,
+  resyncPadding,
+} from "./agent/frame.ts";
 export {
   MAX_ATTACHMENT_BYTES,
   MAX_CALLS_IN_FLIGHT,

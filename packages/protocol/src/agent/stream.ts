@@ -7,7 +7,10 @@ import { callIdSchema } from "./envelope.ts";
  * and more with stream.credit; the agent grants the caller credit with stream.credit, whose first one also says
  * that the stream is open.
  */
-export const windowSchema = z.int().min(1).max(64 * 1024 * 1024);
+export const windowSchema = z
+  .int()
+  .min(1)
+  .max(64 * 1024 * 1024);
 
 const call = callIdSchema;
 
