@@ -1,0 +1,57 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+pub const USAGE: &str = "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
+                       [--journal-dir DIR] [--exit-on-eof]";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelKind {
+    Stdio,
+    Unix(PathBuf),
+    Serial(PathBuf),
+    Vsock(u32),
+}
+
+#[derive(Debug, Clone)]
+pub struct Args {
+    pub channel: ChannelKind,
+    /// Who runs processes and owns files when a call does not say; the agent's own user when there is none of that name.
+    pub default_user: Option<String>,
+    /// Where journals spill to.
+    pub journal_dir: PathBuf,
+    /// End when stdin ends, for an agent that is somebody's child and not PID 1.
+    pub exit_on_eof: bool,
+}
+
+pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
+    let mut args = Args {
+        channel: ChannelKind::Stdio,
+        default_user: None,
+        journal_dir: PathBuf::from("/var/lib/sandpiper/journals"),
+        exit_on_eof: false,
+    };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--channel" => args.channel = parse_channel(&value()?)?,
+            "--default-user" => args.default_user = Some(value()?),
+            "--journal-dir" => args.journal_dir = PathBuf::from(value()?),
+            "--exit-on-eof" => args.exit_on_eof = true,
+            _ => return Err(format!("unknown argument {word}")),
+        }
+    }
+    Ok(args)
+}
+
+fn parse_channel(text: &str) -> Result<ChannelKind, String> {
+    match text.split_once(':') {
+        None if text == "stdio" => Ok(ChannelKind::Stdio),
+        Some(("unix", path)) if path.starts_with('/') => Ok(ChannelKind::Unix(path.into())),
+        Some(("serial", path)) if path.starts_with('/') => Ok(ChannelKind::Serial(path.into())),
+        Some(("vsock", port)) => {
+            port.parse().map(ChannelKind::Vsock).map_err(|_| format!("vsock port {port} is not a number"))
+        }
+        _ => Err(format!("--channel {text}: expected stdio, unix:/path, serial:/path or vsock:port")),
+    }
+}

@@ -1,0 +1,157 @@
+//! One unanswered call, and the stream it may carry.
+
+use crate::error::{AgentError, Code, Result};
+use crate::message::CallId;
+use crate::outbox::Outbox;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use tokio::sync::Notify;
+
+/// What the session and the call's task share.
+#[derive(Default)]
+pub struct StreamState {
+    /// Bytes the agent may still send.
+    credit: Cell<u64>,
+    credited: Notify,
+    /// Bytes the caller may still send.
+    granted: Cell<u64>,
+    inbox: RefCell<VecDeque<Vec<u8>>>,
+    ended: Cell<bool>,
+    arrived: Notify,
+}
+
+impl StreamState {
+    pub fn add_credit(&self, bytes: u64) {
+        self.credit.set(self.credit.get().saturating_add(bytes));
+        self.credited.notify_one();
+    }
+
+    /// False when the caller sent more than it was granted, or after its end.
+    pub fn deliver(&self, bytes: Vec<u8>) -> bool {
+        let size = bytes.len() as u64;
+        if size > self.granted.get() || self.ended.get() {
+            return false;
+        }
+        self.granted.set(self.granted.get() - size);
+        self.inbox.borrow_mut().push_back(bytes);
+        self.arrived.notify_one();
+        true
+    }
+
+    pub fn end(&self) {
+        self.ended.set(true);
+        self.arrived.notify_one();
+    }
+}
+
+pub struct Call {
+    pub id: CallId,
+    pub method: String,
+    params: Map<String, Value>,
+    pub attachment: Option<Vec<u8>>,
+    pub stream: Rc<StreamState>,
+    pub outbox: Rc<Outbox>,
+}
+
+impl Call {
+    pub fn new(
+        id: CallId,
+        method: String,
+        params: Map<String, Value>,
+        attachment: Option<Vec<u8>>,
+        outbox: Rc<Outbox>,
+    ) -> Self {
+        Self { id, method, params, attachment, stream: Rc::default(), outbox }
+    }
+
+    /// The call's parameters as the method's own type; takes them out.
+    pub fn params<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let params = Value::Object(std::mem::take(&mut self.params));
+        serde_json::from_value(params)
+            .map_err(|error| AgentError::invalid("bad_params", format!("wrong params for {}: {error}", self.method)))
+    }
+
+    /// Waits until the caller has granted something; gives at most `most` of it. What is not sent is to be given back
+    /// with `stream.add_credit`.
+    pub async fn take_credit(&self, most: usize) -> usize {
+        loop {
+            let available = self.stream.credit.get();
+            if available > 0 {
+                let taken = available.min(most as u64);
+                self.stream.credit.set(available - taken);
+                return taken as usize;
+            }
+            self.stream.credited.notified().await;
+        }
+    }
+
+    /// Sends bytes for which credit was taken. `fields` are further members of the params: `,"offset":0` or nothing.
+    pub async fn send_data(&self, fields: &str, bytes: Vec<u8>) {
+        let head = format!(
+            r#"{{"jsonrpc":"2.0","method":"stream.data","params":{{"call":{}{fields}}},"bytes":{}}}"#,
+            self.id.to_json(),
+            bytes.len()
+        );
+        self.outbox.send(&head, Some(bytes)).await;
+    }
+
+    /// Sends all of it, in pieces as credit allows. JSON lines of a list or a watch use `send_line`.
+    pub async fn send_all(&self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let size = self.take_credit(rest.len().min(crate::limits::CHUNK_BYTES)).await;
+            self.send_data("", rest[..size].to_vec()).await;
+            rest = &rest[size..];
+        }
+    }
+
+    /// Sends bytes that must not be split: waits until the whole is covered by credit. A window smaller than the piece
+    /// is refused, since it could never be covered.
+    pub async fn send_whole(&self, bytes: Vec<u8>, window: u64) -> Result<()> {
+        let size = bytes.len() as u64;
+        if size > window {
+            return Err(AgentError::invalid("window_too_small", format!("a window of {window} bytes cannot take {size}")));
+        }
+        while self.stream.credit.get() < size {
+            self.stream.credited.notified().await;
+        }
+        self.stream.credit.set(self.stream.credit.get() - size);
+        self.send_data("", bytes).await;
+        Ok(())
+    }
+
+    pub async fn send_end(&self) {
+        let head = format!(r#"{{"jsonrpc":"2.0","method":"stream.end","params":{{"call":{}}}}}"#, self.id.to_json());
+        self.outbox.send(&head, None).await;
+    }
+
+    /// Lets the caller send more; the first grant says that the stream is open.
+    pub async fn grant(&self, bytes: usize) {
+        self.stream.granted.set(self.stream.granted.get() + bytes as u64);
+        let head = format!(
+            r#"{{"jsonrpc":"2.0","method":"stream.credit","params":{{"call":{},"bytes":{bytes}}}}}"#,
+            self.id.to_json()
+        );
+        self.outbox.send(&head, None).await;
+    }
+
+    /// The caller's next bytes, or None at its end. The receiver grants what it has dealt with.
+    pub async fn receive(&self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(bytes) = self.stream.inbox.borrow_mut().pop_front() {
+                return Some(bytes);
+            }
+            if self.stream.ended.get() {
+                return None;
+            }
+            self.stream.arrived.notified().await;
+        }
+    }
+}
+
+pub fn canceled() -> AgentError {
+    AgentError::new(Code::Canceled, "canceled", "the caller canceled this call")
+}

@@ -1,0 +1,63 @@
+//! Sockets that callers connect to; each connection is a session of its own.
+
+use super::{Reader, Writer, set_nonblocking};
+use crate::agent::Agent;
+use crate::session;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::spawn_local;
+
+/// A Unix socket only the agent's own user can connect to.
+pub fn unix(path: &Path) -> io::Result<OwnedFd> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener.into())
+}
+
+pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
+    set_nonblocking(&listener)?;
+    let listener = AsyncFd::register_with_interest(listener, Interest::READABLE)?;
+    loop {
+        let mut ready = listener.readable().await?;
+        match ready.try_io(|fd| accept(fd.as_raw_fd())) {
+            Ok(Ok(connection)) => {
+                let agent = Rc::clone(&agent);
+                spawn_local(async move {
+                    if let Err(error) = serve_connection(agent, connection).await {
+                        eprintln!("sandpiper-agent: a connection failed: {error}");
+                    }
+                });
+            }
+            Ok(Err(error)) => {
+                // Out of descriptors, most likely: the connection waits in the backlog until some are free.
+                eprintln!("sandpiper-agent: cannot accept: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Err(_would_block) => {}
+        }
+    }
+}
+
+async fn serve_connection(agent: Rc<Agent>, connection: OwnedFd) -> io::Result<()> {
+    let input = connection.try_clone()?;
+    session::serve(agent, Reader::new(input)?, Writer::new(connection)?).await
+}
+
+fn accept(listener: i32) -> io::Result<OwnedFd> {
+    // SAFETY: accept4 without an address; the new descriptor is ours.
+    unsafe {
+        let fd = libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}

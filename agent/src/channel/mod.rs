@@ -1,0 +1,98 @@
+//! The byte stream to the host: whatever it is, it ends up as two non-blocking descriptors.
+
+mod listen;
+mod serial;
+mod stdio;
+mod vsock;
+
+use crate::agent::Agent;
+use crate::args::ChannelKind;
+use crate::session;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Serves callers for as long as the channel can bring any.
+pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
+    match agent.args.channel.clone() {
+        ChannelKind::Stdio => {
+            let (input, output) = stdio::take()?;
+            serve_stream(agent, input, output).await
+        }
+        ChannelKind::Serial(path) => {
+            let (input, output) = serial::open(&path)?;
+            serve_stream(agent, input, output).await
+        }
+        ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
+        ChannelKind::Vsock(port) => listen::serve(agent, vsock::listen(port)?).await,
+    }
+}
+
+/// One byte stream whose callers follow one another, each with a `hello`.
+async fn serve_stream(agent: Rc<Agent>, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+    session::serve(agent, Reader::new(input)?, Writer::new(output)?).await
+}
+
+pub struct Reader(AsyncFd<OwnedFd>);
+
+impl Reader {
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        set_nonblocking(&fd)?;
+        Ok(Self(AsyncFd::register_with_interest(fd, Interest::READABLE)?))
+    }
+
+    /// Zero at the end of the stream.
+    pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            let outcome = ready.try_io(|fd| {
+                // SAFETY: the buffer is valid for writes of its length.
+                let size = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+                if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
+            });
+            match outcome {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(done) => return done,
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+pub struct Writer(AsyncFd<OwnedFd>);
+
+impl Writer {
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        set_nonblocking(&fd)?;
+        Ok(Self(AsyncFd::register_with_interest(fd, Interest::WRITABLE)?))
+    }
+
+    pub async fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.0.writable().await?;
+            let outcome = ready.try_io(|fd| {
+                // SAFETY: IoSlice has the layout of iovec, and the slices outlive the call.
+                let size = unsafe { libc::writev(fd.as_raw_fd(), slices.as_ptr().cast(), slices.len() as i32) };
+                if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
+            });
+            match outcome {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(done) => return done,
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    // SAFETY: plain fcntl calls on a descriptor we own.
+    unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        if flags < 0 || libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! The Sandpiper agent: PID 1 of every instance.
+//!
+//! `frame` ← `message` ← `session` (one caller) ← `methods` (one file each) ← `channel` (how callers come) ← `main`.
+
+pub mod agent;
+pub mod args;
+pub mod call;
+pub mod channel;
+pub mod error;
+pub mod frame;
+pub mod gate;
+pub mod limits;
+pub mod message;
+pub mod methods;
+pub mod outbox;
+pub mod session;

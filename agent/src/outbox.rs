@@ -1,0 +1,144 @@
+//! Everything the agent sends on one channel: a short queue, and the task that writes it.
+
+use crate::channel::Writer;
+use crate::error::AgentError;
+use crate::frame;
+use crate::gate::Gate;
+use crate::message::CallId;
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// Bytes that may wait to be written; a sender beyond it waits, in order of arrival.
+const QUEUE_BYTES: usize = 1024 * 1024;
+
+struct Queued {
+    pieces: Vec<Vec<u8>>,
+    _room: OwnedSemaphorePermit,
+}
+
+pub struct Outbox {
+    queue: RefCell<VecDeque<Queued>>,
+    room: Arc<Semaphore>,
+    /// Frames taken from the queue and not wholly written.
+    writing: Cell<bool>,
+    filled: Notify,
+    drained: Notify,
+    gate: Rc<Gate>,
+}
+
+
+impl Outbox {
+    pub fn new(gate: Rc<Gate>) -> Rc<Self> {
+        Rc::new(Self {
+            queue: RefCell::default(),
+            room: Arc::new(Semaphore::new(QUEUE_BYTES)),
+            writing: Cell::new(false),
+            filled: Notify::new(),
+            drained: Notify::new(),
+            gate,
+        })
+    }
+
+    /// Queues one frame; waits while the queue is full or the agent is quiesced.
+    pub async fn send(&self, head: &str, attachment: Option<Vec<u8>>) {
+        loop {
+            self.gate.opened().await;
+            let room = self.reserve(head, attachment.as_ref()).await;
+            // Quiesce may have come while this waited for room.
+            if self.gate.is_open() {
+                return self.push(head, attachment, room);
+            }
+        }
+    }
+
+    /// As `send`, but also while quiesced: for the answers that a quiesced agent still gives.
+    pub async fn send_always(&self, head: &str) {
+        let room = self.reserve(head, None).await;
+        self.push(head, None, room);
+    }
+
+    pub async fn answer(&self, id: Option<&CallId>, outcome: &Result<Value, AgentError>) {
+        self.send(&answer_line(id, outcome), None).await;
+    }
+
+    pub async fn answer_always(&self, id: Option<&CallId>, outcome: &Result<Value, AgentError>) {
+        self.send_always(&answer_line(id, outcome)).await;
+    }
+
+    async fn reserve(&self, head: &str, attachment: Option<&Vec<u8>>) -> OwnedSemaphorePermit {
+        let size = head.len() + 1 + attachment.map_or(0, |bytes| bytes.len() + 1);
+        let permits = size.min(QUEUE_BYTES) as u32;
+        match Arc::clone(&self.room).acquire_many_owned(permits).await {
+            Ok(room) => room,
+            Err(_) => unreachable!("the semaphore is never closed"),
+        }
+    }
+
+    fn push(&self, head: &str, attachment: Option<Vec<u8>>, room: OwnedSemaphorePermit) {
+        self.queue.borrow_mut().push_back(Queued { pieces: frame::encode(head, attachment), _room: room });
+        self.filled.notify_one();
+    }
+
+    /// Drops what has not begun to be written; a frame half written is finished first.
+    pub fn clear(&self) {
+        self.queue.borrow_mut().clear();
+    }
+
+    /// Resolves when nothing is queued or half written.
+    pub async fn flushed(&self) {
+        loop {
+            let drained = self.drained.notified();
+            if self.queue.borrow().is_empty() && !self.writing.get() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// Writes until the channel fails.
+    pub async fn run(&self, writer: Writer) -> std::io::Result<()> {
+        loop {
+            let next = self.queue.borrow_mut().pop_front();
+            let Some(frame) = next else {
+                self.drained.notify_waiters();
+                self.filled.notified().await;
+                continue;
+            };
+            self.writing.set(true);
+            let outcome = write_all(&writer, &frame.pieces).await;
+            self.writing.set(false);
+            outcome?;
+        }
+    }
+}
+
+fn answer_line(id: Option<&CallId>, outcome: &Result<Value, AgentError>) -> String {
+    let id = id.map_or_else(|| "null".to_string(), CallId::to_json);
+    match outcome {
+        Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),
+        Err(error) => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{}}}"#, error.to_json()),
+    }
+}
+
+async fn write_all(writer: &Writer, pieces: &[Vec<u8>]) -> std::io::Result<()> {
+    let (mut piece, mut offset) = (0, 0);
+    while piece < pieces.len() {
+        let slices: Vec<IoSlice> = std::iter::once(&pieces[piece][offset..])
+            .chain(pieces[piece + 1..].iter().map(Vec::as_slice))
+            .map(IoSlice::new)
+            .collect();
+        let mut written = writer.write_vectored(&slices).await?;
+        while piece < pieces.len() && written >= pieces[piece].len() - offset {
+            written -= pieces[piece].len() - offset;
+            piece += 1;
+            offset = 0;
+        }
+        offset += written;
+    }
+    Ok(())
+}
