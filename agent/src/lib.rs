@@ -6,6 +6,7 @@ pub mod agent;
 pub mod args;
 pub mod call;
 pub mod channel;
+pub mod descriptor;
 pub mod error;
 pub mod frame;
 pub mod gate;

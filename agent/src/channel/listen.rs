@@ -1,7 +1,8 @@
 //! Sockets that callers connect to; each connection is a session of its own.
 
-use super::{Reader, Writer, set_nonblocking};
+use super::{Reader, Writer};
 use crate::agent::Agent;
+use crate::descriptor;
 use crate::session;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -11,7 +12,6 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_local;
 
 /// A Unix socket only the agent's own user can connect to.
@@ -26,8 +26,7 @@ pub fn unix(path: &Path) -> io::Result<OwnedFd> {
 }
 
 pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
-    set_nonblocking(&listener)?;
-    let listener = AsyncFd::register_with_interest(listener, Interest::READABLE)?;
+    let listener = descriptor::watch(listener, Interest::READABLE)?;
     loop {
         let mut ready = listener.readable().await?;
         match ready.try_io(|fd| accept(fd.as_raw_fd())) {

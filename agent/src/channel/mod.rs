@@ -7,6 +7,7 @@ mod vsock;
 
 use crate::agent::Agent;
 use crate::args::ChannelKind;
+use crate::descriptor;
 use crate::session;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -39,8 +40,7 @@ pub struct Reader(AsyncFd<OwnedFd>);
 
 impl Reader {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        set_nonblocking(&fd)?;
-        Ok(Self(AsyncFd::register_with_interest(fd, Interest::READABLE)?))
+        Ok(Self(descriptor::watch(fd, Interest::READABLE)?))
     }
 
     /// Zero at the end of the stream.
@@ -65,8 +65,7 @@ pub struct Writer(AsyncFd<OwnedFd>);
 
 impl Writer {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        set_nonblocking(&fd)?;
-        Ok(Self(AsyncFd::register_with_interest(fd, Interest::WRITABLE)?))
+        Ok(Self(descriptor::watch(fd, Interest::WRITABLE)?))
     }
 
     pub async fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
@@ -84,15 +83,4 @@ impl Writer {
             }
         }
     }
-}
-
-pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: plain fcntl calls on a descriptor we own.
-    unsafe {
-        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
-        if flags < 0 || libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
 }
