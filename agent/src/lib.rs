@@ -15,3 +15,4 @@ pub mod message;
 pub mod methods;
 pub mod outbox;
 pub mod session;
+pub mod user;

@@ -1,0 +1,184 @@
+//! Who owns files and runs processes: /etc/passwd and /etc/group of the sandbox, read anew at each look-up because the
+//! code inside may add users at any time.
+
+use crate::args::Args;
+use crate::error::{AgentError, Result};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// More than any real user table; a file grown beyond it by the code inside must not fill the agent's memory.
+const MAX_TABLE_BYTES: u64 = 1024 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name in /etc/passwd, or the uid in digits.
+    pub name: String,
+    pub uid: u32,
+    pub gid: u32,
+    /// Supplementary groups, without `gid`.
+    pub groups: Vec<u32>,
+    /// None for a uid that /etc/passwd does not list.
+    pub home: Option<PathBuf>,
+    pub shell: Option<PathBuf>,
+}
+
+/// Finds a user by name, "uid" or "uid:gid".
+pub fn find(text: &str) -> Result<User> {
+    find_in(&Tables::read(), text)
+}
+
+/// Who acts when a call names nobody.
+pub fn default_user(args: &Args) -> User {
+    let tables = Tables::read();
+    // SAFETY: these calls only read the process's own ids.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if let Some(named) = args.default_user.as_deref().and_then(|name| tables.by_name(name)) {
+        // Only root can act for somebody else.
+        if uid == 0 || uid == named.uid {
+            return named;
+        }
+    }
+    let mut own = tables.by_uid(uid).unwrap_or_else(|| unlisted(uid, gid));
+    if let Some(home) = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()) {
+        own.home = Some(home);
+    }
+    own
+}
+
+fn find_in(tables: &Tables, text: &str) -> Result<User> {
+    let unknown = || {
+        AgentError::invalid("unknown_user", format!("there is no user {text:?} in this sandbox"))
+            .hint("give a name of the sandbox's /etc/passwd, \"uid\" or \"uid:gid\"")
+    };
+    if let Some(user) = tables.by_name(text) {
+        return Ok(user);
+    }
+    let (uid, gid) = match text.split_once(':') {
+        Some((uid, gid)) => (number(uid).ok_or_else(unknown)?, Some(number(gid).ok_or_else(unknown)?)),
+        None => (number(text).ok_or_else(unknown)?, None),
+    };
+    let listed = tables.by_uid(uid).unwrap_or_else(|| unlisted(uid, gid.unwrap_or(uid)));
+    Ok(match gid {
+        // A caller that names the group wants that group and no others.
+        Some(gid) => User { gid, groups: Vec::new(), ..listed },
+        None => listed,
+    })
+}
+
+fn unlisted(uid: u32, gid: u32) -> User {
+    User { name: uid.to_string(), uid, gid, groups: Vec::new(), home: None, shell: None }
+}
+
+/// Digits only: no sign, no space. The largest value means "nobody" to the kernel and names no user.
+fn number(text: &str) -> Option<u32> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|id| digits && *id != u32::MAX)
+}
+
+struct Tables {
+    passwd: String,
+    group: String,
+}
+
+impl Tables {
+    /// A missing or unreadable table counts as empty: a sandbox without users still has uids.
+    fn read() -> Self {
+        Self {
+            passwd: read_table("/etc/passwd").unwrap_or_default(),
+            group: read_table("/etc/group").unwrap_or_default(),
+        }
+    }
+
+    fn by_name(&self, name: &str) -> Option<User> {
+        self.users().find(|user| user.name == name).map(|user| self.with_groups(user))
+    }
+
+    fn by_uid(&self, uid: u32) -> Option<User> {
+        self.users().find(|user| user.uid == uid).map(|user| self.with_groups(user))
+    }
+
+    fn users(&self) -> impl Iterator<Item = User> + '_ {
+        self.passwd.lines().filter_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [name, _, uid, gid, _, home, shell] = fields[..] else { return None };
+            let absolute = |path: &str| path.starts_with('/').then(|| PathBuf::from(path));
+            Some(User {
+                name: Some(name).filter(|name| !name.is_empty())?.to_string(),
+                uid: number(uid)?,
+                gid: number(gid)?,
+                groups: Vec::new(),
+                home: absolute(home),
+                shell: absolute(shell),
+            })
+        })
+    }
+
+    fn with_groups(&self, mut user: User) -> User {
+        user.groups = self
+            .group
+            .lines()
+            .filter_map(|line| {
+                let fields: Vec<&str> = line.split(':').collect();
+                let [_, _, gid, members] = fields[..] else { return None };
+                number(gid).filter(|gid| *gid != user.gid && members.split(',').any(|member| member == user.name))
+            })
+            .collect();
+        user
+    }
+}
+
+/// The code inside may have put a FIFO or a device in the table's place, so opening must not wait.
+fn read_table(path: &str) -> io::Result<String> {
+    let file = std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_TABLE_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Tables {
+        Tables {
+            passwd: "root:x:0:0:root:/root:/bin/bash\nbroken line\nuser:x:1000:1001:,,,:/home/user:/bin/sh\n".into(),
+            group: "root:x:0:\naudio:x:29:user,root\nuser:x:1001:user\nsudo:x:27:users\n".into(),
+        }
+    }
+
+    #[test]
+    fn a_name_brings_its_ids_home_shell_and_supplementary_groups() {
+        let user = find_in(&tables(), "user").unwrap();
+        assert_eq!((user.uid, user.gid, user.groups), (1000, 1001, vec![29]));
+        assert_eq!((user.home, user.shell), (Some("/home/user".into()), Some("/bin/sh".into())));
+    }
+
+    #[test]
+    fn a_listed_uid_is_the_same_user_as_its_name() {
+        assert_eq!(find_in(&tables(), "1000").unwrap(), find_in(&tables(), "user").unwrap());
+    }
+
+    #[test]
+    fn a_uid_with_a_gid_has_that_group_alone() {
+        let user = find_in(&tables(), "1000:5").unwrap();
+        assert_eq!((user.name.as_str(), user.gid, user.groups), ("user", 5, vec![]));
+    }
+
+    #[test]
+    fn an_unlisted_uid_has_no_home() {
+        let user = find_in(&tables(), "4242").unwrap();
+        assert_eq!((user.name.as_str(), user.uid, user.gid, user.home), ("4242", 4242, 4242, None));
+    }
+
+    #[test]
+    fn what_is_neither_a_name_nor_ids_is_refused() {
+        for text in ["", "nobody-here", "-1", "+1", "1000:", ":5", "1000:x", "4294967295", "99999999999"] {
+            let error = find_in(&tables(), text).unwrap_err();
+            assert_eq!(error.reason, "unknown_user", "{text:?}");
+        }
+    }
+}
