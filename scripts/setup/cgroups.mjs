@@ -1,0 +1,72 @@
+import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
+import { planCgroupMounts } from "./cgroup-plan.mjs";
+import { CommandError, runCommand } from "./command.mjs";
+
+/** Mounting, and then enabling what was mounted, takes two rounds. */
+const MAX_ROUNDS = 3;
+
+/** @returns {import("./plan.d.ts").Plan} */
+export function planCgroups() {
+  const { detail, problems, actions } = planCgroupMounts(viewOfThisHost());
+  return { detail, problems, work: actions.length === 0 ? undefined : prepare };
+}
+
+async function prepare() {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const { actions, problems } = planCgroupMounts(viewOfThisHost());
+    const [problem] = problems;
+    if (problem !== undefined)
+      throw new CommandError(`Set-up of cgroups: missing ${problem.missing}\n${problem.remedy}`);
+    if (actions.length === 0) return;
+    for (const action of actions) await ("argv" in action ? run(action.argv) : write(action.path, action.text));
+  }
+  throw new CommandError("Set-up of cgroups: mounted, and still not usable. Look at: mount | grep cgroup");
+}
+
+/** @param {readonly [string, ...string[]]} argv */
+async function run(argv) {
+  const hint = "Run it as root outside a container, or start the container with its cgroups mounted (--privileged).";
+  await runCommand({ title: "Setting up cgroups", argv, cwd: "/", hint });
+}
+
+/**
+ * @param {string} path
+ * @param {string} text
+ */
+function write(path, text) {
+  try {
+    writeFileSync(path, text);
+  } catch (error) {
+    // In a container the processes stand in its top cgroup, and only a cgroup without processes may share out controllers.
+    const directory = path.slice(0, path.lastIndexOf("/"));
+    throw new CommandError(
+      `Set-up of cgroups: writing "${text}" to ${path} failed (${error instanceof Error ? error.message : error}). Run:\n` +
+        `  mkdir -p ${directory}/init && xargs -rn1 < ${directory}/cgroup.procs > ${directory}/init/cgroup.procs; ` +
+        `echo ${text} > ${path}`,
+    );
+  }
+}
+
+/** @returns {import("./cgroup-plan.mjs").CgroupView} */
+function viewOfThisHost() {
+  return { mounts: read("/proc/self/mounts"), controllers: read("/proc/cgroups"), read, isWritable };
+}
+
+/** @param {string} path */
+function read(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** @param {string} path */
+function isWritable(path) {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

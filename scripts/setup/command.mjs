@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process";
+
+/** Below this a command's progress is noise. */
+const SILENT_MS = 700;
+const TERMINAL_INTERVAL_MS = 250;
+const LOG_INTERVAL_MS = 10_000;
+const KEPT_LINES = 40;
+
+/** A command of set-up that failed; its message is all the user needs. */
+export class CommandError extends Error {}
+
+/**
+ * @typedef {object} Command
+ * @property {string} title what the user reads while it runs
+ * @property {readonly [string, ...string[]]} argv
+ * @property {string} cwd
+ * @property {Record<string, string | undefined>} [env] added to this process's own
+ * @property {(line: string) => string | undefined} [describe] turns a line of output into a word on progress
+ * @property {string} hint what to do when it fails
+ */
+
+/**
+ * Runs a command without showing its output, only that it goes on; when it fails, its last lines are in the error.
+ * @param {Command} command
+ * @returns {Promise<void>}
+ */
+export function runCommand(command) {
+  return new Promise((resolve, reject) => {
+    const [program, ...args] = command.argv;
+    const child = spawn(program, args, {
+      cwd: command.cwd,
+      env: { ...process.env, ...command.env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    /** @type {string[]} */
+    const lines = [];
+    const progress = showProgress(command.title);
+    const stopForwarding = forwardSignals(child);
+    for (const stream of [child.stdout, child.stderr]) {
+      let rest = "";
+      stream.setEncoding("utf8").on("data", (text) => {
+        const parts = `${rest}${text}`.split("\n");
+        rest = parts.pop() ?? "";
+        for (const line of parts) {
+          lines.push(line);
+          if (lines.length > KEPT_LINES) lines.shift();
+          progress.say(command.describe?.(line));
+        }
+      });
+      stream.on("end", () => rest !== "" && lines.push(rest));
+    }
+    /** @param {string} outcome */
+    const fail = (outcome) => {
+      progress.end("✗");
+      const tail = lines.map((line) => `  │ ${line}`).join("\n");
+      reject(new CommandError(`${command.title}: \`${command.argv.join(" ")}\` ${outcome}\n${tail}\n${command.hint}`));
+    };
+    child.once("error", (error) => {
+      stopForwarding();
+      fail(`could not be started: ${error.message}`);
+    });
+    child.once("close", (code, signal) => {
+      stopForwarding();
+      if (code === 0) {
+        progress.end("✓");
+        resolve();
+      } else {
+        fail(code === null ? `was ended by ${signal}` : `exited with ${code}`);
+      }
+    });
+  });
+}
+
+/** @param {string} title */
+function showProgress(title) {
+  const startedAtMs = performance.now();
+  const isTerminal = process.stderr.isTTY === true;
+  let word = "";
+  let hasShown = false;
+  const show = () => {
+    hasShown = true;
+    const line = `  ▸ ${title}: ${seconds(startedAtMs)}${word === "" ? "" : `, ${word}`}`;
+    process.stderr.write(isTerminal ? `\r\x1b[K${line.slice(0, process.stderr.columns)}` : `${line}\n`);
+  };
+  /** @type {NodeJS.Timeout | undefined} */
+  let interval;
+  const first = setTimeout(() => {
+    show();
+    interval = setInterval(show, isTerminal ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS);
+  }, SILENT_MS);
+  return {
+    /** @param {string | undefined} next */
+    say(next) {
+      word = next ?? word;
+    },
+    /** @param {string} mark */
+    end(mark) {
+      clearTimeout(first);
+      clearInterval(interval);
+      if (hasShown)
+        process.stderr.write(`${isTerminal ? "\r\x1b[K" : ""}  ${mark} ${title}: ${seconds(startedAtMs)}\n`);
+    },
+  };
+}
+
+/** @param {number} startedAtMs */
+function seconds(startedAtMs) {
+  return `${Math.round((performance.now() - startedAtMs) / 1000)} s`;
+}
+
+/** @param {import("node:child_process").ChildProcess} child */
+function forwardSignals(child) {
+  /** @param {NodeJS.Signals} signal */
+  const forward = (signal) => {
+    child.kill(signal);
+  };
+  process.on("SIGINT", forward);
+  process.on("SIGTERM", forward);
+  return () => {
+    process.off("SIGINT", forward);
+    process.off("SIGTERM", forward);
+  };
+}
