@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { type CgroupView, planCgroupMounts } from "./cgroup-plan.mjs";
+
+const separateHierarchies =
+  "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t1\t1\t1\nmemory\t4\t16\t1\npids\t8\t1\t1\n";
+const unusedHierarchies =
+  "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t1\t1\nmemory\t0\t1\t1\npids\t0\t1\t1\n";
+const v1Mounts = ["cpu", "memory", "pids"].map(v1Mount).join("\n");
+const v2Mount = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
+const done = { actions: [], problems: [] };
+
+describe("cgroups of version 1", () => {
+  it("need nothing when cpu, memory and pids are mounted and writable", () => {
+    expect(plan({ mounts: v1Mounts })).toMatchObject({ detail: "version 1", ...done });
+  });
+
+  it("are used also where an empty version 2 is mounted beside them", () => {
+    const mounts = `${v1Mounts}\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n`;
+    expect(plan({ mounts })).toMatchObject({ detail: "version 1", ...done });
+  });
+
+  it("get the controller that is not mounted yet", () => {
+    const mounts = [v1Mount("cpu"), v1Mount("memory")].join("\n");
+    expect(commands({ mounts })).toEqual([
+      "mkdir -p /sys/fs/cgroup/pids",
+      "mount -t cgroup -o pids cgroup /sys/fs/cgroup/pids",
+    ]);
+  });
+
+  it("are mounted together where they share a hierarchy", () => {
+    const controllers = separateHierarchies.replace("cpu\t1", "cpu\t1\t1\t1\ncpuacct\t1");
+    expect(commands({ mounts: v1Mount("memory"), controllers })).toContain(
+      "mount -t cgroup -o cpu,cpuacct cgroup /sys/fs/cgroup/cpu",
+    );
+  });
+
+  it("are named when they are read-only", () => {
+    const { problems } = plan({ mounts: v1Mounts, isWritable: (path) => !path.endsWith("/memory") });
+    expect(problems.map((problem) => problem.missing)).toEqual([
+      "Write access to the cgroups at /sys/fs/cgroup/memory.",
+    ]);
+  });
+});
+
+describe("cgroups of version 2", () => {
+  const controllers = "cpuset cpu io memory pids\n";
+
+  it("need nothing when the three controllers are shared out", () => {
+    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "cpu memory pids\n" };
+    expect(plan({ mounts: v2Mount, files })).toMatchObject({ detail: "version 2", ...done });
+  });
+
+  it("get the controllers shared out when they are not", () => {
+    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "memory\n" };
+    expect(plan({ mounts: v2Mount, files }).actions).toEqual([
+      { path: "/sys/fs/cgroup/cgroup.subtree_control", text: "+cpu +memory +pids" },
+    ]);
+  });
+
+  it("are named when a controller is missing", () => {
+    const { problems, actions } = plan({ mounts: v2Mount, files: { "cgroup.controllers": "cpu pids\n" } });
+    expect(problems[0]?.missing).toContain("/sys/fs/cgroup/cgroup.controllers lacks some");
+    expect(actions).toEqual([]);
+  });
+});
+
+describe("a host without mounted cgroups", () => {
+  it("gets version 2 when no controller belongs to version 1", () => {
+    expect(commands({ mounts: "", controllers: unusedHierarchies })).toEqual([
+      "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
+    ]);
+  });
+
+  it("gets version 2 when the kernel lists no version 1 controllers at all", () => {
+    expect(commands({ mounts: "", controllers: "" })).toEqual(["mount -t cgroup2 cgroup2 /sys/fs/cgroup"]);
+  });
+
+  it("gets version 1 when its controllers belong to version 1", () => {
+    expect(commands({ mounts: "", controllers: separateHierarchies })).toEqual([
+      "mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup",
+      "mkdir -p /sys/fs/cgroup/cpu",
+      "mount -t cgroup -o cpu cgroup /sys/fs/cgroup/cpu",
+      "mkdir -p /sys/fs/cgroup/memory",
+      "mount -t cgroup -o memory cgroup /sys/fs/cgroup/memory",
+      "mkdir -p /sys/fs/cgroup/pids",
+      "mount -t cgroup -o pids cgroup /sys/fs/cgroup/pids",
+    ]);
+  });
+});
+
+interface Host extends Partial<Omit<CgroupView, "read">> {
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+function plan({ files = {}, ...host }: Host) {
+  return planCgroupMounts({
+    mounts: "",
+    controllers: separateHierarchies,
+    isWritable: () => true,
+    read: (path) => files[path.replace("/sys/fs/cgroup/", "")] ?? "",
+    ...host,
+  });
+}
+
+function commands(host: Host): string[] {
+  return plan(host).actions.map((action) => ("argv" in action ? action.argv.join(" ") : `write ${action.path}`));
+}
+
+function v1Mount(name: string): string {
+  return `cgroup /sys/fs/cgroup/${name} cgroup rw,relatime,${name} 0 0`;
+}

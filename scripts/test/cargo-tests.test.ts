@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { cargoTally } from "./cargo-tests.ts";
+
+const output = [
+  "running 3 tests",
+  "test frame::tests::splits ... ok",
+  "test vsock::tests::dials ... ignored, needs a vsock device",
+  "test outbox::tests::waits ... ignored",
+  "test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+  "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+];
+
+describe("the output of cargo test", () => {
+  it("is added up over its binaries, with the reasons of ignored tests", () => {
+    expect(cargoTally(output, "cargo test ended with 101")).toEqual({
+      passed: 5,
+      failed: 2,
+      skips: [
+        { test: "agent vsock::tests::dials", reason: "needs a vsock device" },
+        { test: "agent outbox::tests::waits", reason: undefined },
+      ],
+      faults: [],
+    });
+  });
+
+  it("shows a failure in which no test failed, such as a build that broke", () => {
+    expect(cargoTally([], "cargo test ended with 101").faults).toEqual(["cargo test ended with 101"]);
+  });
+});

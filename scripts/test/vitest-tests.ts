@@ -1,0 +1,38 @@
+import { startVitest, type TestModule } from "vitest/node";
+import type { Skip, Tally } from "./tally.ts";
+
+/** Runs the Vitest suites whose paths contain one of the filters, or all of them. */
+export async function runVitestTests(filters: readonly string[]): Promise<Tally> {
+  const vitest = await startVitest("test", [...filters], { run: true, watch: false });
+  const modules = vitest.state.getTestModules();
+  const unhandled = vitest.state.getUnhandledErrors().map((error) => `unhandled error: ${messageOf(error)}`);
+  const tally = vitestTally(modules);
+  await vitest.close();
+  if (modules.length === 0) return { ...tally, faults: ["vitest found no test files"] };
+  return { ...tally, faults: [...tally.faults, ...unhandled] };
+}
+
+function vitestTally(modules: readonly TestModule[]): Tally {
+  let passed = 0;
+  let failed = 0;
+  const skips: Skip[] = [];
+  const faults: string[] = [];
+  for (const module of modules) {
+    for (const test of module.children.allTests()) {
+      const result = test.result();
+      if (result.state === "passed") passed++;
+      else if (result.state === "failed") failed++;
+      else if (result.state === "skipped") skips.push({ test: test.fullName, reason: result.note });
+      else faults.push(`${module.relativeModuleId}: "${test.fullName}" did not finish`);
+    }
+    for (const error of module.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
+    for (const suite of module.children.allSuites()) {
+      for (const error of suite.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
+    }
+  }
+  return { passed, failed, skips, faults };
+}
+
+function messageOf(error: unknown): string {
+  return typeof error === "object" && error !== null && "message" in error ? String(error.message) : String(error);
+}
