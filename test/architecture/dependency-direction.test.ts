@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import { type Import, isTest, readImports } from "./imports.ts";
+
+const imports = readImports();
+const testTools = ["vitest", "fast-check"];
+
+/** Which packages of this repository, and which others, each package may import. `undefined` leaves the others open. */
+const allowed: Record<string, { workspaces: readonly string[]; others: readonly string[] | undefined }> = {
+  protocol: { workspaces: [], others: ["zod"] },
+  core: { workspaces: ["@sandpiper/protocol"], others: ["zod"] },
+  providers: { workspaces: ["@sandpiper/protocol", "@sandpiper/core"], others: undefined },
+  node: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/providers"], others: undefined },
+  cli: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node"], others: undefined },
+};
+
+describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces, others }) => {
+  const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
+
+  it("has imports to look at", () => {
+    expect(own).not.toEqual([]);
+  });
+
+  it(`imports no package of this repository but ${workspaces.join(", ") || "itself"}`, () => {
+    const names = [...workspaces, `@sandpiper/${name}`];
+    expect(wrong(own, ({ to }) => !isWorkspace(to) || names.includes(packageOf(to)))).toEqual([]);
+  });
+
+  it("reaches other packages by their names, never by their files", () => {
+    expect(wrong(own, ({ to }) => !to.includes("packages/") || to.startsWith(`packages/${name}/`))).toEqual([]);
+  });
+});
+
+describe.each(Object.entries(allowed).filter(([, { others }]) => others !== undefined))(
+  "packages/%s",
+  (name, { others }) => {
+    it(`imports nothing from elsewhere but ${others?.join(", ")}, and test tools in tests`, () => {
+      const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
+      const elsewhere = own.filter(({ to }) => !isWorkspace(to) && !to.startsWith("packages/") && !isBuiltin(to));
+      expect(wrong(elsewhere, ({ from, to }) => isFree(from, packageOf(to)) || !!others?.includes(to))).toEqual([]);
+    });
+  },
+);
+
+describe("the domain", () => {
+  it("runs anywhere: protocol and core import nothing of Node outside their tests", () => {
+    const domain = imports.filter(({ from }) => /^packages\/(protocol|core)\//.test(from) && !isTest(from));
+    expect(wrong(domain, ({ to }) => !isBuiltin(to))).toEqual([]);
+  });
+});
+
+describe("providers", () => {
+  const providerOf = (path: string) => /^packages\/providers\/src\/([^/]+)\//.exec(path)?.[1];
+
+  it("never import each other; only host/ is shared", () => {
+    const own = imports.filter(({ from, to }) => providerOf(from) !== undefined && providerOf(to) !== undefined);
+    expect(wrong(own, ({ from, to }) => [providerOf(from), "host"].includes(providerOf(to)))).toEqual([]);
+  });
+
+  it("are named by their package's root and the composition root alone", () => {
+    const namers = imports
+      .filter(({ from, to }) => packageOf(to) === "@sandpiper/providers" && !isTest(from))
+      .map(({ from }) => from);
+    expect([...new Set(namers)].filter((from) => !/^packages\/node\/src\/[^/]+\.ts$/.test(from))).toEqual([]);
+    expect(new Set(namers).size, `one composition root, not ${namers.join(" and ")}`).toBeLessThanOrEqual(1);
+  });
+});
+
+function wrong(candidates: readonly Import[], isRight: (candidate: Import) => boolean): string[] {
+  return candidates.filter((candidate) => !isRight(candidate)).map(({ from, to }) => `${from} imports ${to}`);
+}
+
+function isWorkspace(specifier: string): boolean {
+  return specifier.startsWith("@sandpiper/") || packageOf(specifier) === "sandpiper-cli";
+}
+
+function isBuiltin(specifier: string): boolean {
+  return specifier.startsWith("node:");
+}
+
+/** Tests, and the contract suites that tests call, may use the test tools. */
+function isFree(from: string, name: string): boolean {
+  return (isTest(from) || from.includes("/testing/")) && testTools.includes(name);
+}
+
+function packageOf(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}

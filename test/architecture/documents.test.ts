@@ -1,0 +1,52 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readSourceFiles, repoDirectory } from "./source-files.ts";
+
+const files = readSourceFiles();
+const documents = files.filter(({ path }) => path.endsWith(".md"));
+
+describe("the documents", () => {
+  it("begin with a README of at most 150 lines", () => {
+    const readme = files.find(({ path }) => path === "README.md");
+    expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+  });
+
+  it("link only to files that are there", () => {
+    const links = documents.flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = ""]) => ({ path, target })),
+    );
+    const local = links.filter(({ target }) => !/^[a-z]+:/.test(target));
+    expect(local.filter(({ path, target }) => !existsSync(join(repoDirectory, dirname(path), target)))).toEqual([]);
+  });
+
+  it("number their decisions without gaps", () => {
+    const numbers = documents
+      .map(({ path }) => /^docs\/decisions\/(\d{4})-[a-z0-9-]+\.md$/.exec(path)?.[1])
+      .filter(Boolean);
+    expect(numbers.sort()).toEqual(numbers.map((_, index) => String(index + 1).padStart(4, "0")));
+  });
+
+  it("name, in SPECIFICATION.md, only tests that are there", () => {
+    const text = documents.find(({ path }) => path === "SPECIFICATION.md")?.text ?? "";
+    const tests = [...text.matchAll(/`((?:packages|test|agent|scripts|bench)\/[^`]+)`/g)].map(([, path = ""]) => path);
+    expect(tests).not.toEqual([]);
+    expect(tests.filter((path) => !existsSync(join(repoDirectory, path)))).toEqual([]);
+  });
+});
+
+describe("no file", () => {
+  const mentions = (pattern: RegExp) => files.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
+
+  it("names a directory of somebody's machine", () => {
+    expect(mentions(/(?<![\w.~-])\/work\/|\/root\/(go|\.cargo|\.cache)\b/)).toEqual([]);
+  });
+
+  it("names a package registry's host", () => {
+    expect(mentions(/registry\.[a-z]+\.org|proxy\.golang|index\.crates|static\.crates/)).toEqual([]);
+  });
+
+  it("refers to a document outside the repository", () => {
+    expect(mentions(/\bthe seeds\b|seed[-]notes|\bseed 00\d/i)).toEqual([]);
+  });
+});
