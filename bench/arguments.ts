@@ -1,0 +1,41 @@
+import { parseArgs } from "node:util";
+
+export const USAGE = `usage: npm run bench -- [options]
+
+Measures Sandpiper side by side with what a user would pick instead, and says whether its promises hold.
+
+  --only NAME       run this benchmark only (repeatable; --list shows the names)
+  --json FILE       write {machine, results, targets} as JSON
+  --markdown FILE   write the report as a page of documentation
+  --list            show the benchmarks and what they measure against
+  --help            show this
+
+As root: sandboxes, cgroups and dockerd need it. Where dockerd is not installed, Debian's docker.io is downloaded once
+and unpacked into the cache directory; nothing is installed. Everything else lies in one temporary directory and is
+removed at the end, also after Ctrl-C.
+Exit code: 0 all targets hold, 1 one does not or could not be measured, 2 wrong arguments, 130 interrupted.
+`;
+
+export interface BenchArguments {
+  readonly only: readonly string[];
+  readonly jsonPath: string | undefined;
+  readonly markdownPath: string | undefined;
+  readonly list: boolean;
+  readonly help: boolean;
+}
+
+/** Throws a TypeError that says what is wrong with them. */
+export function parseArguments(args: readonly string[]): BenchArguments {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      only: { type: "string", multiple: true, default: [] },
+      json: { type: "string" },
+      markdown: { type: "string" },
+      list: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  const { only, json: jsonPath, markdown: markdownPath, list, help } = values;
+  return { only, jsonPath, markdownPath, list, help };
+}

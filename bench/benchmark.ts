@@ -1,0 +1,24 @@
+import type { Report } from "./report.ts";
+import type { Subjects } from "./subjects.ts";
+import type { Workspace } from "./workspace.ts";
+
+export interface BenchmarkContext {
+  readonly workspace: Workspace;
+  readonly subjects: Subjects;
+  /** Aborted by Ctrl-C and by the benchmark's own time limit. */
+  readonly signal: AbortSignal;
+  readonly progress: (text: string) => void;
+}
+
+/** One file in benchmarks/ exports one of these as `benchmark`; the file's name is the benchmark's. */
+export interface Benchmark {
+  readonly title: string;
+  /** Position in the report. */
+  readonly order: number;
+  readonly timeLimitMs: number;
+  run(context: BenchmarkContext): Promise<Report>;
+}
+
+export interface NamedBenchmark extends Benchmark {
+  readonly name: string;
+}

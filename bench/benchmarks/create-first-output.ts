@@ -1,0 +1,17 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare } from "../compare.ts";
+
+export const benchmark: Benchmark = {
+  title: "Create, until the first byte of a program's output",
+  order: 20,
+  timeLimitMs: 180_000,
+  async run(context) {
+    const measured = await compare(context, {
+      name: "create-first-output",
+      perRound: { "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 },
+      rounds: 20,
+      operation: (subject) => subject.createToFirstOutput?.bind(subject),
+    });
+    return { ...measured, targets: [] };
+  },
+};

@@ -1,0 +1,27 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare } from "../compare.ts";
+import { atMost, combine, p50Of } from "../report.ts";
+
+export const benchmark: Benchmark = {
+  title: "Create, until it answers",
+  order: 10,
+  timeLimitMs: 180_000,
+  async run(context) {
+    const { results, problems } = await compare(context, {
+      name: "create-ready",
+      perRound: { "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 },
+      rounds: 30,
+      operation: (subject) => subject.createToReady?.bind(subject),
+    });
+    const ours = p50Of(results, "sandpiper-gvisor");
+    const timeOf = (subject: string) => combine([ours, p50Of(results, subject)], (own, theirs) => own / theirs);
+    return {
+      results,
+      problems,
+      targets: [
+        atMost("create-ready: times as long as runsc run of the same bundle", timeOf("raw-runsc"), 1.2),
+        atMost("create-ready: times as long as docker run", timeOf("docker"), 1),
+      ],
+    };
+  },
+};

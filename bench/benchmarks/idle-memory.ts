@@ -1,0 +1,31 @@
+import type { Benchmark } from "../benchmark.ts";
+import { atMost, type Result } from "../report.ts";
+import { mean, summarize } from "../statistics.ts";
+
+const LIVE = 50;
+const SUBJECTS = ["sandpiper-gvisor", "raw-runsc", "docker", "local-process"];
+
+export const benchmark: Benchmark = {
+  title: `Memory of an idle sandbox with ${LIVE} live (PSS of all its processes)`,
+  order: 60,
+  timeLimitMs: 300_000,
+  async run(context) {
+    const results: Result[] = [];
+    const problems: string[] = [];
+    let oursMb: number | null = null;
+    // One subject after the other: live side by side, those that run the same programs would share their pages.
+    for (const subject of SUBJECTS) {
+      context.signal.throwIfAborted();
+      context.progress(`${subject}: ${LIVE} at once`);
+      try {
+        const sizes = await (await context.subjects.open(subject)).idleMemory?.(LIVE);
+        if (sizes === undefined) throw new Error("the subject has no such operation");
+        results.push({ name: "idle-memory", subject, ...summarize(sizes), unit: "MB" });
+        if (subject === "sandpiper-gvisor") oursMb = mean(sizes);
+      } catch (error) {
+        problems.push(`${subject}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    return { results, problems, targets: [atMost(`idle-memory: MB per sandbox with ${LIVE} live`, oursMb, 15)] };
+  },
+};

@@ -1,0 +1,17 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare } from "../compare.ts";
+
+export const benchmark: Benchmark = {
+  title: "The shortest question and answer",
+  order: 40,
+  timeLimitMs: 60_000,
+  async run(context) {
+    const measured = await compare(context, {
+      name: "ping",
+      perRound: { floor: 20, "sandpiper-gvisor": 20, "local-process": 20 },
+      rounds: 30,
+      operation: (subject) => subject.ping?.bind(subject),
+    });
+    return { ...measured, targets: [] };
+  },
+};

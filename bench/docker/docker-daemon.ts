@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { open, readFile, rmdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type RunResult, run } from "../run.ts";
+import type { Workspace } from "../workspace.ts";
+import { type DockerEngine, findDockerEngine } from "./docker-engine.ts";
+
+const START_ATTEMPTS = 300;
+const START_INTERVAL_MS = 100;
+const STOP_TIMEOUT_MS = 20_000;
+/** Fixed directories that a daemon makes outside of its own, innermost first. */
+const RUN_DIRS = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
+
+/** A dockerd of the bench's own, apart from any other on the machine, with no network set-up. */
+export class DockerDaemon implements AsyncDisposable {
+  readonly engine: DockerEngine;
+  readonly host: string;
+  readonly #process: ChildProcess;
+  readonly #newRunDirs = RUN_DIRS.filter((dir) => !existsSync(dir));
+
+  private constructor(engine: DockerEngine, host: string, process: ChildProcess) {
+    this.engine = engine;
+    this.host = host;
+    this.#process = process;
+  }
+
+  static async start(workspace: Workspace): Promise<DockerDaemon> {
+    const engine = await findDockerEngine(workspace.signal);
+    const dir = await workspace.makeDir("docker");
+    const host = `unix://${join(dir, "docker.sock")}`;
+    const logPath = join(dir, "dockerd.log");
+    await using log = await open(logPath, "w");
+    // A group of its own keeps the terminal's Ctrl-C away from it, and it ends with the bench even when that is killed.
+    const args = ["--pdeathsig", "TERM", engine.dockerd, ...daemonArgs(dir, host, workspace)];
+    const child = spawn("setpriv", args, { stdio: ["ignore", log.fd, log.fd], env: engine.env, detached: true });
+    const daemon = new DockerDaemon(engine, host, child);
+    try {
+      await daemon.#answers(workspace.signal);
+    } catch (cause) {
+      await daemon[Symbol.asyncDispose]();
+      throw new Error(`dockerd did not start: ${(await readFile(logPath, "utf8")).slice(-1500)}`, { cause });
+    }
+    return daemon;
+  }
+
+  run(args: readonly string[], options: { readonly check?: boolean } = {}): Promise<RunResult> {
+    return run(this.engine.docker, this.clientArgs(args), { env: this.engine.env, ...options });
+  }
+
+  clientArgs(args: readonly string[]): string[] {
+    return ["--host", this.host, ...args];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    // Left alone when something else has put a file there meanwhile.
+    for (const dir of this.#newRunDirs) await rmdir(dir).catch(() => undefined);
+  }
+
+  async #stop(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null || this.#process.pid === undefined) return;
+    const exited = once(this.#process, "exit");
+    this.#process.kill("SIGTERM");
+    await Promise.race([exited, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
+    this.#process.kill("SIGKILL");
+    await exited;
+  }
+
+  async #answers(signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+      const answer = await this.run(["version", "--format", "{{.Server.Version}}"], { check: false });
+      if (answer.exitCode === 0) return;
+      if (this.#process.exitCode !== null) throw new Error(`dockerd exited with code ${this.#process.exitCode}`);
+      await sleep(START_INTERVAL_MS, undefined, { signal });
+    }
+    throw new Error(`dockerd does not answer on ${this.host}`);
+  }
+}
+
+function daemonArgs(dir: string, host: string, workspace: Workspace): string[] {
+  return [
+    ...["--host", host, "--data-root", join(dir, "data"), "--exec-root", join(dir, "exec")],
+    ...["--pidfile", join(dir, "dockerd.pid"), "--iptables=false", "--bridge=none"],
+    // Named after the run, so that a leftover can be told from any other Docker's.
+    ...["--cgroup-parent", `/${basename(workspace.dir)}`],
+  ];
+}

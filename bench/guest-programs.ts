@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { run } from "./run.ts";
+import type { Workspace } from "./workspace.ts";
+
+const NAMES = ["true", "say", "floor", "ask"] as const;
+
+/** Host paths of the static programs that all subjects run. */
+export type GuestPrograms = Readonly<Record<(typeof NAMES)[number], string>> & { readonly dir: string };
+
+const compiled = new WeakMap<Workspace, Promise<GuestPrograms>>();
+
+/** Compiles guest/*.c once per run. */
+export function guestPrograms(workspace: Workspace): Promise<GuestPrograms> {
+  const programs = compiled.get(workspace) ?? compile(workspace);
+  compiled.set(workspace, programs);
+  return programs;
+}
+
+async function compile(workspace: Workspace): Promise<GuestPrograms> {
+  const dir = await workspace.makeDir("guest");
+  for (const name of NAMES) {
+    const source = fileURLToPath(new URL(`guest/${name}.c`, import.meta.url));
+    await run("gcc", ["-O2", "-static", "-Wall", "-o", join(dir, name), source], { signal: workspace.signal }).catch(
+      (cause) => {
+        throw new Error("the bench compiles its guest programs with gcc; install it: apt-get install gcc libc6-dev", {
+          cause,
+        });
+      },
+    );
+  }
+  const paths = Object.fromEntries(NAMES.map((name) => [name, join(dir, name)]));
+  return { ...(paths as Record<(typeof NAMES)[number], string>), dir };
+}

@@ -1,0 +1,44 @@
+import type { BenchmarkContext } from "./benchmark.ts";
+
+/** Something to take samples of: `count` of them, one after another. */
+export interface Contestant {
+  readonly subject: string;
+  /** Samples per round; quick operations take more of them in the same time. */
+  readonly perRound: number;
+  sample(count: number): Promise<number[]>;
+}
+
+export interface Rounds {
+  readonly samples: ReadonlyMap<string, readonly number[]>;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Takes turns, A B C A B C …, so that whatever else the machine does hits all contestants alike. The first round
+ * warms up and does not count. A contestant that fails is left out from then on, and reported.
+ */
+export async function interleave(
+  contestants: readonly Contestant[],
+  options: { readonly rounds: number; readonly context: BenchmarkContext },
+): Promise<Rounds> {
+  const { rounds, context } = options;
+  const samples = new Map<string, number[]>();
+  const problems: string[] = [];
+  const failed = new Set<string>();
+  for (let round = 0; round <= rounds; round++) {
+    context.progress(round === 0 ? "warming up" : `round ${round} of ${rounds}`);
+    for (const { subject, perRound, sample } of contestants) {
+      context.signal.throwIfAborted();
+      if (failed.has(subject)) continue;
+      try {
+        const taken = await sample(perRound);
+        if (round > 0) samples.set(subject, [...(samples.get(subject) ?? []), ...taken]);
+      } catch (error) {
+        failed.add(subject);
+        samples.delete(subject);
+        problems.push(`${subject}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  }
+  return { samples, problems };
+}

@@ -1,0 +1,54 @@
+import type { Result, Target } from "./report.ts";
+
+/** Our own row comes first in every group; the others are told in relation to it. */
+const OURS = "sandpiper-gvisor";
+
+export interface Row {
+  readonly subject: string;
+  readonly p50: string;
+  readonly p95: string;
+  readonly n: string;
+  /** How many times our own p50. */
+  readonly ratio: string;
+}
+
+export interface Group {
+  readonly name: string;
+  readonly rows: readonly Row[];
+}
+
+export function groupResults(results: readonly Result[]): Group[] {
+  const groups = Map.groupBy(results, (result) => result.name);
+  return [...groups].map(([name, members]) => {
+    const ours = members.find((one) => one.subject === OURS);
+    const ordered = [...members].sort((left, right) => Number(right === ours) - Number(left === ours));
+    return { name, rows: ordered.map((result) => rowOf(result, ours)) };
+  });
+}
+
+function rowOf(result: Result, ours: Result | undefined): Row {
+  return {
+    subject: result.subject,
+    p50: `${formatFigure(result.p50)} ${result.unit}`,
+    p95: `${formatFigure(result.p95)} ${result.unit}`,
+    n: String(result.n),
+    ratio: ours === undefined || ours.unit !== result.unit ? "" : `${formatFigure(result.p50 / ours.p50)}×`,
+  };
+}
+
+export function formatTarget({
+  name,
+  measured,
+  target,
+  holds,
+}: Target): [name: string, figures: string, verdict: string] {
+  const figures = `${measured === null ? "not measured" : formatFigure(measured)} (target ${target})`;
+  return [name, figures, holds ? "holds" : "DOES NOT HOLD"];
+}
+
+/** Three significant digits, without an exponent. */
+export function formatFigure(value: number): string {
+  if (value === 0) return "0";
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))));
+  return value.toFixed(Math.min(decimals, 4));
+}

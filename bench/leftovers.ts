@@ -1,0 +1,65 @@
+import { existsSync } from "node:fs";
+import { readdir, readFile, rmdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { listProcesses } from "./processes.ts";
+import { run } from "./run.ts";
+
+const CGROUP_ROOT = "/sys/fs/cgroup";
+
+/** What is still on the machine of things whose path or name contains one of the markers. */
+export interface Leftovers {
+  readonly processIds: readonly number[];
+  readonly mounts: readonly string[];
+  readonly cgroups: readonly string[];
+}
+
+export async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
+  const isOurs = (text: string) => markers.some((marker) => text.includes(marker));
+  const processes = await listProcesses();
+  return {
+    processIds: processes.filter((one) => one.id !== process.pid && isOurs(one.commandLine)).map((one) => one.id),
+    mounts: (await mountPoints()).filter(isOurs),
+    cgroups: (await cgroupDirs()).filter(isOurs),
+  };
+}
+
+/** Every file below a directory, FIFOs and sockets included. */
+export async function listFiles(dir: string): Promise<string[]> {
+  if (!existsSync(dir)) return [];
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** The last resort for a run's directory: nothing of it survives, whatever failed before. */
+export async function removeLeftovers(dir: string): Promise<void> {
+  const markers = [dir, basename(dir)];
+  for (let attempt = 0; attempt < 50; attempt++) {
+    const left = await findLeftovers(markers);
+    if (left.processIds.length + left.mounts.length + left.cgroups.length === 0) return;
+    for (const processId of left.processIds) kill(processId);
+    for (const mount of left.mounts.toReversed()) await run("umount", ["--lazy", mount]).catch(() => undefined);
+    for (const cgroup of left.cgroups.toReversed()) await rmdir(cgroup).catch(() => undefined);
+    await sleep(100);
+  }
+  throw new Error(`something of ${dir} is still there: ${JSON.stringify(await findLeftovers(markers))}`);
+}
+
+function kill(processId: number): void {
+  try {
+    process.kill(processId, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}
+
+async function mountPoints(): Promise<string[]> {
+  const lines = (await readFile("/proc/self/mountinfo", "utf8")).trim().split("\n");
+  return lines.map((line) => line.split(" ")[4] ?? "");
+}
+
+async function cgroupDirs(): Promise<string[]> {
+  if (!existsSync(CGROUP_ROOT)) return [];
+  const entries = await readdir(CGROUP_ROOT, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+}

@@ -1,0 +1,37 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { arch, cpus, loadavg, release, totalmem, type } from "node:os";
+
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGib: number;
+  readonly isVirtual: boolean;
+  readonly kernel: string;
+  readonly distribution: string;
+  readonly cgroups: "v1" | "v2";
+  readonly node: string;
+  /** Load of the last minute when the run began; a busy machine makes every figure worse. */
+  readonly loadAtStart: number;
+  readonly measuredAt: string;
+  /** Versions of the programs measured against, filled in as they are opened. */
+  readonly versions: Record<string, string>;
+}
+
+export async function describeMachine(now: Date): Promise<Machine> {
+  const cpuInfo = await readFile("/proc/cpuinfo", "utf8");
+  const osRelease = existsSync("/etc/os-release") ? await readFile("/etc/os-release", "utf8") : "";
+  return {
+    cpu: cpus()[0]?.model.trim() ?? arch(),
+    cores: cpus().length,
+    memoryGib: Number((totalmem() / 2 ** 30).toFixed(1)),
+    isVirtual: /^flags\s*:.*\bhypervisor\b/m.test(cpuInfo),
+    kernel: `${type()} ${release()}`,
+    distribution: /^PRETTY_NAME="(.*)"$/m.exec(osRelease)?.[1] ?? "unknown",
+    cgroups: existsSync("/sys/fs/cgroup/cgroup.controllers") ? "v2" : "v1",
+    node: process.version,
+    loadAtStart: Number((loadavg()[0] ?? 0).toFixed(2)),
+    measuredAt: now.toISOString(),
+    versions: {},
+  };
+}

@@ -1,0 +1,53 @@
+import type { NamedBenchmark } from "./benchmark.ts";
+import { formatTarget, groupResults } from "./layout.ts";
+import type { Machine } from "./machine.ts";
+import type { Report } from "./report.ts";
+import type { SubjectDefinition } from "./subject.ts";
+
+export interface Page {
+  readonly machine: Machine;
+  readonly report: Report;
+  readonly benchmarks: readonly NamedBenchmark[];
+  readonly subjects: readonly SubjectDefinition[];
+}
+
+/** The report as docs/benchmarks.md, so that no figure is ever typed by hand. */
+export function renderMarkdown({ machine, report, benchmarks, subjects }: Page): string {
+  const groups = groupResults(report.results).map((group) => {
+    const title = benchmarks.find((one) => group.name === one.name || group.name.startsWith(`${one.name} `))?.title;
+    const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);
+    return [`### ${group.name}`, title ?? "", table(["subject", "p50", "p95", "n", "× ours (p50)"], rows)].join("\n\n");
+  });
+  return `${[
+    "# Benchmarks",
+    "Written by `npm run bench -- --markdown docs/benchmarks.md`; run it to get the figures of your own machine.",
+    "All subjects of a benchmark take turns in one run (A B C A B C …), so that whatever else the machine does hits them alike; the first round does not count.",
+    "## Machine",
+    machineList(machine),
+    "## Targets",
+    table(["target", "measured", ""], report.targets.map(formatTarget)),
+    "## Figures",
+    ...groups,
+    ...(report.problems.length > 0 ? ["## Not measured", list(report.problems)] : []),
+    "## Subjects",
+    list(subjects.map((one) => `\`${one.name}\`: ${one.title}`)),
+  ].join("\n\n")}\n`;
+}
+
+function machineList(machine: Machine): string {
+  const versions = Object.entries(machine.versions).map(([program, version]) => `${program} ${version}`);
+  return list([
+    `${machine.cores} × ${machine.cpu}${machine.isVirtual ? " (virtual machine)" : ""}, ${machine.memoryGib} GiB memory`,
+    `${machine.distribution}, ${machine.kernel}, cgroup ${machine.cgroups}`,
+    [`Node ${machine.node}`, ...versions].join(", "),
+    `measured ${machine.measuredAt}, load ${machine.loadAtStart} at the start`,
+  ]);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+function list(items: readonly string[]): string {
+  return items.map((item) => `- ${item}`).join("\n");
+}

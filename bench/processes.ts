@@ -1,0 +1,50 @@
+import { readdir, readFile } from "node:fs/promises";
+
+export interface ProcessEntry {
+  readonly id: number;
+  readonly parentId: number;
+  readonly commandLine: string;
+}
+
+export async function listProcesses(): Promise<ProcessEntry[]> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const entries = await Promise.all(ids.map(readProcess));
+  return entries.filter((entry) => entry !== undefined);
+}
+
+/** The processes whose command line names the instance, and everything they started. */
+export function processesNaming(instanceId: string, all: readonly ProcessEntry[]): ProcessEntry[] {
+  const found = new Map<number, ProcessEntry>();
+  let added = all.filter((one) => one.id !== process.pid && one.commandLine.includes(instanceId));
+  while (added.length > 0) {
+    for (const entry of added) found.set(entry.id, entry);
+    added = all.filter((one) => found.has(one.parentId) && !found.has(one.id));
+  }
+  return [...found.values()];
+}
+
+/** Memory in megabytes, with pages shared between processes counted once, in equal parts. */
+export async function proportionalMemory(processes: readonly ProcessEntry[]): Promise<number> {
+  const sizesKib = await Promise.all(
+    processes.map(async ({ id }) => {
+      const rollup = await readFile(`/proc/${id}/smaps_rollup`, "utf8");
+      return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1]);
+    }),
+  );
+  const total = sizesKib.reduce((sum, size) => sum + size, 0);
+  if (!(total > 0))
+    throw new Error(`no memory figures for ${processes.map((one) => one.id).join(", ") || "no process"}`);
+  return (total * 1024) / 1e6;
+}
+
+async function readProcess(name: string): Promise<ProcessEntry | undefined> {
+  try {
+    const stat = await readFile(`/proc/${name}/stat`, "utf8");
+    const commandLine = (await readFile(`/proc/${name}/cmdline`, "utf8")).replaceAll("\0", " ");
+    // The program's name, in parentheses, may itself contain spaces and parentheses.
+    const parentId = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+    return { id: Number(name), parentId, commandLine };
+  } catch {
+    return undefined;
+  }
+}

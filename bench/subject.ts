@@ -1,0 +1,29 @@
+import type { Workspace } from "./workspace.ts";
+
+/**
+ * One way of running code that a user could pick. It offers the operations it has; each takes its own time, so that
+ * preparation and removal stay outside of the clock. Times are milliseconds.
+ */
+export interface Subject extends AsyncDisposable {
+  /** From nothing until it answers; removed again. */
+  createToReady?(): Promise<number>;
+  /** From nothing until the first byte of a program's output; removed again. */
+  createToFirstOutput?(): Promise<number>;
+  /** Runs a static `true` in an instance that stays, `count` times one after another. */
+  execTrue?(count: number): Promise<number[]>;
+  /** The shortest question and answer, `count` times one after another. */
+  ping?(count: number): Promise<number[]>;
+  /** Copies a file of the host into an instance that stays. */
+  writeFile?(hostPath: string): Promise<number>;
+  /** Copies the file written last back to the host. */
+  readFile?(hostPath: string): Promise<number>;
+  /** Megabytes (PSS) of each of `count` idle instances that live at once; removed again. */
+  idleMemory?(count: number): Promise<number[]>;
+}
+
+export interface SubjectDefinition {
+  readonly name: string;
+  /** What stands behind the name, for the report. */
+  readonly title: string;
+  open(workspace: Workspace): Promise<Subject>;
+}
