@@ -13,7 +13,7 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
   cli: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node"], others: undefined },
 };
 
-describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces, others }) => {
+describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => {
   const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
 
   it("has imports to look at", () => {
