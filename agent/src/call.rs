@@ -35,6 +35,10 @@ impl StreamState {
         if size > self.granted.get() || self.ended.get() {
             return false;
         }
+        // Nothing costs no credit, so it must not take up memory either.
+        if size == 0 {
+            return true;
+        }
         self.granted.set(self.granted.get() - size);
         self.inbox.borrow_mut().push_back(bytes);
         self.arrived.notify_one();
@@ -74,6 +78,11 @@ impl Call {
             .map_err(|error| AgentError::invalid("bad_params", format!("wrong params for {}: {error}", self.method)))
     }
 
+    /// Bytes that could be sent without waiting.
+    pub fn credit(&self) -> u64 {
+        self.stream.credit.get()
+    }
+
     /// Waits until the caller has granted something; gives at most `most` of it. What is not sent is to be given back
     /// with `stream.add_credit`.
     pub async fn take_credit(&self, most: usize) -> usize {
@@ -98,6 +107,16 @@ impl Call {
         self.outbox.send(&head, Some(bytes)).await;
     }
 
+    /// As `send_all`, and without a copy when credit covers the whole.
+    pub async fn send_owned(&self, bytes: Vec<u8>) {
+        let (size, credit) = (bytes.len() as u64, self.stream.credit.get());
+        if size > credit {
+            return self.send_all(&bytes).await;
+        }
+        self.stream.credit.set(credit - size);
+        self.send_data("", bytes).await;
+    }
+
     /// Sends all of it, in pieces as credit allows. JSON lines of a list or a watch use `send_line`.
     pub async fn send_all(&self, bytes: &[u8]) {
         let mut rest = bytes;
@@ -113,7 +132,10 @@ impl Call {
     pub async fn send_whole(&self, bytes: Vec<u8>, window: u64) -> Result<()> {
         let size = bytes.len() as u64;
         if size > window {
-            return Err(AgentError::invalid("window_too_small", format!("a window of {window} bytes cannot take {size}")));
+            return Err(AgentError::invalid(
+                "window_too_small",
+                format!("a window of {window} bytes cannot take {size}"),
+            ));
         }
         while self.stream.credit.get() < size {
             self.stream.credited.notified().await;

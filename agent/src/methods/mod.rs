@@ -1,9 +1,18 @@
 //! The table of methods: one file each.
 
+mod file_list;
+mod file_mkdir;
+mod file_read;
+mod file_remove;
+mod file_stat;
+mod file_write;
 mod hello;
+mod list_dir;
 mod ping;
 mod quiesce;
+mod read_file;
 mod thaw;
+mod write_file;
 
 use crate::agent::Agent;
 use crate::call::Call;
@@ -12,7 +21,21 @@ use serde_json::Value;
 use std::rc::Rc;
 
 /// What `hello` lists; a test holds it equal to what `run` knows.
-pub const NAMES: &[&str] = &["ping", "hello", "system.quiesce", "system.thaw"];
+pub const NAMES: &[&str] = &[
+    "ping",
+    "hello",
+    "system.quiesce",
+    "system.thaw",
+    "read_file",
+    "write_file",
+    "list_dir",
+    "file.stat",
+    "file.list",
+    "file.mkdir",
+    "file.remove",
+    "file.read",
+    "file.write",
+];
 
 pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
     match call.method.as_str() {
@@ -20,6 +43,15 @@ pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
         "hello" => hello::run(&agent, call),
         "system.quiesce" => quiesce::run(&agent, call).await,
         "system.thaw" => thaw::run(&agent, call),
+        "read_file" => read_file::run(&agent, call),
+        "write_file" => write_file::run(&agent, call),
+        "list_dir" => list_dir::run(&agent, call).await,
+        "file.stat" => file_stat::run(&agent, call),
+        "file.list" => file_list::run(&agent, call).await,
+        "file.mkdir" => file_mkdir::run(&agent, call),
+        "file.remove" => file_remove::run(&agent, call).await,
+        "file.read" => file_read::run(&agent, call).await,
+        "file.write" => file_write::run(&agent, call).await,
         unknown => Err(AgentError::new(Code::Unimplemented, "unknown_method", format!("no method {unknown}"))
             .hint("hello lists the methods of this agent")),
     }

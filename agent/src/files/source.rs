@@ -1,0 +1,66 @@
+//! A file being read, of a size that need not be known: files of /proc say 0 and have contents.
+
+use super::atomic_write::not_a_file;
+use super::dir::{stat_fd, stat_path};
+use super::sandbox_path::SandboxPath;
+use super::stat::{Kind, Stat};
+use crate::error::{AgentError, Result};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+#[derive(Debug)]
+pub struct Source {
+    path: SandboxPath,
+    file: File,
+}
+
+impl Source {
+    pub fn open(path: SandboxPath, offset: u64) -> Result<Self> {
+        let failed = path.failed("read");
+        // Looked at before it is opened, since opening alone does things to some devices.
+        check_kind(&path, &stat_path(path.as_path(), true).map_err(&failed)?)?;
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let mut file = File::options().read(true).custom_flags(flags).open(path.as_path()).map_err(&failed)?;
+        check_kind(&path, &stat_fd(file.as_fd()).map_err(&failed)?)?;
+        if offset > 0 {
+            if offset > i64::MAX as u64 {
+                return Err(AgentError::invalid("bad_params", format!("an offset of {offset} is beyond any file")));
+            }
+            file.seek(SeekFrom::Start(offset)).map_err(&failed)?;
+        }
+        drop(failed);
+        Ok(Self { path, file })
+    }
+
+    /// At most `most` bytes; none at the end.
+    pub fn read(&mut self, most: usize) -> Result<Vec<u8>> {
+        // One more, for the newline that ends a frame.
+        let mut bytes: Vec<u8> = Vec::with_capacity(most + 1);
+        loop {
+            // SAFETY: the vector has room for `most` bytes.
+            let size = unsafe { libc::read(self.file.as_raw_fd(), bytes.as_mut_ptr().cast(), most) };
+            if size >= 0 {
+                // SAFETY: the kernel has just filled that many.
+                unsafe { bytes.set_len(size as usize) };
+                return Ok(bytes);
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // A kernel log that has no more for now.
+                Some(libc::EAGAIN) => return Ok(Vec::new()),
+                _ => return Err(self.path.failed("read")(error)),
+            }
+        }
+    }
+}
+
+fn check_kind(path: &SandboxPath, stat: &Stat) -> Result<()> {
+    match stat.kind() {
+        Kind::File => Ok(()),
+        Kind::Directory => Err(path.failed("read")(io::Error::from_raw_os_error(libc::EISDIR))),
+        _ => Err(not_a_file("read", path)),
+    }
+}

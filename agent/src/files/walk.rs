@@ -1,0 +1,145 @@
+//! Goes through a tree in the byte order of its paths, without following symlinks and with bounded memory.
+//!
+//! However deep the tree, one directory is open at a time: going up opens `..` and checks that it is the directory it
+//! came from, so a tree that is moved meanwhile stops the walk instead of leading it elsewhere.
+
+use super::dir::{Dir, c_string};
+use super::names::{self, Batch};
+use super::pace::Pace;
+use std::ffi::{CStr, CString};
+use std::io;
+
+/// Names kept of the top directory; half of it one level down, and so on.
+const TOP_BUDGET_BYTES: usize = 8 * 1024 * 1024;
+const LEAST_BUDGET_BYTES: usize = 64 * 1024;
+
+pub enum Visit {
+    /// An entry of any kind; the contents of a directory come later, between `Entered` and `Left`.
+    Entry(CString),
+    Entered(CString),
+    Left(CString),
+}
+
+#[derive(Default)]
+pub struct Limits {
+    /// 1 = the directory's own entries; 0 = no limit.
+    pub depth: usize,
+    /// Directories whose path is longer are not entered; 0 = no limit.
+    pub path_bytes: usize,
+    /// Directories that may not be read are not entered, instead of ending the walk.
+    pub skip_unreadable: bool,
+}
+
+struct Level {
+    identity: (u64, u64),
+    keys: std::vec::IntoIter<Vec<u8>>,
+    last: Vec<u8>,
+    complete: bool,
+    /// Where this directory's own name begins in `path`.
+    name_at: usize,
+}
+
+pub struct Walk {
+    dir: Dir,
+    /// Of the open directory, relative to the tree's top.
+    path: Vec<u8>,
+    levels: Vec<Level>,
+    limits: Limits,
+    pace: Pace,
+}
+
+impl Walk {
+    pub fn new(top: Dir, limits: Limits) -> io::Result<Self> {
+        let level = Level::of(&top, 0)?;
+        Ok(Self { dir: top, path: Vec::new(), levels: vec![level], limits, pace: Pace::default() })
+    }
+
+    /// The open directory: the one that holds the entry visited last.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// The path of an entry of the open directory, relative to the tree's top.
+    pub fn path_of(&self, name: &CStr) -> Vec<u8> {
+        let separator: &[u8] = if self.path.is_empty() { b"" } else { b"/" };
+        [&self.path, separator, name.to_bytes()].concat()
+    }
+
+    pub async fn next(&mut self) -> io::Result<Option<Visit>> {
+        loop {
+            self.pace.step().await;
+            let depth = self.levels.len();
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            if let Some(mut key) = level.keys.next() {
+                if key.last() != Some(&b'/') {
+                    return Ok(Some(Visit::Entry(c_string(&key)?)));
+                }
+                key.pop();
+                let name = c_string(&key)?;
+                if self.enter(&name)? {
+                    return Ok(Some(Visit::Entered(name)));
+                }
+            } else if !level.complete {
+                let budget_bytes = (TOP_BUDGET_BYTES >> depth.min(16)).max(LEAST_BUDGET_BYTES);
+                let with_contents = self.limits.depth == 0 || depth < self.limits.depth;
+                let batch =
+                    names::batch_after(&self.dir, &level.last, budget_bytes, with_contents, &mut self.pace).await?;
+                level.refill(batch);
+            } else {
+                let left = self.levels.pop();
+                match (left, self.levels.last()) {
+                    (Some(left), Some(parent)) => return self.leave(left.name_at, parent.identity).map(Some),
+                    _ => return Ok(None),
+                }
+            }
+        }
+    }
+
+    /// False when the directory is gone, is one no more, or lies beyond the limits.
+    fn enter(&mut self, name: &CStr) -> io::Result<bool> {
+        let path = self.path_of(name);
+        if self.limits.path_bytes > 0 && path.len() > self.limits.path_bytes {
+            return Ok(false);
+        }
+        let dir = match self.dir.child(name) {
+            Ok(dir) => dir,
+            Err(error) => {
+                return match error.raw_os_error() {
+                    Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(false),
+                    Some(libc::EACCES) if self.limits.skip_unreadable => Ok(false),
+                    _ => Err(error),
+                };
+            }
+        };
+        self.levels.push(Level::of(&dir, path.len() - name.count_bytes())?);
+        self.path = path;
+        self.dir = dir;
+        Ok(true)
+    }
+
+    fn leave(&mut self, name_at: usize, expected: (u64, u64)) -> io::Result<Visit> {
+        let parent = self.dir.parent()?;
+        if parent.stat()?.identity() != expected {
+            return Err(io::Error::from_raw_os_error(libc::ESTALE));
+        }
+        let name = c_string(&self.path[name_at..])?;
+        self.path.truncate(name_at.saturating_sub(1));
+        self.dir = parent;
+        Ok(Visit::Left(name))
+    }
+}
+
+impl Level {
+    fn of(dir: &Dir, name_at: usize) -> io::Result<Self> {
+        let identity = dir.stat()?.identity();
+        Ok(Self { identity, keys: Vec::new().into_iter(), last: Vec::new(), complete: false, name_at })
+    }
+
+    fn refill(&mut self, batch: Batch) {
+        if let Some(last) = batch.keys.last() {
+            self.last.clone_from(last);
+        }
+        self.keys = batch.keys.into_iter();
+        self.complete = batch.complete;
+    }
+}

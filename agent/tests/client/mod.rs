@@ -1,0 +1,277 @@
+//! A caller for tests: runs the built agent on a pair of pipes and talks to it.
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use sandpiper_agent::frame::{Decoder, Frame};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+/// Long enough for a loaded machine; a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug, PartialEq)]
+pub struct Failure {
+    pub code: String,
+    pub reason: String,
+    pub message: String,
+}
+
+pub type Answer = Result<Value, Failure>;
+
+/// What arrives about one call.
+#[derive(Debug, PartialEq)]
+pub enum Event {
+    Data { params: Value, bytes: Vec<u8> },
+    End,
+    Credit(u64),
+    Answer(Answer),
+}
+
+pub struct Client {
+    pub child: Child,
+    input: Option<ChildStdin>,
+    frames: Receiver<Frame>,
+    waiting: VecDeque<Frame>,
+    last_id: u64,
+}
+
+impl Client {
+    /// An agent whose home, working directory and journals are in `home`.
+    pub fn start(home: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+        command.args(["--exit-on-eof", "--journal-dir"]).arg(home.join("journals"));
+        command.env("HOME", home).current_dir(home);
+        Self::spawn(command)
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
+        let input = child.stdin.take();
+        let mut output = child.stdout.take().expect("stdout is piped");
+        // Bounded, so that a test that does not read holds the agent back as a slow caller would.
+        let (sender, frames) = sync_channel(64);
+        std::thread::spawn(move || {
+            let mut decoder = Decoder::default();
+            let mut buffer = vec![0; 256 * 1024];
+            while let Ok(size @ 1..) = output.read(&mut buffer) {
+                let mut rest = &buffer[..size];
+                while let Some(next) = decoder.next(&mut rest) {
+                    let frame = next.expect("the agent sends well-formed frames");
+                    if sender.send(frame).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Self { child, input, frames, waiting: VecDeque::new(), last_id: 0 }
+    }
+
+    /// Writes bytes as they are.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.input.as_mut().expect("input is open").write_all(bytes).expect("the agent reads");
+    }
+
+    pub fn send(&mut self, mut message: Value, attachment: Option<&[u8]>) {
+        if let Some(bytes) = attachment {
+            message["bytes"] = json!(bytes.len());
+        }
+        let mut head = message.to_string().into_bytes();
+        head.push(b'\n');
+        self.write(&head);
+        if let Some(bytes) = attachment {
+            self.write(bytes);
+            self.write(b"\n");
+        }
+    }
+
+    /// Starts a call and gives its id.
+    pub fn begin(&mut self, method: &str, params: Value) -> u64 {
+        self.begin_with(method, params, None)
+    }
+
+    pub fn begin_with(&mut self, method: &str, params: Value, attachment: Option<&[u8]>) -> u64 {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }), attachment);
+        id
+    }
+
+    pub fn notify(&mut self, method: &str, params: Value, attachment: Option<&[u8]>) {
+        self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params }), attachment);
+    }
+
+    pub fn data(&mut self, call: u64, bytes: &[u8]) {
+        self.notify("stream.data", json!({ "call": call }), Some(bytes));
+    }
+
+    pub fn end(&mut self, call: u64) {
+        self.notify("stream.end", json!({ "call": call }), None);
+    }
+
+    pub fn credit(&mut self, call: u64, bytes: usize) {
+        self.notify("stream.credit", json!({ "call": call, "bytes": bytes }), None);
+    }
+
+    pub fn cancel(&mut self, call: u64) {
+        self.notify("cancel", json!({ "call": call }), None);
+    }
+
+    /// A call without a stream.
+    pub fn call(&mut self, method: &str, params: Value) -> Answer {
+        let id = self.begin(method, params);
+        self.answer(id)
+    }
+
+    /// Skips a call's stream up to its answer.
+    pub fn answer(&mut self, call: u64) -> Answer {
+        loop {
+            if let Event::Answer(answer) = self.event(call) {
+                return answer;
+            }
+        }
+    }
+
+    /// The next thing about one call; what concerns others waits for them.
+    pub fn event(&mut self, call: u64) -> Event {
+        self.event_within(call, PATIENCE).unwrap_or_else(|| panic!("nothing about call {call} in {PATIENCE:?}"))
+    }
+
+    pub fn event_within(&mut self, call: u64, patience: Duration) -> Option<Event> {
+        if let Some(at) = self.waiting.iter().position(|frame| concerns(frame, call)) {
+            return self.waiting.remove(at).map(event_of);
+        }
+        loop {
+            let frame = self.frames.recv_timeout(patience).ok()?;
+            if concerns(&frame, call) {
+                return Some(event_of(frame));
+            }
+            self.waiting.push_back(frame);
+        }
+    }
+
+    /// The next frame whatever it concerns.
+    pub fn frame(&mut self) -> Frame {
+        self.waiting
+            .pop_front()
+            .unwrap_or_else(|| self.frames.recv_timeout(PATIENCE).expect("the agent says something"))
+    }
+
+    /// Reads a stream to the answer, granting what it has read.
+    pub fn collect(&mut self, call: u64) -> (Vec<u8>, Answer) {
+        let mut all = Vec::new();
+        loop {
+            match self.event(call) {
+                Event::Data { bytes, .. } => {
+                    self.credit(call, bytes.len());
+                    all.extend_from_slice(&bytes);
+                }
+                Event::Answer(answer) => return (all, answer),
+                Event::End | Event::Credit(_) => {}
+            }
+        }
+    }
+
+    /// Writes a whole file, sending as the agent grants.
+    pub fn write_file(&mut self, params: Value, contents: &[u8]) -> Answer {
+        let call = self.begin("file.write", params);
+        let mut rest = contents;
+        while !rest.is_empty() {
+            let mut granted = match self.event(call) {
+                Event::Credit(bytes) => bytes as usize,
+                Event::Answer(answer) => return answer,
+                other => panic!("a write gives credit or an answer, not {other:?}"),
+            };
+            while granted > 0 && !rest.is_empty() {
+                let size = granted.min(rest.len()).min(256 * 1024);
+                self.data(call, &rest[..size]);
+                rest = &rest[size..];
+                granted -= size;
+            }
+        }
+        self.end(call);
+        self.answer(call)
+    }
+
+    pub fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Resident memory of the agent in KiB, at its highest.
+    pub fn peak_memory_kib(&self) -> u64 {
+        status_field(self.child.id(), "VmHWM:")
+    }
+
+    pub fn memory_kib(&self) -> u64 {
+        status_field(self.child.id(), "VmRSS:")
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An empty directory that is removed afterwards.
+pub struct TempDir(std::path::PathBuf);
+
+impl TempDir {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("sandpiper-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn concerns(frame: &Frame, call: u64) -> bool {
+    let id = frame.message.get("id").or_else(|| frame.message.get("params").and_then(|params| params.get("call")));
+    id == Some(&json!(call))
+}
+
+fn event_of(frame: Frame) -> Event {
+    let message = frame.message;
+    let params = message.get("params").cloned().unwrap_or_default();
+    match message.get("method").and_then(Value::as_str) {
+        Some("stream.data") => Event::Data { params, bytes: frame.attachment.unwrap_or_default() },
+        Some("stream.end") => Event::End,
+        Some("stream.credit") => Event::Credit(params["bytes"].as_u64().expect("credit has bytes")),
+        Some(other) => panic!("the agent sent {other}"),
+        None => Event::Answer(answer_of(&message)),
+    }
+}
+
+fn answer_of(message: &serde_json::Map<String, Value>) -> Answer {
+    match message.get("error") {
+        None => Ok(message["result"].clone()),
+        Some(error) => {
+            let text = |value: &Value| value.as_str().expect("a text").to_string();
+            Err(Failure {
+                code: text(&error["data"]["code"]),
+                reason: text(&error["data"]["reason"]),
+                message: text(&error["message"]),
+            })
+        }
+    }
+}
+
+fn status_field(pid: u32, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the agent runs");
+    let line = status.lines().find(|line| line.starts_with(field)).expect("the field exists");
+    line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")
+}
