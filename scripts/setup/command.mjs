@@ -4,7 +4,8 @@ import { spawn } from "node:child_process";
 const SILENT_MS = 700;
 const TERMINAL_INTERVAL_MS = 250;
 const LOG_INTERVAL_MS = 10_000;
-const KEPT_LINES = 40;
+const KEPT_FIRST_LINES = 15;
+const KEPT_LAST_LINES = 25;
 
 /** A command of set-up that failed; its message is all the user needs. */
 export class CommandError extends Error {}
@@ -20,7 +21,7 @@ export class CommandError extends Error {}
  */
 
 /**
- * Runs a command without showing its output, only that it goes on; when it fails, its last lines are in the error.
+ * Runs a command without showing its output, only that it goes on; when it fails, its output's ends are in the error.
  * @param {Command} command
  * @returns {Promise<void>}
  */
@@ -43,7 +44,7 @@ export function runCommand(command) {
         rest = parts.pop() ?? "";
         for (const line of parts) {
           lines.push(line);
-          if (lines.length > KEPT_LINES) lines.shift();
+          if (lines.length > KEPT_FIRST_LINES + KEPT_LAST_LINES) lines.splice(KEPT_FIRST_LINES, 1);
           progress.say(command.describe?.(line));
         }
       });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { runCommand } from "./command.mjs";
 import { findProgram, isProgram } from "./find-program.mjs";
 import { withLock } from "./lock.mjs";
+import { matchesLock } from "./lock-file.mjs";
 import { repoDirectory } from "./repo-directory.mjs";
 
 /** @returns {import("./plan.d.ts").Plan} */
@@ -50,24 +51,4 @@ function isInstalled() {
   } catch {
     return false;
   }
-}
-
-/**
- * @typedef {Record<string, { version?: string, integrity?: string, link?: boolean, optional?: boolean }>} LockedPackages
- */
-
-/**
- * Compares contents, not times: a checkout or a copy changes times, and `npm install` by hand is just as good.
- * @param {LockedPackages} wanted the packages of package-lock.json
- * @param {LockedPackages} installed the packages of node_modules/.package-lock.json
- */
-export function matchesLock(wanted, installed) {
-  const isInPlace = Object.entries(wanted).every(([path, entry]) => {
-    if (path === "") return true;
-    const found = installed[path];
-    // Optional packages for other platforms are left out by npm.
-    if (found === undefined) return entry.optional === true;
-    return found.version === entry.version && found.integrity === entry.integrity && found.link === entry.link;
-  });
-  return isInPlace && Object.keys(installed).every((path) => Object.hasOwn(wanted, path));
 }

