@@ -35,6 +35,7 @@ export function runCommand(command) {
     });
     /** @type {string[]} */
     const lines = [];
+    let wasCut = false;
     const progress = showProgress(command.title);
     const stopForwarding = forwardSignals(child);
     for (const stream of [child.stdout, child.stderr]) {
@@ -44,7 +45,7 @@ export function runCommand(command) {
         rest = parts.pop() ?? "";
         for (const line of parts) {
           lines.push(line);
-          if (lines.length > KEPT_FIRST_LINES + KEPT_LAST_LINES) lines.splice(KEPT_FIRST_LINES, 1);
+          if (lines.length > KEPT_FIRST_LINES + KEPT_LAST_LINES) wasCut = lines.splice(KEPT_FIRST_LINES, 1).length > 0;
           progress.say(command.describe?.(line));
         }
       });
@@ -53,6 +54,7 @@ export function runCommand(command) {
     /** @param {string} outcome */
     const fail = (outcome) => {
       progress.end("✗");
+      if (wasCut) lines.splice(KEPT_FIRST_LINES, 0, "⋮");
       const tail = lines.map((line) => `  │ ${line}`).join("\n");
       reject(new CommandError(`${command.title}: \`${command.argv.join(" ")}\` ${outcome}\n${tail}\n${command.hint}`));
     };
