@@ -80,6 +80,8 @@ export interface InstanceRecord {
 export interface Provider {
   readonly name: ProviderName;
   readonly capabilities: ProviderCapabilities;
+  /** The directory in which it keeps its instances, if it has one. */
+  readonly chroot?: string | undefined;
   /** Looks, never installs. */
   probe(): Promise<ProviderStatus>;
   /** On failure or abort nothing is left behind. */

@@ -1,0 +1,144 @@
+import { type AgentMethod, type AgentResult, agentMethods, type CallId } from "@sandpiper/protocol";
+import { SandboxError } from "../sandbox-error.ts";
+import type { AgentConnection, PendingCall } from "./agent-connection.ts";
+import { invalidAnswer } from "./agent-error.ts";
+import type { Inbound } from "./inbound-stream.ts";
+import type { OutboundStream } from "./outbound-stream.ts";
+
+/** One call from its request to its answer, with its streams if it has any. */
+export class AgentCall<M extends AgentMethod> implements PendingCall {
+  readonly id: CallId;
+  readonly method: M;
+  readonly result: Promise<AgentResult<M>>;
+  /** Set before the request is sent. */
+  inbound: Inbound | undefined;
+  outbound: OutboundStream | undefined;
+  /** The journal or file offset that the answer says was reached, where the method has one. */
+  endOffset: ((result: AgentResult<M>) => number) | undefined;
+  readonly #connection: AgentConnection;
+  readonly #settled: (() => void)[] = [];
+  #isOpen = true;
+  #resolve!: (result: AgentResult<M>) => void;
+  #reject!: (error: SandboxError) => void;
+
+  constructor(connection: AgentConnection, id: CallId, method: M) {
+    this.#connection = connection;
+    this.id = id;
+    this.method = method;
+    this.result = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Streams report the failure themselves; a call that nobody awaits must not end the program.
+    this.result.catch(() => {});
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Runs once, when the call is answered, fails or is canceled. */
+  onSettled(callback: () => void): void {
+    this.#settled.push(callback);
+  }
+
+  answer(result: unknown): void {
+    const parsed = agentMethods[this.method].result.safeParse(result);
+    if (!parsed.success) {
+      this.fail(invalidAnswer(this.method, parsed.error.issues[0]?.message ?? "it has the wrong shape"));
+      return;
+    }
+    const value = parsed.data as AgentResult<M>;
+    if (this.inbound !== undefined && this.endOffset !== undefined) {
+      const missing = this.endOffset(value) - this.inbound.flow.position;
+      if (missing > 0) {
+        this.fail(lostBytes(this.method, missing));
+        return;
+      }
+    }
+    if (!this.#settle()) return;
+    this.inbound?.finish();
+    this.outbound?.fail(streamClosed(this.method));
+    this.#resolve(value);
+  }
+
+  fail(error: SandboxError): void {
+    if (!this.#settle()) return;
+    this.inbound?.fail(error);
+    this.outbound?.fail(error);
+    this.#reject(error);
+  }
+
+  /** Ends the call on both sides; whatever the agent still says about it is dropped. */
+  cancel(error: SandboxError): void {
+    if (!this.#isOpen) return;
+    this.#connection.send({ jsonrpc: "2.0", method: "cancel", params: { call: this.id } });
+    this.fail(error);
+  }
+
+  data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void {
+    if (this.inbound === undefined) {
+      this.#connection.close(unexpectedData(this.method));
+      return;
+    }
+    const accepted = this.inbound.flow.accept(params, bytes);
+    if (!(accepted instanceof SandboxError)) this.inbound.chunk(accepted);
+    else if (accepted.reason === "window_exceeded") this.#connection.close(accepted);
+    else this.cancel(accepted);
+  }
+
+  end(): void {
+    this.inbound?.ended();
+  }
+
+  credit(bytes: number): void {
+    this.outbound?.grant(bytes);
+  }
+
+  /** Lets the agent send that much more. */
+  grant(bytes: number): void {
+    this.#connection.send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.id, bytes } });
+  }
+
+  /** A promise means that whoever sends much should wait for it. */
+  sendData(bytes: Uint8Array): Promise<void> | undefined {
+    this.#connection.send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.id } }, bytes);
+    return this.#connection.flush();
+  }
+
+  sendEnd(): void {
+    this.#connection.send({ jsonrpc: "2.0", method: "stream.end", params: { call: this.id } });
+  }
+
+  #settle(): boolean {
+    if (!this.#isOpen) return false;
+    this.#isOpen = false;
+    this.#connection.remove(this.id);
+    for (const callback of this.#settled) callback();
+    return true;
+  }
+}
+
+function lostBytes(method: string, missing: number): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "stream_cut",
+    message: `${method}: the last ${missing} bytes did not arrive`,
+    hint: "read again",
+    details: { missing },
+  });
+}
+
+function streamClosed(method: string): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "stream_closed",
+    message: `${method} has ended; nothing more can be sent`,
+  });
+}
+
+function unexpectedData(method: string): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "window_exceeded",
+    message: `the agent sent bytes for ${method}, which takes none, so its channel was closed`,
+    hint: "the sandbox cannot be trusted any more; destroy it",
+  });
+}

@@ -1,0 +1,177 @@
+import { type AgentMethod, type AgentParams, type AgentResult, PROTOCOL_GENERATION } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { ConnectedChannel, InstanceExit } from "../provider.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { AgentCall } from "./agent-call.ts";
+import { AgentConnection, type ConnectionFaults } from "./agent-connection.ts";
+import { explainClose } from "./explain-close.ts";
+
+export const DEFAULT_RPC_TIMEOUT_MS = 30_000;
+
+export interface AgentClientOptions {
+  /** Ends the opening, not what comes after it. */
+  readonly signal?: AbortSignal | undefined;
+  readonly clock?: Clock | undefined;
+  readonly randomUuid?: (() => string) | undefined;
+  /** How long a call may go unanswered. */
+  readonly rpcTimeoutMs?: number | undefined;
+  /** What error messages call the other side. */
+  readonly label?: string | undefined;
+  /** Tells why the channel closed when the instance has ended. */
+  readonly exited?: Promise<InstanceExit> | undefined;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Infinity: as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+  readonly attachment?: Uint8Array | undefined;
+}
+
+export interface BeginOptions<M extends AgentMethod> extends CallOptions {
+  readonly id?: string;
+  /** Gives the call its streams before the request leaves. */
+  readonly prepare?: (call: AgentCall<M>) => void;
+}
+
+/** Speaks the agent protocol on one channel. Calls run concurrently; answers are matched by id. */
+export class AgentClient {
+  readonly clock: Clock;
+  readonly randomUuid: () => string;
+  readonly rpcTimeoutMs: number;
+  readonly label: string;
+  readonly connection: AgentConnection;
+  #hello: AgentResult<"hello"> | undefined;
+  #nextId = 1;
+
+  private constructor(connected: ConnectedChannel, options: AgentClientOptions) {
+    this.clock = options.clock ?? systemClock;
+    this.randomUuid = options.randomUuid ?? (() => crypto.randomUUID());
+    this.rpcTimeoutMs = options.rpcTimeoutMs ?? DEFAULT_RPC_TIMEOUT_MS;
+    this.label = options.label ?? "the sandbox";
+    this.connection = new AgentConnection(connected.channel, {
+      explainClose: (cause) => explainClose({ cause, label: this.label, clock: this.clock, exited: options.exited }),
+    });
+  }
+
+  /** Says hello and pings; on failure the channel is closed. */
+  static async open(connected: ConnectedChannel, options: AgentClientOptions = {}): Promise<AgentClient> {
+    const client = new AgentClient(connected, options);
+    const id = client.randomUuid();
+    const { signal } = options;
+    try {
+      client.connection.open(id, connected.needsResync);
+      const hello = client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal });
+      const ping = client.begin("ping", {}, { signal });
+      client.#hello = await hello.result;
+      await ping.result;
+      return client;
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      client.connection.close(error);
+      throw error;
+    }
+  }
+
+  /** What the agent said about itself when the channel was opened. */
+  get hello(): AgentResult<"hello"> {
+    if (this.#hello === undefined) throw new Error("AgentClient.open has not finished");
+    return this.#hello;
+  }
+
+  get isClosed(): boolean {
+    return this.connection.isClosed;
+  }
+
+  /** Resolves with the reason when the channel is of no use any more. */
+  get closed(): Promise<SandboxError> {
+    return this.connection.closedWith;
+  }
+
+  /** Calls without an answer so far. */
+  get openCalls(): number {
+    return this.connection.openCalls;
+  }
+
+  get faults(): Readonly<ConnectionFaults> {
+    return this.connection.faults;
+  }
+
+  close(reason?: SandboxError): void {
+    this.connection.close(
+      reason ??
+        new SandboxError("unavailable", {
+          reason: "channel_closed",
+          message: `the channel to ${this.label} was closed by this program`,
+        }),
+    );
+  }
+
+  /** Sends a request and answers with its checked result. */
+  call<M extends AgentMethod>(method: M, params: AgentParams<M>, options: CallOptions = {}): Promise<AgentResult<M>> {
+    return this.begin(method, params, options).result;
+  }
+
+  /** Sends a request; the call object is for those who stream or cancel. Requests of one turn leave in one write. */
+  begin<M extends AgentMethod>(method: M, params: AgentParams<M>, options: BeginOptions<M> = {}): AgentCall<M> {
+    const id = options.id ?? this.#nextId++;
+    const call = new AgentCall(this.connection, id, method);
+    options.prepare?.(call);
+    const { signal, timeoutMs = this.rpcTimeoutMs } = options;
+    if (signal?.aborted) {
+      call.fail(abortError(signal, `${method} on ${this.label}`));
+      return call;
+    }
+    try {
+      this.connection.send({ jsonrpc: "2.0", id, method, params }, options.attachment);
+    } catch (thrown) {
+      call.fail(SandboxError.from(thrown));
+      return call;
+    }
+    this.connection.add(id, call);
+    if (!call.isOpen) return call;
+    if (timeoutMs !== Number.POSITIVE_INFINITY) {
+      call.onSettled(this.clock.schedule(timeoutMs, () => call.cancel(this.timeoutError(method, timeoutMs))));
+    }
+    if (signal !== undefined) {
+      const abort = () => call.cancel(abortError(signal, `${method} on ${this.label}`));
+      signal.addEventListener("abort", abort, { once: true });
+      call.onSettled(() => signal.removeEventListener("abort", abort));
+    }
+    return call;
+  }
+
+  timeoutError(method: string, timeoutMs: number): SandboxError {
+    return new SandboxError("deadline_exceeded", {
+      reason: "rpc_timeout",
+      message: `${method} on ${this.label} was not answered within ${timeoutMs} ms and was canceled`,
+      hint: "check the sandbox with isHealthy(), or allow more time with timeoutMs",
+      details: { method, timeoutMs },
+    });
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.call("ping", {}, options);
+  }
+
+  exec(cmd: string, options: Omit<AgentParams<"exec">, "cmd"> = {}): Promise<AgentResult<"exec">> {
+    return this.call("exec", { cmd, ...options });
+  }
+
+  execCode(lang: string, code: string): Promise<AgentResult<"exec_code">> {
+    return this.call("exec_code", { lang, code });
+  }
+
+  async readFile(path: string): Promise<string> {
+    return (await this.call("read_file", { path })).content;
+  }
+
+  async writeFile(path: string, content: string): Promise<void> {
+    await this.call("write_file", { path, content });
+  }
+
+  async listDir(path: string): Promise<AgentResult<"list_dir">["entries"]> {
+    return (await this.call("list_dir", { path })).entries;
+  }
+}

@@ -1,0 +1,198 @@
+import {
+  type CallId,
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  type FrameSink,
+  MAX_LINE_BYTES,
+  resyncPadding,
+} from "@sandpiper/protocol";
+import type { Channel, ChannelReceiver } from "../channel.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { agentError, invalidAnswer } from "./agent-error.ts";
+import { HelloScanner } from "./hello-scanner.ts";
+
+/** Large, and the same for everybody. */
+let padding: Uint8Array | undefined;
+
+/** An unanswered call, as the connection sees it. */
+export interface PendingCall {
+  readonly method: string;
+  answer(result: Readonly<Record<string, unknown>>): void;
+  fail(error: SandboxError): void;
+  data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void;
+  end(): void;
+  credit(bytes: number): void;
+}
+
+/** What arrived and led to nothing. */
+export interface ConnectionFaults {
+  /** Frames that could not be read. */
+  malformedFrames: number;
+  /** Messages about a call that is over or never was. */
+  strayMessages: number;
+}
+
+export interface AgentConnectionOptions {
+  /** Finds the reason when the channel closes by itself. */
+  readonly explainClose: (cause: Error | undefined) => Promise<SandboxError>;
+}
+
+/** Sends messages on a channel and brings what arrives to the call it names. Everything that arrives is distrusted. */
+export class AgentConnection implements ChannelReceiver, FrameSink {
+  readonly faults: ConnectionFaults = { malformedFrames: 0, strayMessages: 0 };
+  /** Resolves when the connection is of no use any more. */
+  readonly closedWith: Promise<SandboxError>;
+  readonly #channel: Channel;
+  readonly #options: AgentConnectionOptions;
+  readonly #decoder = new FrameDecoder(this);
+  readonly #calls = new Map<CallId, PendingCall>();
+  #scanner: HelloScanner | undefined;
+  #outbox: Uint8Array[] = [];
+  #isClosed = false;
+  #error: SandboxError | undefined;
+  #resolveClosed!: (error: SandboxError) => void;
+
+  constructor(channel: Channel, options: AgentConnectionOptions) {
+    this.#channel = channel;
+    this.#options = options;
+    this.closedWith = new Promise((resolve) => {
+      this.#resolveClosed = resolve;
+    });
+  }
+
+  /** Starts reading; what comes before the answer to `helloId` was meant for somebody else. */
+  open(helloId: string, needsResync: boolean): void {
+    this.#scanner = new HelloScanner(helloId);
+    this.#channel.open(this);
+    if (!needsResync) return;
+    padding ??= resyncPadding();
+    this.#post([padding]);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get openCalls(): number {
+    return this.#calls.size;
+  }
+
+  add(id: CallId, call: PendingCall): void {
+    if (this.#error !== undefined) call.fail(this.#error);
+    else this.#calls.set(id, call);
+  }
+
+  remove(id: CallId): void {
+    this.#calls.delete(id);
+  }
+
+  /** Messages of one turn leave in one write. Throws when the message is longer than the agent reads. */
+  send(message: object, attachment?: Uint8Array): void {
+    const pieces = encodeFrame(message, attachment);
+    const lineBytes = (pieces[0] as Uint8Array).length - 1;
+    if (lineBytes > MAX_LINE_BYTES) throw requestTooLarge(lineBytes);
+    this.#post(pieces);
+  }
+
+  /** Writes what waits. A promise means that whoever sends much should wait for it. */
+  flush(): Promise<void> | undefined {
+    if (this.#outbox.length === 0 || this.#isClosed) return undefined;
+    const pieces = this.#outbox;
+    this.#outbox = [];
+    try {
+      return this.#channel.write(pieces);
+    } catch (thrown) {
+      this.closed(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      return undefined;
+    }
+  }
+
+  /** Gives the connection up, for a reason that every open call gets. */
+  close(error: SandboxError): void {
+    this.#isClosed = true;
+    this.#finish(error);
+    this.#channel.close();
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#isClosed) return;
+    if (this.#scanner === undefined) {
+      this.#decoder.push(chunk);
+      return;
+    }
+    const found = this.#scanner.push(chunk);
+    if (found === undefined) return;
+    this.#scanner = undefined;
+    for (const piece of found) this.#decoder.push(piece);
+  }
+
+  closed(cause?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    // Until the reason is known, open calls wait for it: it tells them what to do next.
+    this.#options.explainClose(cause).then((error) => this.#finish(error));
+  }
+
+  frame({ message, attachment }: Frame): void {
+    if (this.#isClosed) return;
+    if (message["jsonrpc"] !== "2.0") this.faults.malformedFrames++;
+    else if (message["method"] === undefined) this.#answered(message);
+    else this.#notified(message, attachment);
+  }
+
+  fault(): void {
+    this.faults.malformedFrames++;
+  }
+
+  #answered(message: Readonly<Record<string, unknown>>): void {
+    const call = this.#calls.get(message["id"] as CallId);
+    if (call === undefined) this.faults.strayMessages++;
+    else if (message["error"] !== undefined) call.fail(agentError(call.method, message["error"]));
+    else if (isObject(message["result"])) call.answer(message["result"]);
+    else call.fail(invalidAnswer(call.method, "it has neither result nor error"));
+  }
+
+  #notified(message: Readonly<Record<string, unknown>>, attachment: Uint8Array | undefined): void {
+    const params = message["params"];
+    const call = isObject(params) ? this.#calls.get(params["call"] as CallId) : undefined;
+    if (call === undefined) this.faults.strayMessages++;
+    else if (message["method"] === "stream.data" && attachment !== undefined) {
+      call.data(params as Readonly<Record<string, unknown>>, attachment);
+    } else if (message["method"] === "stream.credit" && isCredit(params)) call.credit(params.bytes);
+    else if (message["method"] === "stream.end") call.end();
+    else this.faults.malformedFrames++;
+  }
+
+  #post(pieces: readonly Uint8Array[]): void {
+    if (this.#isClosed) return;
+    if (this.#outbox.length === 0) queueMicrotask(() => this.flush());
+    this.#outbox.push(...pieces);
+  }
+
+  #finish(error: SandboxError): void {
+    if (this.#error !== undefined) return;
+    this.#error = error;
+    this.#outbox = [];
+    for (const call of [...this.#calls.values()]) call.fail(error);
+    this.#resolveClosed(error);
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCredit(params: unknown): params is { readonly bytes: number } {
+  const bytes = (params as { readonly bytes: unknown }).bytes;
+  return Number.isSafeInteger(bytes) && (bytes as number) > 0;
+}
+
+function requestTooLarge(lineBytes: number): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "request_too_large",
+    message: `a request of ${lineBytes} bytes was not sent: the agent reads at most ${MAX_LINE_BYTES}`,
+    hint: "write long contents to a file, or send them as standard input",
+    details: { lineBytes, maxLineBytes: MAX_LINE_BYTES },
+  });
+}

@@ -1,0 +1,104 @@
+import { abortError } from "../abort-error.ts";
+import { type Clock, systemClock } from "../clock.ts";
+import type { ConnectedChannel, Instance } from "../provider.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { AgentClient, type AgentClientOptions } from "./agent-client.ts";
+import { exitError } from "./exit-error.ts";
+
+/** A booting agent is usually there within one or two of these. */
+export const CONNECT_RETRY_MS = 100;
+export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
+/** A channel that was accepted but stays silent is given up after this, and another one is tried. */
+export const CONNECT_ATTEMPT_TIMEOUT_MS = 4_000;
+
+export interface ConnectAgentOptions extends Omit<AgentClientOptions, "label" | "exited"> {
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+/** Tries until the instance's agent answers, the time is up, the instance has ended or the caller has had enough. */
+export async function connectAgent(instance: Instance, options: ConnectAgentOptions = {}): Promise<AgentClient> {
+  const clock = options.clock ?? systemClock;
+  const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  const label = `sandbox ${instance.id}`;
+  const giveUp = new AbortController();
+  let lastError: unknown;
+  instance.exited.then((exit) => giveUp.abort(exitError(label, exit)));
+  const cancel = () => giveUp.abort(abortError(options.signal as AbortSignal, `connecting to ${label}`));
+  options.signal?.addEventListener("abort", cancel, { once: true });
+  if (options.signal?.aborted) cancel();
+  const stopTimer = clock.schedule(timeoutMs, () => giveUp.abort(agentTimeout(label, timeoutMs, lastError)));
+  try {
+    for (;;) {
+      giveUp.signal.throwIfAborted();
+      try {
+        return await attempt(instance, { ...options, clock, label, exited: instance.exited, signal: giveUp.signal });
+      } catch (thrown) {
+        lastError = thrown;
+      }
+      await pause(clock, giveUp.signal);
+    }
+  } finally {
+    stopTimer();
+    options.signal?.removeEventListener("abort", cancel);
+  }
+}
+
+async function attempt(
+  instance: Instance,
+  options: AgentClientOptions & { readonly clock: Clock; readonly label: string; readonly signal: AbortSignal },
+): Promise<AgentClient> {
+  const bound = new AbortController();
+  const stopTimer = options.clock.schedule(CONNECT_ATTEMPT_TIMEOUT_MS, () => bound.abort(agentSilent(options.label)));
+  const signal = AbortSignal.any([options.signal, bound.signal]);
+  try {
+    const connected = await connectOrAbort(instance, signal);
+    return await AgentClient.open(connected, { ...options, signal });
+  } finally {
+    stopTimer();
+  }
+}
+
+/** Does not rely on the provider to heed the signal; a channel that comes too late is closed. */
+function connectOrAbort(instance: Instance, signal: AbortSignal): Promise<ConnectedChannel> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    instance.connect(signal).then((connected) => {
+      signal.removeEventListener("abort", abort);
+      if (signal.aborted) connected.channel.close();
+      else resolve(connected);
+    }, reject);
+  });
+}
+
+function pause(clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = () => {
+      stopTimer();
+      signal.removeEventListener("abort", wake);
+      resolve();
+    };
+    const stopTimer = clock.schedule(CONNECT_RETRY_MS, wake);
+    signal.addEventListener("abort", wake, { once: true });
+    if (signal.aborted) wake();
+  });
+}
+
+function agentTimeout(label: string, timeoutMs: number, cause: unknown): SandboxError {
+  const last = cause instanceof Error ? `; the last attempt failed with: ${cause.message}` : "";
+  return new SandboxError("unavailable", {
+    reason: "agent_timeout",
+    message: `the agent of ${label} did not answer within ${timeoutMs} ms${last}`,
+    hint: "look at the instance's log; on a slow host raise connectTimeoutMs",
+    details: { timeoutMs },
+    cause,
+  });
+}
+
+function agentSilent(label: string): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "agent_silent",
+    message: `the channel to ${label} was accepted, but nothing came on it for ${CONNECT_ATTEMPT_TIMEOUT_MS} ms`,
+  });
+}

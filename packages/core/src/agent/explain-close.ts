@@ -1,0 +1,40 @@
+import type { Clock } from "../clock.ts";
+import type { InstanceExit } from "../provider.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { exitError } from "./exit-error.ts";
+
+/** An instance's channel ends a moment before its provider knows why the instance ended. */
+const EXIT_GRACE_MS = 1000;
+
+export interface ClosedChannel {
+  readonly cause: Error | undefined;
+  readonly label: string;
+  readonly clock: Clock;
+  readonly exited: Promise<InstanceExit> | undefined;
+}
+
+/** Why a channel closed: the end of its instance if there was one, else the channel's own reason. */
+export async function explainClose({ cause, label, clock, exited }: ClosedChannel): Promise<SandboxError> {
+  const exit = await exitWithinGrace(exited, clock);
+  if (exit !== undefined) return exitError(label, exit);
+  return new SandboxError("unavailable", {
+    reason: "channel_closed",
+    message: `the channel to ${label} closed${cause === undefined ? "" : `: ${cause.message}`}`,
+    hint: "try again: the next operation opens a new channel",
+    cause,
+  });
+}
+
+function exitWithinGrace(
+  exited: Promise<InstanceExit> | undefined,
+  clock: Clock,
+): Promise<InstanceExit | undefined> | undefined {
+  if (exited === undefined) return undefined;
+  return new Promise((resolve) => {
+    const stopTimer = clock.schedule(EXIT_GRACE_MS, () => resolve(undefined));
+    exited.then((exit) => {
+      stopTimer();
+      resolve(exit);
+    });
+  });
+}

@@ -1,0 +1,133 @@
+import type { Clock } from "../clock.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { ChunkQueue, type StreamChunk } from "./chunk-queue.ts";
+import type { InboundFlow } from "./inbound-flow.ts";
+
+/** Where the bytes of a call go. */
+export interface Inbound {
+  readonly flow: InboundFlow;
+  chunk(chunk: StreamChunk): void;
+  /** The agent sends no more, though the call is not answered yet. */
+  ended(): void;
+  /** The call is answered. */
+  finish(): void;
+  fail(error: SandboxError): void;
+}
+
+export interface InboundStreamOptions {
+  readonly flow: InboundFlow;
+  /** True where the other direction may go on after the end of this one, as on a connection. */
+  readonly isHalf?: boolean;
+  /** Ends the call with this error. */
+  readonly cancel: (error: SandboxError) => void;
+  /** How long the agent may send nothing while the reader waits; undefined: for ever. */
+  readonly idle?: { readonly clock: Clock; readonly timeoutMs: number; readonly error: () => SandboxError } | undefined;
+}
+
+interface Waiting {
+  readonly resolve: (result: IteratorResult<StreamChunk, undefined>) => void;
+  readonly reject: (error: SandboxError) => void;
+  readonly stopTimer: () => void;
+}
+
+const done: IteratorResult<StreamChunk, undefined> = { done: true, value: undefined };
+const noTimer = () => {};
+
+/** A stream that one reader pulls; what waits for the reader is bounded by the stream's window. */
+export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk, undefined> {
+  readonly #options: InboundStreamOptions;
+  readonly #queue = new ChunkQueue();
+  #waiting: Waiting | undefined;
+  #end: "open" | "finished" | SandboxError = "open";
+
+  constructor(options: InboundStreamOptions) {
+    this.#options = options;
+  }
+
+  get flow(): InboundFlow {
+    return this.#options.flow;
+  }
+
+  chunk(chunk: StreamChunk): void {
+    // An empty message costs its sender no credit, so it must not cost memory here.
+    if (this.#end !== "open" || chunk.bytes.length === 0) return;
+    const waiting = this.#waiting;
+    if (waiting === undefined) {
+      this.#queue.push(chunk);
+      return;
+    }
+    this.#wake();
+    waiting.resolve({ done: false, value: chunk });
+    this.flow.take(chunk.bytes.length);
+  }
+
+  ended(): void {
+    // Elsewhere the answer may still be an error, which the reader must not miss.
+    if (this.#options.isHalf) this.finish();
+  }
+
+  finish(): void {
+    if (this.#end !== "open") return;
+    this.#end = "finished";
+    this.#wake()?.resolve(done);
+  }
+
+  fail(error: SandboxError): void {
+    if (this.#end !== "open") return;
+    this.#end = error;
+    this.#wake()?.reject(error);
+  }
+
+  next(): Promise<IteratorResult<StreamChunk, undefined>> {
+    const chunk = this.#queue.shift();
+    if (chunk !== undefined) {
+      if (this.#end === "open") this.flow.take(chunk.bytes.length);
+      return Promise.resolve({ done: false, value: chunk });
+    }
+    if (this.#end === "finished") return Promise.resolve(done);
+    if (this.#end !== "open") return Promise.reject(this.#end);
+    if (this.#waiting !== undefined) return Promise.reject(secondReader());
+    return new Promise((resolve, reject) => {
+      const { idle } = this.#options;
+      const stopTimer =
+        idle === undefined ? noTimer : idle.clock.schedule(idle.timeoutMs, () => this.cancel(idle.error()));
+      this.#waiting = { resolve, reject, stopTimer };
+    });
+  }
+
+  return(): Promise<IteratorResult<StreamChunk, undefined>> {
+    this.#queue.clear();
+    if (this.#end === "open") {
+      this.finish();
+      this.cancel(readerLeft());
+    }
+    return Promise.resolve(done);
+  }
+
+  cancel(error: SandboxError): void {
+    this.#options.cancel(error);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #wake(): Waiting | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.stopTimer();
+    return waiting;
+  }
+}
+
+function secondReader(): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "stream_already_read",
+    message: "a stream has one reader, and it is already waiting",
+    hint: "wait for one next() before the other",
+  });
+}
+
+function readerLeft(): SandboxError {
+  return new SandboxError("canceled", { reason: "reader_left", message: "a stream was not read to its end" });
+}

@@ -1,0 +1,83 @@
+import { SandboxError } from "../sandbox-error.ts";
+import type { AgentClient } from "./agent-client.ts";
+import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
+import { InboundStream } from "./inbound-stream.ts";
+import type { OutboundStream } from "./outbound-stream.ts";
+import { openOutbound } from "./upload.ts";
+
+/** A TCP port on the sandbox's loopback, or a Unix socket inside it. */
+export type DialTarget = { readonly port: number } | { readonly path: string };
+
+export interface DialOptions {
+  /** Ends the dialling, and the connection after it. */
+  readonly signal?: AbortSignal | undefined;
+  readonly windowBytes?: number | undefined;
+}
+
+/** A connection to something inside the sandbox; each direction ends by itself. */
+export interface Tunnel extends AsyncDisposable {
+  /** Ends when the other side sends no more. One reader. */
+  readonly readable: AsyncIterable<Uint8Array>;
+  /** Resolves when the channel has taken the bytes; they must not change before. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Says that no more will be written. */
+  end(): Promise<void>;
+  /** Drops the connection. */
+  close(): void;
+  /** Resolves when both directions have ended; rejects when the connection broke. */
+  readonly closed: Promise<void>;
+}
+
+export async function dial(client: AgentClient, target: DialTarget, options: DialOptions = {}): Promise<Tunnel> {
+  const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
+  let stream: InboundStream | undefined;
+  const call = client.begin(
+    "port.dial",
+    { ...target, window: windowBytes },
+    {
+      signal: options.signal,
+      timeoutMs: Number.POSITIVE_INFINITY,
+      prepare(opening) {
+        stream = new InboundStream({
+          flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
+          isHalf: true,
+          // A reader that leaves does not read, but may still write.
+          cancel: () => {},
+        });
+        opening.inbound = stream;
+        openOutbound(client, opening, undefined);
+      },
+    },
+  );
+  const outbound = call.outbound as OutboundStream;
+  const inbound = stream as InboundStream;
+  const stopTimer = client.clock.schedule(client.rpcTimeoutMs, () =>
+    call.cancel(client.timeoutError("port.dial", client.rpcTimeoutMs)),
+  );
+  try {
+    await outbound.opened();
+  } finally {
+    stopTimer();
+  }
+  const closed = call.result.then(() => {});
+  closed.catch(() => {});
+  const close = () => call.cancel(tunnelClosed());
+  return {
+    readable: bytesOf(inbound),
+    write: (bytes) => outbound.send(bytes),
+    end: () => outbound.end(),
+    close,
+    closed,
+    async [Symbol.asyncDispose]() {
+      close();
+    },
+  };
+}
+
+async function* bytesOf(stream: InboundStream): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of stream) yield chunk.bytes;
+}
+
+function tunnelClosed(): SandboxError {
+  return new SandboxError("canceled", { reason: "tunnel_closed", message: "the connection was closed by its caller" });
+}

@@ -1,0 +1,53 @@
+import { type WatchEvent, watchEventSchema } from "@sandpiper/protocol";
+import type { AgentClient } from "../agent/agent-client.ts";
+import { invalidAnswer } from "../agent/agent-error.ts";
+import { download } from "../agent/download.ts";
+import { jsonLines } from "./json-lines.ts";
+
+export interface FileEvent {
+  /** `overflow`: more happened than could be told; look again. */
+  readonly kind: Exclude<WatchEvent["kind"], "ready">;
+  /** Relative to the watched directory; empty for the watched path itself. */
+  readonly path: string;
+  /** rename only: the new path. */
+  readonly to?: string | undefined;
+}
+
+export interface WatchOptions {
+  readonly recursive?: boolean | undefined;
+  /** Ends the loop with an error. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What happens below a path, from the moment the watcher exists. Leaving the loop ends it. */
+export interface FileWatcher extends AsyncIterableIterator<FileEvent, void, undefined>, AsyncDisposable {}
+
+/** Resolves when the watch is set: nothing that happens afterwards is missed. */
+export async function watchFiles(client: AgentClient, path: string, options: WatchOptions = {}): Promise<FileWatcher> {
+  const { recursive, signal } = options;
+  const stream = download(
+    client,
+    "file.watch",
+    { path, recursive },
+    {
+      signal,
+      idleTimeoutMs: Number.POSITIVE_INFINITY,
+    },
+  );
+  const events = jsonLines(stream, watchEventSchema, "file.watch");
+  const stopTimer = client.clock.schedule(client.rpcTimeoutMs, () =>
+    stream.cancel(client.timeoutError("file.watch", client.rpcTimeoutMs)),
+  );
+  const first = await events.next().finally(stopTimer);
+  if (first.done || first.value.kind !== "ready") {
+    await events.return();
+    throw invalidAnswer("file.watch", "its first line is not ready");
+  }
+  return Object.assign(events as AsyncGenerator<FileEvent, void, undefined>, {
+    async [Symbol.asyncDispose]() {
+      // A loop that waits for the next event would keep return() waiting as well.
+      await stream.return();
+      await events.return();
+    },
+  });
+}

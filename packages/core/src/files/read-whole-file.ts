@@ -1,0 +1,32 @@
+import { ByteCollector } from "../byte-collector.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
+
+/** A file in a sandbox may claim any size, so what is taken into memory has a limit. */
+export const DEFAULT_MAX_FILE_BYTES = 256 * 1024 * 1024;
+
+export interface ReadFileOptions extends FileOptions {
+  /** A larger file is refused; read it as a stream instead. */
+  readonly maxBytes?: number | undefined;
+}
+
+export async function readWholeFile(
+  files: SandboxFiles,
+  path: string,
+  options: ReadFileOptions = {},
+): Promise<ByteCollector> {
+  const maxBytes = options.maxBytes ?? DEFAULT_MAX_FILE_BYTES;
+  const collected = new ByteCollector();
+  for await (const bytes of files.read(path, { signal: options.signal })) {
+    collected.add(bytes);
+    if (collected.byteLength > maxBytes) {
+      throw new SandboxError("resource_exhausted", {
+        reason: "file_too_large",
+        message: `${path} is longer than ${maxBytes} bytes and was not read into memory`,
+        hint: "read it with files.read(), which streams, or raise maxBytes",
+        details: { path, maxBytes },
+      });
+    }
+  }
+  return collected;
+}

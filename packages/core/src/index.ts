@@ -1,0 +1,56 @@
+export {
+  AgentClient,
+  type AgentClientOptions,
+  type CallOptions,
+  DEFAULT_RPC_TIMEOUT_MS,
+} from "./agent/agent-client.ts";
+export type { OutputSource } from "./agent/chunk-queue.ts";
+export { type ConnectAgentOptions, connectAgent, DEFAULT_CONNECT_TIMEOUT_MS } from "./agent/connect-agent.ts";
+export type { DialOptions, DialTarget, Tunnel } from "./agent/tunnel.ts";
+export type { ByteSource, UploadOptions } from "./agent/upload.ts";
+export type { Channel, ChannelReceiver } from "./channel.ts";
+export { type Clock, systemClock } from "./clock.ts";
+export type { DirEntry, FileEntry } from "./files/file-entry.ts";
+export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.ts";
+export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
+export type { FileOptions, ListOptions, OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
+export { DEFAULT_MAX_SANDBOXES, type ManagerConfig, type ManagerConfigOptions } from "./manager/manager-config.ts";
+export type { ReconcileOptions, ReconcileResult } from "./manager/reconcile.ts";
+export {
+  type CreateOptions,
+  type DestroyAllResult,
+  type ManagerDependencies,
+  type RegisterResult,
+  SandboxManager,
+} from "./manager/sandbox-manager.ts";
+export type { Command, CommandOptions } from "./process/command.ts";
+export type { ExecOptions, ExecResult } from "./process/exec.ts";
+export { DEFAULT_MAX_OUTPUT_BYTES } from "./process/exec-output.ts";
+export type { ProcessExit } from "./process/process-exit.ts";
+export type {
+  AttachOptions,
+  OutputChunk,
+  ProcessHandle,
+  StartOptions,
+  TerminalSize,
+} from "./process/process-handle.ts";
+export type { ProcessSummary } from "./process/process-summary.ts";
+export type {
+  ConnectedChannel,
+  Instance,
+  InstanceExit,
+  InstanceRecord,
+  InstanceSpec,
+  Provider,
+  ProviderCapabilities,
+  ProviderName,
+  ProviderStatus,
+} from "./provider.ts";
+export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
+export { Sandbox } from "./sandbox/sandbox.ts";
+export { SandboxConfig, type SandboxConfigOptions } from "./sandbox/sandbox-config.ts";
+export type { SandboxConfigBuilder } from "./sandbox/sandbox-config-builder.ts";
+export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
+export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
+export { type StateNames, stateNames } from "./sandbox/state-names.ts";
+export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { parseSandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+import { SandboxError } from "../sandbox-error.ts";
+
+export interface ManagerConfigOptions {
+  /** Kernel of sandboxes that name none; VM providers only. */
+  readonly kernelPath?: string | undefined;
+  /** Root filesystem of sandboxes that name none. */
+  readonly rootfsPath?: string | undefined;
+  /** Where a root filesystem that is only a name is looked for. */
+  readonly imagesDir?: string | undefined;
+  /** Read by whoever composes a Firecracker provider. */
+  readonly firecrackerPath?: string | undefined;
+  /** Directory in which instances are kept; must be the provider's. */
+  readonly chrootPath?: string | undefined;
+  /** 0: no limit. */
+  readonly maxSandboxes?: number | undefined;
+  /** What sandboxes get where their own config says nothing. */
+  readonly defaults?: SandboxConfigOptions | undefined;
+}
+
+export interface ManagerConfig {
+  readonly kernelPath: string | undefined;
+  readonly rootfsPath: string | undefined;
+  readonly imagesDir: string | undefined;
+  readonly firecrackerPath: string | undefined;
+  readonly chrootPath: string | undefined;
+  readonly maxSandboxes: number;
+  readonly defaults: SandboxConfigOptions;
+}
+
+export const DEFAULT_MAX_SANDBOXES = 100;
+
+const pathFields = ["kernelPath", "rootfsPath", "imagesDir", "firecrackerPath", "chrootPath"] as const;
+const path = z
+  .string()
+  .regex(/^\/[^\0]*$/)
+  .optional();
+const schema = z.strictObject({
+  kernelPath: path,
+  rootfsPath: path,
+  imagesDir: path,
+  firecrackerPath: path,
+  chrootPath: path,
+  maxSandboxes: z.int().min(0).default(DEFAULT_MAX_SANDBOXES),
+  defaults: z.record(z.string(), z.unknown()).default({}),
+});
+
+export function parseManagerConfig(options: ManagerConfigOptions = {}): ManagerConfig {
+  const parsed = schema.safeParse(options);
+  if (!parsed.success) throw configError(parsed.error);
+  const defaults = (parsed.data.defaults ?? {}) as SandboxConfigOptions;
+  // A default that no sandbox could have is found now, not at the first create.
+  parseSandboxConfig(defaults);
+  const paths = Object.fromEntries(pathFields.map((field) => [field, parsed.data[field]])) as Pick<
+    ManagerConfig,
+    (typeof pathFields)[number]
+  >;
+  return Object.freeze({ ...paths, maxSandboxes: parsed.data.maxSandboxes, defaults: Object.freeze({ ...defaults }) });
+}
+
+function configError(error: z.ZodError): SandboxError {
+  const [issue] = error.issues;
+  const field = issue?.code === "unrecognized_keys" ? issue.keys.join(", ") : String(issue?.path[0] ?? "it");
+  const allowed =
+    issue?.code === "unrecognized_keys"
+      ? `fields are ${[...pathFields, "maxSandboxes", "defaults"].join(", ")}`
+      : field === "maxSandboxes"
+        ? "allowed is a whole number, 0 for no limit"
+        : field === "defaults"
+          ? "allowed is a sandbox config"
+          : "allowed is an absolute path";
+  return new SandboxError("invalid_argument", {
+    reason: "invalid_config",
+    message: `the manager config is wrong at ${field}: ${allowed}`,
+    hint: "correct the named field",
+    details: { field },
+  });
+}

@@ -1,0 +1,264 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import { exitError } from "../agent/exit-error.ts";
+import type { ByteSource } from "../agent/upload.ts";
+import type { DirEntry } from "../files/file-entry.ts";
+import type { Command } from "../process/command.ts";
+import type { ExecOptions, ExecResult } from "../process/exec.ts";
+import type { InstanceExit, Provider } from "../provider.ts";
+import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
+import { Sandbox } from "../sandbox/sandbox.ts";
+import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+import { requireReady } from "../sandbox/sandbox-state.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type ManagerConfig, type ManagerConfigOptions, parseManagerConfig } from "./manager-config.ts";
+import { type ReconcileOptions, type ReconcileResult, reconcile } from "./reconcile.ts";
+import { configOfNewSandbox } from "./sandbox-options.ts";
+
+/** The first address that vsock leaves to guests. */
+const FIRST_VSOCK_CID = 3;
+/** How many crashed sandboxes are remembered, to say what became of them. */
+const MAX_REMEMBERED_ENDS = 1000;
+
+export interface ManagerDependencies
+  extends Pick<SandboxOptions, "clock" | "randomUuid" | "connectTimeoutMs" | "rpcTimeoutMs"> {
+  /** Told about failures that no caller waits for, such as cleaning up after a crash. */
+  readonly onError?: ((error: SandboxError, id: SandboxId) => void) | undefined;
+}
+
+export interface CreateOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly id?: SandboxId | undefined;
+}
+
+/** A refused sandbox stays with its owner, who decides what becomes of it. */
+export type RegisterResult =
+  | { readonly ok: true; readonly id: SandboxId }
+  | { readonly ok: false; readonly error: SandboxError; readonly sandbox: Sandbox };
+
+export interface DestroyAllResult {
+  readonly destroyed: readonly SandboxId[];
+  readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
+}
+
+/** The registry of live sandboxes. Nothing in it waits for anything slow, so one sandbox never holds up another. */
+export class SandboxManager implements AsyncDisposable {
+  readonly config: ManagerConfig;
+  readonly #provider: Provider;
+  readonly #dependencies: ManagerDependencies;
+  readonly #sandboxes = new Map<SandboxId, Sandbox>();
+  readonly #creations = new Set<Promise<unknown>>();
+  readonly #ends = new Map<SandboxId, SandboxError>();
+  #stopCreations = new AbortController();
+  #isClosed = false;
+  #reserved = 0;
+  #nextVsockCid = FIRST_VSOCK_CID;
+
+  constructor(provider: Provider, options: ManagerConfigOptions = {}, dependencies: ManagerDependencies = {}) {
+    this.#provider = provider;
+    this.config = parseManagerConfig(options);
+    this.#dependencies = dependencies;
+  }
+
+  /** Takes a slot first, so that boots under way count against the limit. */
+  async create(options: SandboxConfigOptions = {}, createOptions: CreateOptions = {}): Promise<Sandbox> {
+    const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
+    return this.#inSlot(createOptions.signal, (signal) =>
+      Sandbox.create(this.#provider, config, { ...this.#dependencies, id: createOptions.id, signal }),
+    );
+  }
+
+  createDefault(createOptions: CreateOptions = {}): Promise<Sandbox> {
+    return this.create({}, createOptions);
+  }
+
+  /** Takes in a ready sandbox that was made elsewhere. */
+  register(sandbox: Sandbox): RegisterResult {
+    try {
+      requireReady(sandbox.id, sandbox.state, sandbox.failure);
+      if (this.#sandboxes.has(sandbox.id)) throw alreadyRegistered(sandbox.id);
+      this.#reserve();
+      this.#reserved--;
+      this.#add(sandbox);
+      return { ok: true, id: sandbox.id };
+    } catch (thrown) {
+      return { ok: false, error: SandboxError.from(thrown), sandbox };
+    }
+  }
+
+  /** Takes over a sandbox that an earlier program left running. */
+  adopt(id: SandboxId): Promise<Sandbox> {
+    return this.#inSlot(undefined, (signal) => Sandbox.adopt(this.#provider, id, { ...this.#dependencies, signal }));
+  }
+
+  get(id: SandboxId): Sandbox {
+    const sandbox = this.#sandboxes.get(id);
+    if (sandbox !== undefined) return sandbox;
+    throw this.#ends.get(id) ?? noSuchSandbox(id);
+  }
+
+  exists(id: SandboxId): boolean {
+    return this.#sandboxes.has(id);
+  }
+
+  list(): readonly SandboxId[] {
+    return [...this.#sandboxes.keys()];
+  }
+
+  get count(): number {
+    return this.#sandboxes.size;
+  }
+
+  /** The slot is free again when everything of the sandbox is gone; after a failure this may be called again. */
+  async destroy(id: SandboxId): Promise<void> {
+    const sandbox = this.get(id);
+    await sandbox.destroy();
+    this.#sandboxes.delete(id);
+  }
+
+  /** Also ends creations under way. Goes on past failures and reports them. */
+  async destroyAll(): Promise<DestroyAllResult> {
+    this.#stopCreations.abort(creationStopped());
+    this.#stopCreations = new AbortController();
+    await Promise.allSettled(this.#creations);
+    const ids = this.list();
+    const outcomes = await Promise.allSettled(ids.map((id) => this.destroy(id)));
+    const destroyed: SandboxId[] = [];
+    const failed: { id: SandboxId; error: SandboxError }[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      const id = ids[index] as SandboxId;
+      if (outcome.status === "fulfilled") destroyed.push(id);
+      else failed.push({ id, error: SandboxError.from(outcome.reason) });
+    }
+    return { destroyed, failed };
+  }
+
+  /** Compares what the provider runs with what is registered here, and takes over or removes what nobody owns. */
+  reconcile(options: ReconcileOptions): Promise<ReconcileResult> {
+    return reconcile(this.#provider, { ...options, adopt: (id) => this.adopt(id), isKnown: (id) => this.exists(id) });
+  }
+
+  async withSandbox<T>(id: SandboxId, use: (sandbox: Sandbox) => T | Promise<T>): Promise<T> {
+    return use(this.get(id));
+  }
+
+  async execute(id: SandboxId, command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    return this.get(id).exec(command, options);
+  }
+
+  async executeCode(
+    id: SandboxId,
+    { language, code }: { readonly language?: string | undefined; readonly code: string },
+    options: ExecOptions = {},
+  ): Promise<ExecResult> {
+    return this.get(id).executeCode(language, code, options);
+  }
+
+  async readFile(id: SandboxId, path: string): Promise<Uint8Array> {
+    return this.get(id).readFile(path);
+  }
+
+  async writeFile(id: SandboxId, path: string, content: ByteSource): Promise<void> {
+    return this.get(id).writeFile(path, content);
+  }
+
+  async listDir(id: SandboxId, path: string): Promise<readonly DirEntry[]> {
+    return this.get(id).listDir(path);
+  }
+
+  /** Destroys everything and refuses new sandboxes; rejects when something is left. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const { failed } = await this.destroyAll();
+    if (failed.length === 0) return;
+    throw new SandboxError("internal", {
+      reason: "cleanup_failed",
+      message: `${failed.length} sandboxes could not be destroyed: ${failed.map(({ id }) => id).join(", ")}`,
+      hint: "reconcile with orphans: destroy removes them",
+      details: { ids: failed.map(({ id }) => id) },
+      cause: new AggregateError(failed.map(({ error }) => error)),
+    });
+  }
+
+  async #inSlot(signal: AbortSignal | undefined, make: (signal: AbortSignal) => Promise<Sandbox>): Promise<Sandbox> {
+    this.#reserve();
+    const stop = this.#stopCreations.signal;
+    const making = make(signal === undefined ? stop : AbortSignal.any([signal, stop]));
+    this.#creations.add(making);
+    try {
+      const sandbox = await making;
+      this.#add(sandbox);
+      return sandbox;
+    } finally {
+      this.#reserved--;
+      this.#creations.delete(making);
+    }
+  }
+
+  #reserve(): void {
+    if (this.#isClosed) throw managerClosed();
+    const { maxSandboxes } = this.config;
+    if (maxSandboxes > 0 && this.#sandboxes.size + this.#reserved >= maxSandboxes) throw limitReached(maxSandboxes);
+    this.#reserved++;
+  }
+
+  #add(sandbox: Sandbox): void {
+    this.#sandboxes.set(sandbox.id, sandbox);
+    this.#nextVsockCid = Math.max(this.#nextVsockCid, sandbox.config.vsockCid + 1);
+    sandbox.closed.then((exit) => this.#left(sandbox, exit));
+  }
+
+  /** A sandbox that ended by itself gives back its slot and whatever its instance left behind. */
+  async #left(sandbox: Sandbox, exit: InstanceExit): Promise<void> {
+    const { id } = sandbox;
+    if (exit.reason === "destroyed" || this.#sandboxes.get(id) !== sandbox) return;
+    this.#ends.set(id, exitError(`sandbox ${id}`, exit));
+    if (this.#ends.size > MAX_REMEMBERED_ENDS) this.#ends.delete(this.#ends.keys().next().value as SandboxId);
+    try {
+      await sandbox.destroy();
+    } catch (thrown) {
+      this.#dependencies.onError?.(SandboxError.from(thrown), id);
+    }
+    this.#sandboxes.delete(id);
+  }
+}
+
+function noSuchSandbox(id: SandboxId): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_sandbox",
+    message: `there is no sandbox ${id}`,
+    hint: "list() names those there are",
+    details: { id },
+  });
+}
+
+function alreadyRegistered(id: SandboxId): SandboxError {
+  return new SandboxError("already_exists", {
+    reason: "already_registered",
+    message: `sandbox ${id} is registered already`,
+    details: { id },
+  });
+}
+
+function limitReached(maxSandboxes: number): SandboxError {
+  return new SandboxError("resource_exhausted", {
+    reason: "sandbox_limit",
+    message: `no sandbox was created: ${maxSandboxes} exist or are being created, and no more are allowed`,
+    hint: "destroy one, or raise maxSandboxes",
+    details: { maxSandboxes },
+  });
+}
+
+function managerClosed(): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "manager_closed",
+    message: "no sandbox was created: the manager has been closed",
+    hint: "create a new SandboxManager",
+  });
+}
+
+function creationStopped(): SandboxError {
+  return new SandboxError("canceled", {
+    reason: "destroy_all",
+    message: "the sandbox was not created: all sandboxes are being destroyed",
+  });
+}

@@ -1,0 +1,35 @@
+import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import type { ManagerConfig } from "./manager-config.ts";
+
+/** The config of a new sandbox: its own options, then the manager's defaults, then the manager's paths. */
+export function configOfNewSandbox(
+  manager: ManagerConfig,
+  options: SandboxConfigOptions,
+  vsockCid: number,
+): SandboxConfig {
+  const paths = { kernel: manager.kernelPath, rootfs: manager.rootfsPath, chroot: manager.chrootPath };
+  const merged = { ...given(paths), ...given(manager.defaults), ...given(options) };
+  return parseSandboxConfig({
+    ...merged,
+    rootfs: resolveRootfs(manager, merged.rootfs),
+    env: { ...manager.defaults.env, ...options.env },
+    labels: { ...manager.defaults.labels, ...options.labels },
+    vsockCid,
+  });
+}
+
+function given(options: SandboxConfigOptions): SandboxConfigOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+function resolveRootfs({ imagesDir }: ManagerConfig, rootfs: string | undefined): string | undefined {
+  if (rootfs === undefined || rootfs === "host" || rootfs.startsWith("/")) return rootfs;
+  if (imagesDir !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(rootfs)) return `${imagesDir}/${rootfs}`;
+  throw new SandboxError("invalid_argument", {
+    reason: "unknown_image",
+    message: `rootfs ${JSON.stringify(rootfs)} is no path, and there is no images directory to find it in`,
+    hint: 'use "host" or an absolute path, or set imagesDir of the manager',
+    details: { rootfs, imagesDir },
+  });
+}

@@ -1,0 +1,136 @@
+import { abortError } from "../abort-error.ts";
+import type { AgentCall } from "../agent/agent-call.ts";
+import type { AgentClient } from "../agent/agent-client.ts";
+import { DEFAULT_WINDOW_BYTES, InboundFlow } from "../agent/inbound-flow.ts";
+import { MAX_UPLOAD_CHUNK_BYTES } from "../agent/outbound-stream.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type CommandOptions, type SpawnTarget, spawnOptions } from "./command.ts";
+import { ExecOutput, type ExecOutputOptions } from "./exec-output.ts";
+import { processExit } from "./process-exit.ts";
+
+export interface ExecOptions extends CommandOptions, ExecOutputOptions {
+  /** Given on standard input, which then ends; without it the command reads an empty input. */
+  readonly stdin?: string | Uint8Array | undefined;
+  /** Kills the command's whole tree; the exec rejects with `canceled`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ExecResult {
+  /** 128 + the signal's number when a signal ended the command. */
+  readonly exitCode: number;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly durationMs: number;
+  readonly timedOut: boolean;
+  readonly outOfMemory: boolean;
+  /** True when there was more output than maxOutputBytes; what is missing is the end. */
+  readonly truncated: boolean;
+}
+
+/** The reader is there from the start and nobody comes later, so the agent needs to keep no more than fits in its memory. */
+const EXEC_JOURNAL_BYTES = 256 * 1024;
+
+/** Runs a command to its end. Spawn, output and wait leave in one write; none waits for the answer of another. */
+export async function exec(client: AgentClient, target: SpawnTarget, options: ExecOptions = {}): Promise<ExecResult> {
+  const { signal, timeoutMs } = options;
+  if (signal?.aborted) throw abortError(signal, `exec on ${client.label}`);
+  const process = client.randomUuid();
+  const unlimited = { timeoutMs: Number.POSITIVE_INFINITY };
+  const stdin = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
+  const hasStdin = stdin !== undefined && stdin.length > 0;
+
+  const spawn = client.begin("process.spawn", {
+    process,
+    ...target,
+    ...spawnOptions(options),
+    stdin: hasStdin,
+    journal_bytes: EXEC_JOURNAL_BYTES,
+  });
+  const interruption = Promise.withResolvers<never>();
+  const collected = new ExecOutput(options, interruption.reject);
+  const output = client.begin(
+    "process.output",
+    { process, window: DEFAULT_WINDOW_BYTES },
+    {
+      ...unlimited,
+      prepare: (call) => collectInto(call, collected),
+    },
+  );
+  const wait = client.begin("process.wait", { process }, unlimited);
+  if (hasStdin) feed(client, process, stdin).catch(() => {});
+
+  const abort = () => interruption.reject(abortError(signal as AbortSignal, `exec on ${client.label}`));
+  signal?.addEventListener("abort", abort, { once: true });
+  // The agent enforces the time limit; this only ends the wait for an agent that does not.
+  const stopTimer =
+    timeoutMs === undefined
+      ? undefined
+      : client.clock.schedule(timeoutMs + client.rpcTimeoutMs, () =>
+          interruption.reject(client.timeoutError("process.wait", timeoutMs + client.rpcTimeoutMs)),
+        );
+  try {
+    const finished = finish(spawn, output, wait);
+    const exit = processExit(await Promise.race([finished, interruption.promise]));
+    forget(client, process);
+    return collected.result(exit);
+  } catch (thrown) {
+    client.begin("process.signal", { process, signal: "SIGKILL", target: "tree" });
+    output.cancel(SandboxError.from(thrown));
+    wait.result.then(
+      () => forget(client, process),
+      () => {},
+    );
+    throw thrown;
+  } finally {
+    stopTimer?.();
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+function collectInto(call: AgentCall<"process.output">, collected: ExecOutput): void {
+  const flow = new InboundFlow({
+    windowBytes: DEFAULT_WINDOW_BYTES,
+    journalOffset: 0,
+    grant: (bytes) => call.grant(bytes),
+  });
+  call.endOffset = (result) => result.offset;
+  call.inbound = {
+    flow,
+    chunk(chunk) {
+      collected.add(chunk);
+      flow.take(chunk.bytes.length);
+    },
+    ended() {},
+    finish() {},
+    fail() {},
+  };
+}
+
+/** When the command could not be started, that is the error, whatever became of the other two calls. */
+async function finish(
+  spawn: AgentCall<"process.spawn">,
+  output: AgentCall<"process.output">,
+  wait: AgentCall<"process.wait">,
+) {
+  try {
+    const [waited] = await Promise.all([wait.result, output.result, spawn.result]);
+    return waited;
+  } catch (thrown) {
+    await spawn.result;
+    throw thrown;
+  }
+}
+
+/** A command that ends without reading all of its input is no error, as in a shell's pipe. */
+async function feed(client: AgentClient, process: string, stdin: Uint8Array): Promise<void> {
+  for (let at = 0; at < stdin.length; at += MAX_UPLOAD_CHUNK_BYTES) {
+    const attachment = stdin.subarray(at, at + MAX_UPLOAD_CHUNK_BYTES);
+    const close = at + attachment.length === stdin.length;
+    await client.call("process.stdin", { process, close }, { attachment, timeoutMs: Number.POSITIVE_INFINITY });
+  }
+}
+
+function forget(client: AgentClient, process: string): void {
+  client.begin("process.forget", { process });
+}

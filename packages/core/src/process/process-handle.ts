@@ -1,0 +1,166 @@
+import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpiper/protocol";
+import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
+import type { OutputSource } from "../agent/chunk-queue.ts";
+import { MAX_UPLOAD_CHUNK_BYTES } from "../agent/outbound-stream.ts";
+import type { CommandOptions } from "./command.ts";
+import { type ProcessExit, processExit } from "./process-exit.ts";
+import { readOutput } from "./read-output.ts";
+
+export interface TerminalSize {
+  readonly rows: number;
+  readonly cols: number;
+}
+
+export interface StartOptions extends CommandOptions {
+  /** True: standard input is what `write` sends. Otherwise it is empty. A terminal always has input. */
+  readonly stdin?: boolean | undefined;
+  /** Runs the command on a terminal of this size. */
+  readonly pty?: TerminalSize | undefined;
+  /** How much output is kept for readers that come late. */
+  readonly journalBytes?: number | undefined;
+}
+
+export interface AttachOptions {
+  /** Where its output is read from; 0 is the start. */
+  readonly offset?: number | undefined;
+}
+
+/** A piece of a process's output, in the order in which the agent read it. */
+export interface OutputChunk {
+  readonly source: OutputSource;
+  readonly bytes: Uint8Array;
+  /** Journal offset of the first byte. */
+  readonly offset: number;
+  /** Bytes before `offset` that were dropped because nobody read them in time. */
+  readonly dropped: number;
+}
+
+export interface ProcessHandleOptions {
+  readonly id: string;
+  readonly pid: number;
+  readonly offset: number;
+  /** An open client, also after a channel was lost. */
+  readonly client: () => Promise<AgentClient>;
+}
+
+/** A process in a sandbox. It runs whether or not anybody holds its handle. */
+export class ProcessHandle implements AsyncDisposable {
+  readonly id: string;
+  readonly pid: number;
+  readonly #options: ProcessHandleOptions;
+  readonly #detached = new AbortController();
+  #exit: Promise<ProcessExit> | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+
+  constructor(options: ProcessHandleOptions) {
+    this.id = options.id;
+    this.pid = options.pid;
+    this.#options = options;
+  }
+
+  /**
+   * Everything it writes, from the handle's offset to its end. Each loop reads the journal on its own, at its own pace;
+   * a lost channel is opened again and nothing is lost or repeated.
+   */
+  get output(): AsyncIterable<OutputChunk> {
+    const { client, offset } = this.#options;
+    return {
+      [Symbol.asyncIterator]: () => readOutput({ process: this.id, offset, client, signal: this.#detached.signal }),
+    };
+  }
+
+  /** The bytes of standard output, or of the terminal. */
+  get stdout(): AsyncIterable<Uint8Array> {
+    return bytesOf(this.output, (source) => source !== "stderr");
+  }
+
+  get stderr(): AsyncIterable<Uint8Array> {
+    return bytesOf(this.output, (source) => source === "stderr");
+  }
+
+  /** Resolves when it has ended; a non-zero exit code is a result. */
+  wait(): Promise<ProcessExit> {
+    this.#exit ??= this.#call("process.wait", { process: this.id }, { timeoutMs: Number.POSITIVE_INFINITY }).then(
+      processExit,
+    );
+    // A wait that broke off may be asked for again.
+    this.#exit.catch(() => {
+      this.#exit = undefined;
+    });
+    return this.#exit;
+  }
+
+  /** Resolves when the process's pipe has taken the bytes. Writes go in the order of the calls. */
+  write(input: string | Uint8Array): Promise<void> {
+    const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
+    return this.#inOrder(async () => {
+      for (let at = 0; at < bytes.length; at += MAX_UPLOAD_CHUNK_BYTES) {
+        const attachment = bytes.subarray(at, at + MAX_UPLOAD_CHUNK_BYTES);
+        await this.#call("process.stdin", { process: this.id }, { attachment, timeoutMs: Number.POSITIVE_INFINITY });
+      }
+    });
+  }
+
+  closeStdin(): Promise<void> {
+    return this.#inOrder(async () => {
+      await this.#call("process.stdin", { process: this.id, close: true });
+    });
+  }
+
+  /** Sends a signal such as "SIGTERM" to the process, or to it and all its descendants. */
+  async signal(name: string, options: { readonly target?: "process" | "tree" | undefined } = {}): Promise<void> {
+    await this.#call("process.signal", { process: this.id, signal: name, target: options.target });
+  }
+
+  /** Kills it and all its descendants. */
+  kill(): Promise<void> {
+    return this.signal("SIGKILL", { target: "tree" });
+  }
+
+  async resize({ rows, cols }: TerminalSize): Promise<void> {
+    await this.#call("process.resize", { process: this.id, rows, cols });
+  }
+
+  /** Ends every loop over its output; the process goes on and can be attached to again. */
+  detach(): void {
+    this.#detached.abort();
+  }
+
+  /** Drops what the agent keeps of a process that has ended: its status and its output. */
+  async forget(): Promise<void> {
+    await this.#call("process.forget", { process: this.id });
+  }
+
+  /** Kills it if it runs, and forgets it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.detach();
+    await this.kill().catch(() => {});
+    await this.wait();
+    await this.forget();
+  }
+
+  async #call<M extends AgentMethod>(
+    method: M,
+    params: AgentParams<M>,
+    options: CallOptions = {},
+  ): Promise<AgentResult<M>> {
+    return (await this.#options.client()).call(method, params, options);
+  }
+
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const turn = this.#lastWrite.then(work);
+    this.#lastWrite = turn.catch(() => {});
+    return turn;
+  }
+}
+
+async function* bytesOf(
+  output: AsyncIterable<OutputChunk>,
+  isWanted: (source: OutputSource) => boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
+}
+
+export function startParams(options: StartOptions): Pick<SpawnParams, "stdin" | "pty" | "journal_bytes"> {
+  return { stdin: options.stdin, pty: options.pty && { ...options.pty }, journal_bytes: options.journalBytes };
+}

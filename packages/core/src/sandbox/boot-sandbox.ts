@@ -1,0 +1,70 @@
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import { AgentLink } from "../agent/agent-link.ts";
+import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
+import type { Instance, Provider } from "../provider.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { instanceSpec } from "./instance-spec.ts";
+import type { SandboxConfig } from "./sandbox-config.ts";
+
+export interface SandboxOptions extends ConnectAgentOptions {
+  /** The sandbox's id; a fresh one when not given. */
+  readonly id?: SandboxId | undefined;
+}
+
+export interface BootedInstance {
+  readonly instance: Instance;
+  readonly link: AgentLink;
+}
+
+/** From a config to an instance whose agent has answered. On failure or abort nothing is left behind. */
+export async function bootSandbox(
+  provider: Provider,
+  config: SandboxConfig,
+  options: SandboxOptions,
+): Promise<BootedInstance> {
+  const signal = options.signal ?? new AbortController().signal;
+  const id = options.id ?? createSandboxId(options.randomUuid);
+  requireChroot(provider, config);
+  if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
+  let instance: Instance;
+  try {
+    instance = await provider.create(instanceSpec(id, config), signal);
+  } catch (thrown) {
+    if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
+    throw SandboxError.from(thrown);
+  }
+  try {
+    return { instance, link: await AgentLink.open(instance, options) };
+  } catch (thrown) {
+    throw await destroyAfter(instance, SandboxError.from(thrown));
+  }
+}
+
+/** A sandbox's directory is its provider's to choose; one that would be ignored is refused. */
+function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
+  if (chroot === undefined || chroot === provider.chroot) return;
+  throw new SandboxError("invalid_argument", {
+    reason: "chroot_mismatch",
+    message: `chroot ${chroot} was asked for, but provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
+    hint: "leave chroot out, or give the provider this directory",
+    details: { chroot, providerChroot: provider.chroot },
+  });
+}
+
+/** The first error is what went wrong; that cleaning up failed as well is a detail of it. */
+async function destroyAfter(instance: Instance, error: SandboxError): Promise<SandboxError> {
+  try {
+    await instance.destroy();
+    return error;
+  } catch (thrown) {
+    const cleanupError = thrown instanceof Error ? thrown.message : String(thrown);
+    return new SandboxError(error.code, {
+      reason: error.reason,
+      message: error.message,
+      hint: `sandbox ${instance.id} could not be removed either (${cleanupError}); reconcile removes it`,
+      details: { ...error.details, cleanupError },
+      cause: error,
+    });
+  }
+}

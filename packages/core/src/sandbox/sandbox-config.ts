@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { SandboxError } from "../sandbox-error.ts";
+import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
+
+/** What a user may say about a sandbox; everything has a default. */
+export interface SandboxConfigOptions {
+  /** Primary language, the default of executeCode. */
+  readonly language?: string | undefined;
+  /** "host", the absolute path of a directory or disk image, or the name of an image in the manager's imagesDir. */
+  readonly rootfs?: string | undefined;
+  /** Absolute path of a kernel image; VM providers only. */
+  readonly kernel?: string | undefined;
+  /** Directory in which the provider keeps its instances; only its own is accepted. */
+  readonly chroot?: string | undefined;
+  readonly memoryMib?: number | undefined;
+  /** How many CPUs' worth of time it may use; up to two decimals. */
+  readonly vcpuCount?: number | undefined;
+  readonly diskMib?: number | undefined;
+  readonly maxProcesses?: number | undefined;
+  /** Maximum execution time: the default timeoutMs of every exec. */
+  readonly timeoutMs?: number | undefined;
+  /** Firecracker's guest address; a manager assigns it. */
+  readonly vsockCid?: number | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Default user of commands: a name, "uid" or "uid:gid". */
+  readonly user?: string | undefined;
+  /** Default working directory of commands. */
+  readonly cwd?: string | undefined;
+  readonly name?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+}
+
+type Optional = "language" | "kernel" | "chroot" | "timeoutMs" | "user" | "cwd" | "name";
+
+/** Complete, checked and frozen. */
+export type SandboxConfig = {
+  readonly [Field in keyof Required<SandboxConfigOptions>]: Field extends Optional
+    ? SandboxConfigOptions[Field]
+    : NonNullable<SandboxConfigOptions[Field]>;
+};
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/);
+const positive = z.int().min(1);
+const shortText = z.string().min(1).max(128);
+const noNul = z.string().regex(/^[^\0]*$/);
+
+const schema = z.strictObject({
+  language: shortText.optional(),
+  rootfs: z.union([absolutePath, z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)]).default("host"),
+  kernel: absolutePath.optional(),
+  chroot: absolutePath.optional(),
+  memoryMib: positive.default(256),
+  vcpuCount: z
+    .number()
+    .positive()
+    .refine((count) => Math.abs(count * 100 - Math.round(count * 100)) < 1e-6)
+    .default(2),
+  diskMib: positive.default(1024),
+  maxProcesses: positive.default(256),
+  timeoutMs: positive.optional(),
+  vsockCid: z
+    .int()
+    .min(3)
+    .max(2 ** 32 - 2)
+    .default(3),
+  env: z.record(z.string().regex(/^[^=\0]+$/), noNul).default({}),
+  user: shortText.optional(),
+  cwd: absolutePath.optional(),
+  name: shortText.optional(),
+  labels: z.record(z.string().regex(/^(?!sandpiper\.).{1,128}$/), z.string().max(4096)).default({}),
+});
+
+const allowed: Readonly<Record<keyof SandboxConfigOptions, string>> = {
+  language: "a language's name, such as python",
+  rootfs: '"host", an absolute path or the name of an image',
+  kernel: "an absolute path",
+  chroot: "an absolute path",
+  memoryMib: "a whole number of MiB, at least 1",
+  vcpuCount: "a number above 0 with at most two decimals",
+  diskMib: "a whole number of MiB, at least 1",
+  maxProcesses: "a whole number, at least 1",
+  timeoutMs: "a whole number of milliseconds, at least 1",
+  vsockCid: "a whole number from 3 to 4294967294",
+  env: "texts by name, no = in a name, no NUL anywhere",
+  user: 'a user name, "uid" or "uid:gid"',
+  cwd: "an absolute path",
+  name: "1 to 128 characters",
+  labels: 'texts of at most 4096 characters by key; keys starting with "sandpiper." are reserved',
+};
+
+/** Checks options and completes them, or says for each wrong field its value and what is allowed. */
+export function parseSandboxConfig(options: SandboxConfigOptions = {}): SandboxConfig {
+  const parsed = schema.safeParse(options);
+  if (!parsed.success) throw configError(options, parsed.error);
+  const { env, labels, ...rest } = parsed.data;
+  const none = { language: undefined, kernel: undefined, chroot: undefined, timeoutMs: undefined };
+  const config = { ...none, user: undefined, cwd: undefined, name: undefined, ...rest };
+  return Object.freeze({ ...config, env: Object.freeze(env), labels: Object.freeze(labels) });
+}
+
+function configError(options: unknown, error: z.ZodError): SandboxError {
+  const problems = error.issues.map((issue) => {
+    if (issue.code === "unrecognized_keys") {
+      return `${issue.keys.join(", ")} is no field of it; fields are ${Object.keys(allowed).join(", ")}`;
+    }
+    const field = issue.path[0] as keyof SandboxConfigOptions | undefined;
+    if (field === undefined) return "it is not an object";
+    const value = (options as SandboxConfigOptions)[field];
+    // Environment values may be secrets, so they are not repeated.
+    const what = field === "env" ? `env (${String(issue.path[1])})` : `${field} ${shown(value)}`;
+    return `${what} is not allowed; allowed is ${allowed[field]}`;
+  });
+  return new SandboxError("invalid_argument", {
+    reason: "invalid_config",
+    message: `the sandbox config is wrong: ${problems.join("; ")}`,
+    hint: "correct the named fields",
+    details: { fields: error.issues.map((issue) => issue.path.join(".")) },
+  });
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === "bigint" ? `${value}n` : (JSON.stringify(value) ?? String(value));
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}
+
+export const SandboxConfig = {
+  parse: parseSandboxConfig,
+  /** `SandboxConfig.builder().memoryMib(512).vcpuCount(4).build()` */
+  builder: () => new SandboxConfigBuilder(parseSandboxConfig),
+} as const;

@@ -1,0 +1,54 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import { SandboxError } from "../sandbox-error.ts";
+
+export type SandboxState =
+  | "creating"
+  | "ready"
+  | "paused"
+  | "checkpointing"
+  | "stopped"
+  | "restoring"
+  | "failed"
+  | "destroyed";
+
+/** The life of a sandbox: every step that is allowed, and no other. */
+export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
+  creating: ["ready", "failed", "destroyed"],
+  ready: ["paused", "checkpointing", "failed", "destroyed"],
+  paused: ["ready", "failed", "destroyed"],
+  checkpointing: ["stopped", "failed", "destroyed"],
+  stopped: ["restoring", "failed", "destroyed"],
+  restoring: ["ready", "failed", "destroyed"],
+  failed: ["destroyed"],
+  destroyed: [],
+};
+
+export function canTransition(from: SandboxState, to: SandboxState): boolean {
+  return sandboxTransitions[from].includes(to);
+}
+
+/** Returns `to`, or throws when a sandbox in state `from` cannot get there. */
+export function transition(id: SandboxId, from: SandboxState, to: SandboxState): SandboxState {
+  if (canTransition(from, to)) return to;
+  const allowed = sandboxTransitions[from];
+  throw new SandboxError("failed_precondition", {
+    reason: "illegal_transition",
+    message: `sandbox ${id} cannot go from ${from} to ${to}`,
+    hint: allowed.length === 0 ? `${from} is final` : `from ${from} it can become ${allowed.join(", ")}`,
+    details: { from, to, allowed },
+  });
+}
+
+/** Operations on a sandbox need it ready. */
+export function requireReady(id: SandboxId, actual: SandboxState, cause?: SandboxError): void {
+  if (actual === "ready") return;
+  throw new SandboxError("failed_precondition", {
+    reason: "invalid_state",
+    message: `sandbox ${id} is ${actual}, not ready${cause === undefined ? "" : `: ${cause.message}`}`,
+    hint:
+      cause?.hint ??
+      (actual === "failed" || actual === "destroyed" ? "create a new sandbox" : "wait until it is ready"),
+    details: { expected: "ready", actual },
+    cause,
+  });
+}

@@ -1,0 +1,253 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
+import { AgentLink } from "../agent/agent-link.ts";
+import { exitError } from "../agent/exit-error.ts";
+import { type DialOptions, type DialTarget, dial, type Tunnel } from "../agent/tunnel.ts";
+import type { ByteSource, UploadOptions } from "../agent/upload.ts";
+import { systemClock } from "../clock.ts";
+import type { DirEntry } from "../files/file-entry.ts";
+import { listDir } from "../files/list-dir.ts";
+import { type ReadFileOptions, readWholeFile } from "../files/read-whole-file.ts";
+import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/sandbox-files.ts";
+import { type Command, type CommandOptions, spawnOptions, spawnTarget } from "../process/command.ts";
+import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
+import { executeCode } from "../process/execute-code.ts";
+import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
+import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
+import type { Instance, InstanceExit, Provider, ProviderCapabilities, ProviderName } from "../provider.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { bootSandbox, type SandboxOptions } from "./boot-sandbox.ts";
+import { configFromSpec } from "./instance-spec.ts";
+import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
+import { type SandboxMetrics, sandboxMetrics } from "./sandbox-metrics.ts";
+import { canTransition, requireReady, type SandboxState, transition } from "./sandbox-state.ts";
+
+interface SandboxParts {
+  readonly provider: Provider;
+  readonly config: SandboxConfig;
+  readonly createdAt: Date;
+  readonly instance: Instance;
+  readonly link: AgentLink;
+}
+
+/** A place to run code: its own files and processes, until it is destroyed. */
+export class Sandbox implements AsyncDisposable {
+  readonly id: SandboxId;
+  readonly config: SandboxConfig;
+  readonly createdAt: Date;
+  readonly provider: ProviderName;
+  readonly capabilities: ProviderCapabilities;
+  readonly files: SandboxFiles;
+  /** Resolves when its instance has ended, whoever ended it; never rejects. */
+  readonly closed: Promise<InstanceExit>;
+  readonly #instance: Instance;
+  readonly #link: AgentLink;
+  #state: SandboxState = "creating";
+  #failure: SandboxError | undefined;
+  #destroying: Promise<void> | undefined;
+
+  private constructor(parts: SandboxParts) {
+    this.id = parts.instance.id;
+    this.config = parts.config;
+    this.createdAt = parts.createdAt;
+    this.provider = parts.provider.name;
+    this.capabilities = parts.provider.capabilities;
+    this.#instance = parts.instance;
+    this.#link = parts.link;
+    this.files = new SandboxFiles(() => this.#client());
+    this.#become("ready");
+    this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
+  }
+
+  /** Boots an instance and waits for its agent; on failure or abort nothing is left behind. */
+  static async create(
+    provider: Provider,
+    options: SandboxConfigOptions = {},
+    sandboxOptions: SandboxOptions = {},
+  ): Promise<Sandbox> {
+    const config = parseSandboxConfig(options);
+    const createdAt = (sandboxOptions.clock ?? systemClock).now();
+    const booted = await bootSandbox(provider, config, sandboxOptions);
+    return new Sandbox({ provider, config, createdAt, ...booted });
+  }
+
+  /** Takes over a sandbox that an earlier program left running. */
+  static async adopt(provider: Provider, id: SandboxId, options: Omit<SandboxOptions, "id"> = {}): Promise<Sandbox> {
+    const record = (await provider.list()).find((candidate) => candidate.id === id);
+    if (record === undefined) {
+      throw new SandboxError("not_found", {
+        reason: "no_such_sandbox",
+        message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
+        hint: "list the provider's instances",
+      });
+    }
+    const config = configFromSpec(record.spec);
+    const instance = await provider.adopt(id);
+    const link = await AgentLink.open(instance, options);
+    return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
+  }
+
+  get state(): SandboxState {
+    return this.#state;
+  }
+
+  /** Why it failed, once it has. */
+  get failure(): SandboxError | undefined {
+    return this.#failure;
+  }
+
+  /** Languages that executeCode knows here. */
+  get languages(): readonly string[] {
+    return this.#link.latest.hello.languages;
+  }
+
+  /** Runs a command to its end. A non-zero exit code is a result, not an error. */
+  async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    return exec(await this.#client(), spawnTarget(command), { ...options, ...this.#defaults(options) });
+  }
+
+  /** Another name of exec. */
+  execute(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    return this.exec(command, options);
+  }
+
+  /** Runs source code; without a language in the sandbox's primary one. */
+  async executeCode(language: string | undefined, code: string, options: ExecOptions = {}): Promise<ExecResult> {
+    const source = { language: language ?? this.config.language, code };
+    return executeCode(await this.#client(), source, { ...options, ...this.#defaults(options) });
+  }
+
+  /** Starts a command that is read from, written to and waited for at leisure. */
+  async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
+    const client = await this.#client();
+    const id = client.randomUuid();
+    const { pid } = await client.call("process.spawn", {
+      process: id,
+      ...spawnTarget(command),
+      ...spawnOptions(this.#defaults(options)),
+      env: options.env,
+      ...startParams(options),
+    });
+    return new ProcessHandle({ id, pid, offset: 0, client: () => this.#client() });
+  }
+
+  /** A handle of a process that was started earlier, here or by an earlier program. */
+  async attach(processId: string, options: AttachOptions = {}): Promise<ProcessHandle> {
+    const found = (await this.processes()).find((candidate) => candidate.id === processId);
+    if (found === undefined) {
+      throw new SandboxError("not_found", {
+        reason: "no_such_process",
+        message: `sandbox ${this.id} has no process ${processId}`,
+        hint: "processes() lists those there are",
+      });
+    }
+    return new ProcessHandle({
+      id: found.id,
+      pid: found.pid,
+      offset: options.offset ?? 0,
+      client: () => this.#client(),
+    });
+  }
+
+  /** Processes that were started through the agent, running or not yet forgotten. */
+  async processes(options: CallOptions = {}): Promise<readonly ProcessSummary[]> {
+    const client = await this.#client();
+    return (await client.call("process.list", {}, options)).processes.map(processSummary);
+  }
+
+  async readFile(path: string, options: ReadFileOptions = {}): Promise<Uint8Array> {
+    return (await readWholeFile(this.files, path, options)).bytes();
+  }
+
+  async readTextFile(path: string, options: ReadFileOptions = {}): Promise<string> {
+    return (await readWholeFile(this.files, path, options)).text();
+  }
+
+  async writeFile(path: string, content: ByteSource, options: UploadOptions & OwnershipOptions = {}): Promise<void> {
+    await this.files.write(path, content, options);
+  }
+
+  listDir(path: string, options: FileOptions = {}): Promise<readonly DirEntry[]> {
+    return listDir(this.files, path, options);
+  }
+
+  /** Connects to something that listens inside the sandbox. */
+  async dial(target: DialTarget, options: DialOptions = {}): Promise<Tunnel> {
+    return dial(await this.#client(), target, options);
+  }
+
+  async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {
+    const client = await this.#client();
+    return sandboxMetrics(await client.call("system.metrics", {}, options));
+  }
+
+  /** Brings the agent to a point where nothing is half-written; it is silent until thaw. */
+  async quiesce(options: CallOptions = {}): Promise<void> {
+    await (await this.#client()).call("system.quiesce", {}, options);
+  }
+
+  async thaw(options: CallOptions & { readonly epoch?: number | undefined } = {}): Promise<void> {
+    const { epoch, ...callOptions } = options;
+    await (await this.#client()).call("system.thaw", { epoch }, callOptions);
+  }
+
+  /** Not ready: false. Busy: true. Else whether the agent answers a ping. */
+  async isHealthy(options: CallOptions = {}): Promise<boolean> {
+    if (this.#state !== "ready") return false;
+    const { latest } = this.#link;
+    if (!latest.isClosed && latest.openCalls > 0) return true;
+    try {
+      await (await this.#client()).ping(options);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Ends everything in it and removes every trace of it. May be called again, also after a failure. */
+  destroy(): Promise<void> {
+    this.#destroying ??= this.#destroy().catch((thrown) => {
+      this.#destroying = undefined;
+      throw SandboxError.from(thrown);
+    });
+    return this.#destroying;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  async #destroy(): Promise<void> {
+    if (this.#state !== "destroyed") this.#become("destroyed");
+    this.#link.close(exitError(`sandbox ${this.id}`, { reason: "destroyed", message: "destroy() was called" }));
+    await this.#instance.destroy();
+  }
+
+  #ended(exit: InstanceExit): InstanceExit {
+    const error = exitError(`sandbox ${this.id}`, exit);
+    const next = exit.reason === "destroyed" ? "destroyed" : "failed";
+    if (canTransition(this.#state, next)) {
+      this.#failure = error;
+      this.#become(next);
+    }
+    this.#link.close(error);
+    return exit;
+  }
+
+  #become(state: SandboxState): void {
+    this.#state = transition(this.id, this.#state, state);
+  }
+
+  async #client(): Promise<AgentClient> {
+    requireReady(this.id, this.#state, this.#failure);
+    return this.#link.client();
+  }
+
+  #defaults(options: CommandOptions): CommandOptions {
+    return {
+      cwd: options.cwd ?? this.config.cwd,
+      user: options.user ?? this.config.user,
+      timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
+    };
+  }
+}
