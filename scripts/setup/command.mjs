@@ -1,9 +1,7 @@
 import { spawn } from "node:child_process";
+import { showProgress } from "./progress.mjs";
 
-/** Below this a command's progress is noise. */
-const SILENT_MS = 700;
-const TERMINAL_INTERVAL_MS = 250;
-const LOG_INTERVAL_MS = 10_000;
+const PATIENCE_MS = 1000;
 const KEPT_FIRST_LINES = 15;
 const KEPT_LAST_LINES = 25;
 
@@ -37,7 +35,7 @@ export function runCommand(command) {
     const lines = [];
     let wasCut = false;
     const progress = showProgress(command.title);
-    const stopForwarding = forwardSignals(child);
+    const interruption = forwardSignals(child);
     for (const stream of [child.stdout, child.stderr]) {
       let rest = "";
       stream.setEncoding("utf8").on("data", (text) => {
@@ -59,12 +57,15 @@ export function runCommand(command) {
       reject(new CommandError(`${command.title}: \`${command.argv.join(" ")}\` ${outcome}\n${tail}\n${command.hint}`));
     };
     child.once("error", (error) => {
-      stopForwarding();
+      interruption.stop();
       fail(`could not be started: ${error.message}`);
     });
     child.once("close", (code, signal) => {
-      stopForwarding();
-      if (code === 0) {
+      interruption.stop();
+      if (interruption.signal !== undefined) {
+        progress.end("✗");
+        reject(new CommandError(`${command.title}: interrupted. The next run takes it up again.`));
+      } else if (code === 0) {
         progress.end("✓");
         resolve();
       } else {
@@ -74,53 +75,27 @@ export function runCommand(command) {
   });
 }
 
-/** @param {string} title */
-function showProgress(title) {
-  const startedAtMs = performance.now();
-  const isTerminal = process.stderr.isTTY === true;
-  let word = "";
-  let hasShown = false;
-  const show = () => {
-    hasShown = true;
-    const line = `  ▸ ${title}: ${seconds(startedAtMs)}${word === "" ? "" : `, ${word}`}`;
-    process.stderr.write(isTerminal ? `\r\x1b[K${line.slice(0, process.stderr.columns)}` : `${line}\n`);
-  };
-  /** @type {NodeJS.Timeout | undefined} */
-  let interval;
-  const first = setTimeout(() => {
-    show();
-    interval = setInterval(show, isTerminal ? TERMINAL_INTERVAL_MS : LOG_INTERVAL_MS);
-  }, SILENT_MS);
-  return {
-    /** @param {string | undefined} next */
-    say(next) {
-      word = next ?? word;
-    },
-    /** @param {string} mark */
-    end(mark) {
-      clearTimeout(first);
-      clearInterval(interval);
-      if (hasShown)
-        process.stderr.write(`${isTerminal ? "\r\x1b[K" : ""}  ${mark} ${title}: ${seconds(startedAtMs)}\n`);
-    },
-  };
-}
-
-/** @param {number} startedAtMs */
-function seconds(startedAtMs) {
-  return `${Math.round((performance.now() - startedAtMs) / 1000)} s`;
-}
-
 /** @param {import("node:child_process").ChildProcess} child */
 function forwardSignals(child) {
+  const interruption = {
+    /** @type {NodeJS.Signals | undefined} */
+    signal: undefined,
+    stop() {
+      clearTimeout(impatience);
+      process.off("SIGINT", forward);
+      process.off("SIGTERM", forward);
+    },
+  };
+  /** @type {NodeJS.Timeout | undefined} */
+  let impatience;
   /** @param {NodeJS.Signals} signal */
   const forward = (signal) => {
+    interruption.signal = signal;
     child.kill(signal);
+    // npm can take ten seconds to notice.
+    impatience ??= setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
   };
   process.on("SIGINT", forward);
   process.on("SIGTERM", forward);
-  return () => {
-    process.off("SIGINT", forward);
-    process.off("SIGTERM", forward);
-  };
+  return interruption;
 }

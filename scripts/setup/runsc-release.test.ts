@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { runscRelease as providerRelease } from "../../packages/providers/src/host/runsc-release.ts";
 import { isRecentRunsc, runscRelease } from "./runsc-release.mjs";
 
 describe("a runsc on the PATH", () => {
@@ -20,4 +21,9 @@ describe("a runsc on the PATH", () => {
   ])("is not used when it says %j", (output) => {
     expect(isRecentRunsc(output)).toBe(false);
   });
+});
+
+it("builds the release that the gvisor provider looks for", () => {
+  const { version, moduleVersion } = runscRelease;
+  expect({ version, moduleVersion }).toEqual({ ...providerRelease });
 });

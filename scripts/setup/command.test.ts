@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { type Command, CommandError, runCommand } from "./command.mjs";
+
+describe("a command of set-up", () => {
+  it("that fails says what ran, how it ended, both ends of its output and what to do", async () => {
+    const error = await run({ argv: ["sh", "-c", "seq 1000; echo broken >&2; exit 3"] }).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(CommandError);
+    const lines = error.message.split("\n");
+    expect(lines[0]).toBe("Counting: `sh -c seq 1000; echo broken >&2; exit 3` exited with 3");
+    expect(lines[1]).toBe("  │ 1");
+    expect(lines).toContain("  │ ⋮");
+    expect(lines).toContain("  │ broken");
+    expect(lines.at(-1)).toBe("Try again.");
+    expect(lines.length).toBeLessThan(50);
+  });
+
+  it("that is not there says so", async () => {
+    await expect(run({ argv: ["no-such-program"] })).rejects.toThrow("`no-such-program` could not be started");
+  });
+
+  it("that a signal ends says which", async () => {
+    await expect(run({ argv: ["sh", "-c", "kill -9 $$"] })).rejects.toThrow("was ended by SIGKILL");
+  });
+
+  it("gets its environment and has every line described", async () => {
+    const lines: string[] = [];
+    const describeLine = (line: string) => void lines.push(line);
+    await run({ argv: ["sh", "-c", 'echo "$WORD"; echo b'], env: { WORD: "a" }, describe: describeLine });
+    expect(lines).toEqual(["a", "b"]);
+  });
+});
+
+function run(command: Pick<Command, "argv"> & Partial<Command>): Promise<void> {
+  return runCommand({ title: "Counting", cwd: "/", hint: "Try again.", ...command });
+}
