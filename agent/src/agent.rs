@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::gate::Gate;
+use crate::process::table::ProcessTable;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -11,16 +12,26 @@ pub struct Agent {
     /// Set by the host with system.thaw.
     pub epoch: Cell<u64>,
     pub gate: Rc<Gate>,
+    pub processes: ProcessTable,
+    /// The limit on open files that processes get, when the agent has a higher one.
+    pub open_files: Option<libc::rlimit>,
 }
 
 impl Agent {
-    pub fn new(args: Args) -> Rc<Self> {
-        Rc::new(Self { args, boot_id: random_id(), epoch: Cell::new(0), gate: Rc::default() })
+    pub fn new(args: Args, open_files: Option<libc::rlimit>) -> Rc<Self> {
+        Rc::new(Self {
+            args,
+            boot_id: random_id(),
+            epoch: Cell::new(0),
+            gate: Rc::default(),
+            processes: ProcessTable::default(),
+            open_files,
+        })
     }
 }
 
 /// 128 random bits in hex.
-fn random_id() -> String {
+pub fn random_id() -> String {
     let mut bytes = [0u8; 16];
     // SAFETY: the buffer is valid for its length; a short read leaves zeros, which only makes the id less random.
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };

@@ -1,6 +1,7 @@
-use sandpiper_agent::{agent::Agent, args, channel};
+use sandpiper_agent::{agent::Agent, args, channel, process, startup};
 use std::process::ExitCode;
-use tokio::task::LocalSet;
+use std::rc::Rc;
+use tokio::task::{LocalSet, spawn_local};
 
 fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
@@ -10,23 +11,31 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build() {
-        Ok(runtime) => runtime,
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sandpiper-agent: cannot start: {error}");
-            return ExitCode::FAILURE;
+            eprintln!("sandpiper-agent: cannot go on: {error}");
+            ExitCode::FAILURE
         }
-    };
-    let exit_on_eof = args.exit_on_eof;
-    let outcome = LocalSet::new().block_on(&runtime, channel::serve(Agent::new(args)));
-    if let Err(error) = &outcome {
-        eprintln!("sandpiper-agent: the channel failed: {error}");
     }
-    if exit_on_eof {
-        return if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    }
-    // PID 1 must not end while its instance lives: the host ends the instance.
-    loop {
-        std::thread::park();
-    }
+}
+
+fn run(args: args::Args) -> std::io::Result<()> {
+    let startup = startup::prepare()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    LocalSet::new().block_on(&runtime, async {
+        let exit_on_eof = args.exit_on_eof;
+        let agent = Agent::new(args, startup.open_files);
+        let reaper = spawn_local(process::reaper::run(Rc::clone(&agent), startup.signals));
+        let outcome = channel::serve(agent).await;
+        if exit_on_eof {
+            process::tree::kill_everything();
+            return outcome;
+        }
+        if let Err(error) = outcome {
+            eprintln!("sandpiper-agent: the channel failed: {error}");
+        }
+        // PID 1 must not end while its instance lives: the host ends the instance.
+        reaper.await?
+    })
 }

@@ -2,6 +2,7 @@ use crate::agent::Agent;
 use crate::call::Call;
 use crate::error::Result;
 use crate::limits::PROTOCOL_GENERATION;
+use crate::process::{environment, info, language};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ pub fn run(agent: &Agent, mut call: Call) -> Result<Value> {
         "boot_id": agent.boot_id,
         "epoch": agent.epoch.get(),
         "methods": super::NAMES,
-        "languages": [],
-        "processes": [],
+        "languages": language::present(&environment::default_search_path()),
+        "processes": info::describe_all(&agent.processes.all()),
     }))
 }

@@ -1,7 +1,9 @@
 //! The table of methods: one file each.
 
+mod file_chmod;
 mod file_list;
 mod file_mkdir;
+mod file_move;
 mod file_read;
 mod file_remove;
 mod file_stat;
@@ -9,6 +11,15 @@ mod file_write;
 mod hello;
 mod list_dir;
 mod ping;
+mod process_forget;
+mod process_list;
+mod process_output;
+mod process_resize;
+mod process_signal;
+mod process_spawn;
+mod process_stdin;
+mod process_wait;
+mod port_dial;
 mod quiesce;
 mod read_file;
 mod thaw;
@@ -26,15 +37,26 @@ pub const NAMES: &[&str] = &[
     "hello",
     "system.quiesce",
     "system.thaw",
+    "process.spawn",
+    "process.output",
+    "process.stdin",
+    "process.signal",
+    "process.resize",
+    "process.wait",
+    "process.list",
+    "process.forget",
     "read_file",
     "write_file",
     "list_dir",
     "file.stat",
     "file.list",
     "file.mkdir",
+    "file.move",
+    "file.chmod",
     "file.remove",
     "file.read",
     "file.write",
+    "port.dial",
 ];
 
 pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
@@ -43,15 +65,26 @@ pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
         "hello" => hello::run(&agent, call),
         "system.quiesce" => quiesce::run(&agent, call).await,
         "system.thaw" => thaw::run(&agent, call),
+        "process.spawn" => process_spawn::run(&agent, call),
+        "process.output" => process_output::run(&agent, call).await,
+        "process.stdin" => process_stdin::run(&agent, call).await,
+        "process.signal" => process_signal::run(&agent, call),
+        "process.resize" => process_resize::run(&agent, call),
+        "process.wait" => process_wait::run(&agent, call).await,
+        "process.list" => process_list::run(&agent),
+        "process.forget" => process_forget::run(&agent, call),
         "read_file" => read_file::run(&agent, call),
         "write_file" => write_file::run(&agent, call),
         "list_dir" => list_dir::run(&agent, call).await,
         "file.stat" => file_stat::run(&agent, call),
         "file.list" => file_list::run(&agent, call).await,
         "file.mkdir" => file_mkdir::run(&agent, call),
+        "file.move" => file_move::run(&agent, call).await,
+        "file.chmod" => file_chmod::run(&agent, call).await,
         "file.remove" => file_remove::run(&agent, call).await,
         "file.read" => file_read::run(&agent, call).await,
         "file.write" => file_write::run(&agent, call).await,
+        "port.dial" => port_dial::run(&agent, call).await,
         unknown => Err(AgentError::new(Code::Unimplemented, "unknown_method", format!("no method {unknown}"))
             .hint("hello lists the methods of this agent")),
     }

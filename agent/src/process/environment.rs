@@ -1,0 +1,108 @@
+//! The environment of a new process.
+
+use crate::error::{AgentError, Result};
+use crate::user::User;
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Names every process by its id, so that a tree can be found again after its members left their parents and session.
+pub const PROCESS_MARK: &str = "SANDPIPER_PROCESS";
+
+/// Variables of the agent that describe the agent itself and not the sandbox.
+const OWN: &[&str] = &["HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "OLDPWD", "SHLVL", "_"];
+
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    pub fn new(user: &User, process: &str, has_terminal: bool, extra: &BTreeMap<String, String>) -> Result<Self> {
+        let mut variables = BTreeMap::new();
+        let mut set = |name: &str, value: OsString| variables.insert(OsString::from(name), value);
+        set("PATH", SEARCH_PATH.into());
+        set("LANG", "C.UTF-8".into());
+        for (name, value) in std::env::vars_os() {
+            if let Some(name) = name.to_str().filter(|name| !name.starts_with("SANDPIPER_") && !OWN.contains(name)) {
+                set(name, value);
+            }
+        }
+        set("HOME", user.home.as_ref().map_or_else(|| "/".into(), |home| home.clone().into()));
+        set("USER", user.name.clone().into());
+        set("LOGNAME", user.name.clone().into());
+        set("SHELL", user.shell.as_ref().map_or_else(|| "/bin/sh".into(), |shell| shell.clone().into()));
+        if has_terminal {
+            set("TERM", "xterm-256color".into());
+        }
+        for (name, value) in extra {
+            check(name, value)?;
+            set(name, value.into());
+        }
+        set(PROCESS_MARK, process.into());
+        Ok(Self(variables))
+    }
+
+    pub fn search_path(&self) -> &OsStr {
+        self.0.get(OsStr::new("PATH")).map_or(OsStr::new(""), OsString::as_os_str)
+    }
+
+    /// As execve takes it.
+    pub fn into_strings(self) -> Vec<CString> {
+        let join = |(name, value): (OsString, OsString)| {
+            let mut text = name.into_vec();
+            text.push(b'=');
+            text.extend_from_slice(value.as_bytes());
+            // Values with a NUL were refused, and the agent's own environment cannot hold one.
+            CString::new(text).unwrap_or_default()
+        };
+        self.0.into_iter().map(join).collect()
+    }
+}
+
+/// Where programs are looked for when a call does not say otherwise.
+pub fn default_search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into())
+}
+
+fn check(name: &str, value: &str) -> Result<()> {
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        let message = format!("the variable {name:?} cannot be set: names have no \"=\", and nothing may hold a NUL");
+        return Err(AgentError::invalid("bad_environment", message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user() -> User {
+        User { name: "u".into(), uid: 1, gid: 1, groups: vec![], home: Some("/home/u".into()), shell: None }
+    }
+
+    #[test]
+    fn the_caller_overrides_everything_but_the_mark() {
+        let extra = [("HOME", "/x"), (PROCESS_MARK, "other")].map(|(name, value)| (name.into(), value.into()));
+        let strings = Environment::new(&user(), "p1", false, &extra.into()).unwrap().into_strings();
+        let has = |text: &str| strings.iter().any(|entry| entry.to_bytes() == text.as_bytes());
+        assert!(has("HOME=/x") && has("USER=u") && has("SHELL=/bin/sh") && has("SANDPIPER_PROCESS=p1"));
+        assert!(!strings.iter().any(|entry| entry.to_bytes().starts_with(b"TERM=")));
+    }
+
+    #[test]
+    fn a_terminal_has_a_type_and_the_caller_may_choose_another() {
+        let strings = Environment::new(&user(), "p1", true, &BTreeMap::new()).unwrap().into_strings();
+        assert!(strings.iter().any(|entry| entry.to_bytes() == b"TERM=xterm-256color"));
+        let dumb = [("TERM".to_string(), "dumb".to_string())].into();
+        let strings = Environment::new(&user(), "p1", true, &dumb).unwrap().into_strings();
+        assert!(strings.iter().any(|entry| entry.to_bytes() == b"TERM=dumb"));
+    }
+
+    #[test]
+    fn names_and_values_that_no_environment_can_hold_are_refused() {
+        for (name, value) in [("", "x"), ("a=b", "x"), ("a\0", "x"), ("a", "x\0")] {
+            let extra = [(name.to_string(), value.to_string())].into();
+            assert_eq!(Environment::new(&user(), "p", false, &extra).err().unwrap().reason, "bad_environment");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! From the parameters of a spawn to a running process.
+
+use super::command::Command;
+use super::environment::Environment;
+use super::journal::{DEFAULT_CAPACITY_BYTES, Journal, MIN_CAPACITY_BYTES};
+use super::launch_error;
+use super::output::Output;
+use super::process::{Parts, Process};
+use super::spawn::{self, Credentials, Program};
+use super::stdio::Stdio;
+use super::terminal::Size;
+use crate::agent::{Agent, random_id};
+use crate::error::{AgentError, Code, Result};
+use crate::files::sandbox_path::SandboxPath;
+use crate::user::{self, User};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::task::spawn_local;
+
+#[derive(Deserialize, Default)]
+pub struct SpawnParams {
+    pub process: Option<String>,
+    pub argv: Option<Vec<String>>,
+    pub command: Option<String>,
+    pub code: Option<CodeParams>,
+    pub cwd: Option<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub user: Option<String>,
+    pub stdin: Option<bool>,
+    pub pty: Option<Size>,
+    pub timeout_ms: Option<u64>,
+    pub journal_bytes: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub struct CodeParams {
+    pub language: String,
+    pub path: String,
+    pub ephemeral: Option<bool>,
+}
+
+pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
+    let id = params.process.clone().unwrap_or_else(random_id);
+    check_id(&id)?;
+    check_numbers(&params)?;
+    agent.processes.check_new(&id)?;
+    let mut ephemeral = Ephemeral(None);
+    let command = choose_command(agent, &params, &mut ephemeral)?;
+    let user = choose_user(agent, params.user.as_deref())?;
+    let environment = Environment::new(&user, &id, params.pty.is_some(), &params.env)?;
+    let cwd = choose_directory(&user, params.cwd);
+    let resolved = command.resolve(&environment, &cwd)?;
+    let is_root = own_ids().0 == 0;
+    let stdio = Stdio::open(&agent.processes, params.pty, params.stdin == Some(true), is_root.then_some(user.uid))?;
+
+    let argv = c_strings(&resolved.argv)?;
+    let pid = spawn::spawn(&Program {
+        path: &c_string(resolved.program.as_os_str().as_bytes())?,
+        argv: &argv,
+        env: &environment.into_strings(),
+        cwd: &c_string(cwd.as_os_str().as_bytes())?,
+        stdio: stdio.child(),
+        has_terminal: params.pty.is_some(),
+        credentials: is_root.then_some(Credentials { uid: user.uid, gid: user.gid, groups: &user.groups }),
+        open_files: agent.open_files,
+    })
+    .map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
+
+    let journal = Journal::new(params.journal_bytes.unwrap_or(DEFAULT_CAPACITY_BYTES), agent.args.journal_dir.clone());
+    let (pipes, stdin, terminal) = stdio.into_ours();
+    let process = Process::new(Parts {
+        id,
+        pid,
+        argv: resolved.argv,
+        cwd: cwd.to_string_lossy().into_owned(),
+        user: user.name,
+        output: Output::new(journal, pipes),
+        stdin,
+        terminal,
+        ephemeral_file: ephemeral.0.take(),
+    });
+    agent.processes.insert(Rc::clone(&process));
+    if let Some(timeout_ms) = params.timeout_ms {
+        set_timer(&process, Duration::from_millis(timeout_ms));
+    }
+    Ok(process)
+}
+
+/// A source file that is to go whatever becomes of its process; a launch that fails removes it at once.
+struct Ephemeral(Option<PathBuf>);
+
+impl Drop for Ephemeral {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn check_id(id: &str) -> Result<()> {
+    let good = (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    if good {
+        return Ok(());
+    }
+    Err(AgentError::invalid("bad_process_id", "a process id has 1 to 64 letters, digits, \"_\" and \"-\""))
+}
+
+fn check_numbers(params: &SpawnParams) -> Result<()> {
+    if params.timeout_ms == Some(0) {
+        return Err(AgentError::invalid("bad_params", "timeout_ms must be at least 1"));
+    }
+    if params.journal_bytes.is_some_and(|bytes| bytes < MIN_CAPACITY_BYTES) {
+        return Err(AgentError::invalid("bad_params", format!("journal_bytes must be at least {MIN_CAPACITY_BYTES}")));
+    }
+    params.pty.map_or(Ok(()), |size| size.check().map(drop))
+}
+
+fn choose_command(agent: &Agent, params: &SpawnParams, ephemeral: &mut Ephemeral) -> Result<Command> {
+    match (&params.argv, &params.command, &params.code) {
+        (Some(argv), None, None) => Ok(Command::Argv(argv.clone())),
+        (None, Some(command), None) => Ok(Command::Shell(command.clone())),
+        (None, None, Some(code)) => {
+            let path = SandboxPath::resolve(agent, code.path.clone())?.as_path().to_path_buf();
+            if code.ephemeral == Some(true) {
+                ephemeral.0 = Some(path.clone());
+            }
+            Ok(Command::Code { language: code.language.clone(), path })
+        }
+        _ => Err(AgentError::invalid("bad_params", "give exactly one of argv, command and code")),
+    }
+}
+
+fn own_ids() -> (u32, u32) {
+    // SAFETY: these calls only read the process's own ids.
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
+    let Some(name) = named else { return Ok(user::default_user(&agent.args)) };
+    let user = user::find(name)?;
+    let own = own_ids();
+    if own.0 != 0 && own != (user.uid, user.gid) {
+        let message = format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
+        return Err(AgentError::new(Code::PermissionDenied, "other_user", message));
+    }
+    Ok(user)
+}
+
+/// Relative directories start at the user's home, which is also the default.
+fn choose_directory(user: &User, named: Option<String>) -> PathBuf {
+    let home = || user.home.clone().filter(|home| home.is_dir()).unwrap_or_else(|| "/".into());
+    match named {
+        Some(path) if Path::new(&path).is_absolute() => path.into(),
+        Some(path) => home().join(path),
+        None => home(),
+    }
+}
+
+fn c_strings(texts: &[String]) -> Result<Vec<CString>> {
+    texts.iter().map(|text| c_string(text.as_bytes())).collect()
+}
+
+fn c_string(bytes: &[u8]) -> Result<CString> {
+    CString::new(bytes).map_err(|_| AgentError::invalid("bad_params", "arguments and paths cannot hold a NUL"))
+}
+
+fn set_timer(process: &Rc<Process>, timeout: Duration) {
+    let weak = Rc::downgrade(process);
+    let task = spawn_local(async move {
+        tokio::time::sleep(timeout).await;
+        if let Some(process) = weak.upgrade() {
+            process.has_timed_out.set(true);
+            process.signal_tree(libc::SIGKILL);
+        }
+    });
+    *process.timer.borrow_mut() = Some(task.abort_handle());
+}

@@ -1,0 +1,59 @@
+//! Where a process's output comes from: the reading end of a pipe, or a terminal's master.
+
+use super::journal::PIECE_BYTES;
+use super::segments::Source;
+use crate::error::{AgentError, Result};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
+use tokio::io::unix::AsyncFd;
+use tokio::task::AbortHandle;
+
+pub struct Pipe {
+    pub source: Source,
+    pub fd: Rc<AsyncFd<OwnedFd>>,
+    pub ended: Cell<bool>,
+    /// The task that reads it.
+    pub task: RefCell<Option<AbortHandle>>,
+}
+
+impl Pipe {
+    pub fn new(source: Source, fd: Rc<AsyncFd<OwnedFd>>) -> Rc<Self> {
+        Rc::new(Self { source, fd, ended: Cell::new(false), task: RefCell::default() })
+    }
+
+    /// At most `most` bytes; empty at the end.
+    pub fn read(&self, most: usize) -> io::Result<Vec<u8>> {
+        let size = most.min(PIECE_BYTES);
+        let mut buffer: Vec<u8> = Vec::with_capacity(size);
+        loop {
+            // SAFETY: the buffer has room for `size` bytes.
+            let taken = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), size) };
+            if taken >= 0 {
+                // SAFETY: the kernel has written that many bytes.
+                unsafe { buffer.set_len(taken as usize) };
+                return Ok(buffer);
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // A terminal's master says this when nobody has the terminal open any more.
+                Some(libc::EIO) => return Ok(Vec::new()),
+                _ => return Err(error),
+            }
+        }
+    }
+}
+
+/// A pipe's reading and writing end; neither is inherited and both wait.
+pub fn pair() -> Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: pipe2 fills the two descriptors, which are then ours alone.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
+            return Err(AgentError::io("open", "a pipe", &io::Error::last_os_error()));
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}

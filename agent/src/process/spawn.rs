@@ -1,0 +1,178 @@
+//! Starts a program the way posix_spawn does: the child borrows the agent's memory until it execs, so nothing is copied.
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::RawFd;
+
+const STACK_BYTES: usize = 64 * 1024;
+
+/// Everything the child needs, prepared before it exists, because it may not allocate.
+pub struct Program<'a> {
+    pub path: &'a CStr,
+    pub argv: &'a [CString],
+    pub env: &'a [CString],
+    pub cwd: &'a CStr,
+    pub stdio: [RawFd; 3],
+    /// Makes descriptor 0 the controlling terminal.
+    pub has_terminal: bool,
+    /// None keeps the agent's own.
+    pub credentials: Option<Credentials<'a>>,
+    /// The limit on open files that the agent itself was started with.
+    pub open_files: Option<libc::rlimit>,
+}
+
+pub struct Credentials<'a> {
+    pub uid: u32,
+    pub gid: u32,
+    pub groups: &'a [u32],
+}
+
+/// What the child was doing when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Clone,
+    Session,
+    Terminal,
+    Stdio,
+    OpenFiles,
+    Credentials,
+    Directory,
+    Exec,
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub step: Step,
+    pub error: io::Error,
+}
+
+struct Child<'a> {
+    program: &'a Program<'a>,
+    argv: Vec<*const c_char>,
+    env: Vec<*const c_char>,
+    failure: UnsafeCell<Option<(Step, c_int)>>,
+}
+
+/// The new process's pid; it leads a session and process group of its own. All signals must be blocked in the caller.
+pub fn spawn(program: &Program) -> Result<i32, Failure> {
+    let child = Child {
+        program,
+        argv: pointers(program.argv),
+        env: pointers(program.env),
+        failure: UnsafeCell::new(None),
+    };
+    let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
+    // SAFETY: the stack is ours, aligned and big enough for `run_child`; CLONE_VFORK keeps this thread, and with it the
+    // stack and `child`, as they are until the child has exec'ed or gone.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.capacity());
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        libc::clone(run_child, top.cast(), flags, (&raw const child).cast_mut().cast())
+    };
+    if pid < 0 {
+        return Err(Failure { step: Step::Clone, error: io::Error::last_os_error() });
+    }
+    match child.failure.into_inner() {
+        None => Ok(pid),
+        Some((step, errno)) => {
+            // SAFETY: collects the child that just gave up; nobody else knows its pid.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            Err(Failure { step, error: io::Error::from_raw_os_error(errno) })
+        }
+    }
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+extern "C" fn run_child(argument: *mut c_void) -> c_int {
+    // SAFETY: `spawn` passes a `Child` that outlives this function.
+    let child = unsafe { &*argument.cast::<Child>() };
+    // SAFETY: only raw system calls, which is all that a child in borrowed memory may do.
+    let step = unsafe { prepare_and_exec(child) };
+    // SAFETY: the parent is suspended, so nobody else touches `failure`.
+    unsafe { *child.failure.get() = Some((step, *libc::__errno_location())) };
+    // SAFETY: ends the child without running anything of the agent's.
+    unsafe { libc::_exit(127) }
+}
+
+/// Returns only when a step has failed. The C library's setuid and setgroups would signal the agent's threads, hence
+/// `syscall`.
+unsafe fn prepare_and_exec(child: &Child) -> Step {
+    let program = child.program;
+    // SAFETY: every pointer comes from `Child` and is valid; see the function's caller.
+    unsafe {
+        if libc::setsid() < 0 {
+            return Step::Session;
+        }
+        if program.has_terminal && libc::ioctl(program.stdio[0], libc::TIOCSCTTY, 0) < 0 {
+            return Step::Terminal;
+        }
+        for (target, fd) in program.stdio.iter().enumerate() {
+            if libc::dup2(*fd, target as c_int) < 0 {
+                return Step::Stdio;
+            }
+        }
+        if let Some(limit) = &program.open_files
+            && libc::setrlimit(libc::RLIMIT_NOFILE, limit) < 0
+        {
+            return Step::OpenFiles;
+        }
+        if let Some(who) = &program.credentials
+            && (libc::syscall(libc::SYS_setgroups, who.groups.len(), who.groups.as_ptr()) < 0
+                || libc::syscall(libc::SYS_setresgid, who.gid, who.gid, who.gid) < 0
+                || libc::syscall(libc::SYS_setresuid, who.uid, who.uid, who.uid) < 0)
+        {
+            return Step::Credentials;
+        }
+        // After the change of user, so that nobody enters a directory that is closed to them.
+        if libc::chdir(program.cwd.as_ptr()) < 0 {
+            return Step::Directory;
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+        libc::execve(program.path.as_ptr(), child.argv.as_ptr(), child.env.as_ptr());
+        Step::Exec
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    fn try_spawn(path: &str, cwd: &str) -> Result<i32, Failure> {
+        let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+        let (path, cwd) = (CString::new(path).unwrap(), CString::new(cwd).unwrap());
+        spawn(&Program {
+            path: &path,
+            argv: &[path.clone()],
+            env: &[],
+            cwd: &cwd,
+            stdio: [null.as_raw_fd(); 3],
+            has_terminal: false,
+            credentials: None,
+            open_files: None,
+        })
+    }
+
+    #[test]
+    fn a_program_runs_and_leads_its_own_session() {
+        let pid = try_spawn("/bin/true", "/").unwrap();
+        let mut status = 0;
+        // SAFETY: waits for the child that was just started.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        assert_eq!(status, 0);
+    }
+
+    #[test]
+    fn a_failure_names_the_step_and_leaves_no_zombie() {
+        let missing = try_spawn("/no/such/program", "/").unwrap_err();
+        assert_eq!((missing.step, missing.error.raw_os_error()), (Step::Exec, Some(libc::ENOENT)));
+        let nowhere = try_spawn("/bin/true", "/no/such/directory").unwrap_err();
+        assert_eq!((nowhere.step, nowhere.error.raw_os_error()), (Step::Directory, Some(libc::ENOENT)));
+    }
+}

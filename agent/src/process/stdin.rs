@@ -1,0 +1,167 @@
+//! Bytes on their way into a process.
+
+use super::terminal::Terminal;
+use crate::error::{AgentError, Code, Result};
+use crate::limits::MAX_PENDING_STDIN_BYTES;
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Mutex;
+
+enum Sink {
+    None,
+    Pipe(Rc<AsyncFd<OwnedFd>>),
+    Terminal(Rc<Terminal>),
+    Closed,
+}
+
+pub struct Stdin {
+    sink: RefCell<Sink>,
+    /// Bytes that the process's end has taken.
+    offset: Cell<u64>,
+    /// Bytes that wait in calls.
+    pending: Cell<usize>,
+    /// Calls write one after the other, in order of arrival.
+    turn: Mutex<()>,
+}
+
+impl Stdin {
+    pub fn none() -> Self {
+        Self::new(Sink::None)
+    }
+
+    pub fn pipe(fd: AsyncFd<OwnedFd>) -> Self {
+        Self::new(Sink::Pipe(Rc::new(fd)))
+    }
+
+    pub fn terminal(terminal: Rc<Terminal>) -> Self {
+        Self::new(Sink::Terminal(terminal))
+    }
+
+    fn new(sink: Sink) -> Self {
+        Self { sink: RefCell::new(sink), offset: Cell::new(0), pending: Cell::new(0), turn: Mutex::new(()) }
+    }
+
+    pub fn offset(&self) -> u64 {
+        self.offset.get()
+    }
+
+    /// Resolves when all bytes are taken, with the offset after them. `at` is where the caller thinks they belong:
+    /// what was taken before is not written twice.
+    pub async fn write(&self, bytes: &[u8], at: Option<u64>, close: bool) -> Result<u64> {
+        let _waiting = Waiting::begin(&self.pending, bytes.len())?;
+        let _turn = self.turn.lock().await;
+        let taken = match at {
+            Some(at) if at > self.offset.get() => {
+                let message = format!("{at} is beyond the {} bytes of input taken so far", self.offset.get());
+                return Err(AgentError::new(Code::FailedPrecondition, "stdin_gap", message));
+            }
+            Some(at) => usize::try_from(self.offset.get() - at).unwrap_or(usize::MAX).min(bytes.len()),
+            None => 0,
+        };
+        self.write_all(&bytes[taken..]).await?;
+        if close {
+            self.close().await?;
+        }
+        Ok(self.offset.get())
+    }
+
+    async fn write_all(&self, mut rest: &[u8]) -> Result<()> {
+        while !rest.is_empty() {
+            let size = write_some(&*self.fd()?, rest).await.map_err(|error| self.refused(&error))?;
+            self.offset.set(self.offset.get() + size as u64);
+            rest = &rest[size..];
+        }
+        Ok(())
+    }
+
+    fn fd(&self) -> Result<Rc<AsyncFd<OwnedFd>>> {
+        match &*self.sink.borrow() {
+            Sink::Pipe(fd) => Ok(Rc::clone(fd)),
+            Sink::Terminal(terminal) => Ok(Rc::clone(&terminal.master)),
+            Sink::Closed => Err(closed()),
+            Sink::None => Err(AgentError::new(
+                Code::FailedPrecondition,
+                "no_stdin",
+                "this process was started without standard input",
+            )
+            .hint("spawn it with \"stdin\": true")),
+        }
+    }
+
+    fn refused(&self, error: &io::Error) -> AgentError {
+        match error.raw_os_error() {
+            Some(libc::EPIPE | libc::EIO) => {
+                self.shut();
+                closed()
+            }
+            _ => AgentError::io("write to", "the process's input", error),
+        }
+    }
+
+    /// A terminal stays open and gets its end-of-input character instead. Closing twice is the same as once.
+    async fn close(&self) -> Result<()> {
+        let terminal = match &*self.sink.borrow() {
+            Sink::Terminal(terminal) => Some(Rc::clone(terminal)),
+            _ => None,
+        };
+        match terminal {
+            Some(terminal) => {
+                let end = [terminal.end_of_input()];
+                write_some(&terminal.master, &end).await.map_err(|error| self.refused(&error))?;
+            }
+            None => self.shut(),
+        }
+        Ok(())
+    }
+
+    fn shut(&self) {
+        self.sink.replace_with(|sink| if matches!(sink, Sink::None) { Sink::None } else { Sink::Closed });
+    }
+}
+
+fn closed() -> AgentError {
+    AgentError::new(Code::FailedPrecondition, "stdin_closed", "the process's standard input is closed")
+}
+
+async fn write_some(fd: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = fd.writable().await?;
+        let outcome = ready.try_io(|fd| {
+            // SAFETY: the slice is valid for its length.
+            let size = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+            if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
+        });
+        match outcome {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(done) => return done,
+            Err(_would_block) => {}
+        }
+    }
+}
+
+/// Counts a call's bytes while it waits, also when it is canceled.
+struct Waiting<'a> {
+    pending: &'a Cell<usize>,
+    size: usize,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(pending: &'a Cell<usize>, size: usize) -> Result<Self> {
+        if pending.get() + size > MAX_PENDING_STDIN_BYTES {
+            let message = format!("{} bytes of input wait for this process already", pending.get());
+            return Err(AgentError::new(Code::ResourceExhausted, "stdin_full", message)
+                .hint("send more when an earlier process.stdin is answered"));
+        }
+        pending.set(pending.get() + size);
+        Ok(Self { pending, size })
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.pending.set(self.pending.get() - self.size);
+    }
+}

@@ -1,0 +1,98 @@
+//! A pseudo-terminal.
+
+use crate::descriptor;
+use crate::error::{AgentError, Result};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+pub struct Size {
+    pub rows: u16,
+    pub cols: u16,
+}
+
+impl Size {
+    pub fn check(self) -> Result<Self> {
+        if self.rows == 0 || self.cols == 0 {
+            return Err(AgentError::invalid("bad_size", "a terminal has at least one row and one column"));
+        }
+        Ok(self)
+    }
+}
+
+pub struct Terminal {
+    pub master: Rc<AsyncFd<OwnedFd>>,
+    /// Kept open while the process runs, so that a process that closes its terminal and opens it again loses nothing.
+    slave: RefCell<Option<OwnedFd>>,
+}
+
+impl Terminal {
+    /// `owner` may open the terminal again by its name.
+    pub fn open(size: Size, owner: Option<u32>) -> Result<Self> {
+        let failed = |error: io::Error| AgentError::io("open", "a terminal", &error);
+        let master = open(c"/dev/ptmx").or_else(|_| open(c"/dev/pts/ptmx")).map_err(failed)?;
+        let slave = open_slave(&master).map_err(failed)?;
+        if let Some(uid) = owner {
+            // SAFETY: plain call on an open descriptor; a file system that has no owners loses only the reopening.
+            unsafe { libc::fchown(slave.as_raw_fd(), uid, u32::MAX) };
+        }
+        let master = descriptor::watch(master, Interest::READABLE | Interest::WRITABLE).map_err(failed)?;
+        let terminal = Self { master: Rc::new(master), slave: RefCell::new(Some(slave)) };
+        terminal.resize(size)?;
+        Ok(terminal)
+    }
+
+    pub fn slave(&self) -> Option<i32> {
+        self.slave.borrow().as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// The process has gone: the terminal ends when the last of its children lets go of it.
+    pub fn release(&self) {
+        *self.slave.borrow_mut() = None;
+    }
+
+    pub fn resize(&self, size: Size) -> Result<()> {
+        let size = libc::winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
+        // SAFETY: the ioctl reads a winsize.
+        if unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &size) } < 0 {
+            return Err(AgentError::io("resize", "the terminal", &io::Error::last_os_error()));
+        }
+        Ok(())
+    }
+
+    /// The character that ends input on this terminal as it is set now.
+    pub fn end_of_input(&self) -> u8 {
+        // SAFETY: termios is plain data and the call fills it.
+        unsafe {
+            let mut settings: libc::termios = std::mem::zeroed();
+            let known = libc::tcgetattr(self.master.as_raw_fd(), &mut settings) == 0;
+            if known { settings.c_cc[libc::VEOF] } else { 4 }
+        }
+    }
+}
+
+fn open(path: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    // SAFETY: opens a path; the descriptor is ours. O_NOCTTY keeps the agent free of controlling terminals.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
+    let (mut number, unlocked): (libc::c_uint, libc::c_int) = (0, 0);
+    // SAFETY: both ioctls work on plain integers.
+    unsafe {
+        if libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &unlocked) < 0
+            || libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &mut number) < 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    open(&CString::new(format!("/dev/pts/{number}"))?)
+}

@@ -1,0 +1,155 @@
+//! A process with everything it has started, found in /proc.
+
+use super::environment::PROCESS_MARK;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+
+/// Against a tree that grows as fast as it is found.
+const MAX_ROUNDS: usize = 64;
+const MAX_ENVIRONMENT_BYTES: u64 = 1024 * 1024;
+
+/// Whose tree is meant.
+pub struct Root<'a> {
+    /// The caller's name for the process, which its descendants carry in their environment.
+    pub mark: &'a str,
+    pub pid: i32,
+    /// An exited process's pid may belong to somebody else by now.
+    pub has_exited: bool,
+}
+
+struct Entry {
+    parent: i32,
+    group: i32,
+    session: i32,
+}
+
+/// Sends a signal to every member. For SIGKILL all are stopped first, so that none escapes by forking in between.
+pub fn signal(root: &Root, signal: i32) {
+    if signal == libc::SIGKILL {
+        kill_all(|| members(root));
+    } else {
+        each_new(|| members(root), signal);
+    }
+}
+
+/// Kills everything that descends from the agent.
+pub fn kill_everything() {
+    kill_all(|| descendants(&scan(), [std::process::id() as i32].into()));
+}
+
+fn kill_all(find: impl Fn() -> BTreeSet<i32>) {
+    let stopped = each_new(find, libc::SIGSTOP);
+    for pid in stopped {
+        send(pid, libc::SIGKILL);
+    }
+}
+
+/// Looks again until nobody new is found.
+fn each_new(find: impl Fn() -> BTreeSet<i32>, signal: i32) -> BTreeSet<i32> {
+    let mut reached = BTreeSet::new();
+    for _ in 0..MAX_ROUNDS {
+        let new: Vec<i32> = find().difference(&reached).copied().collect();
+        if new.is_empty() {
+            break;
+        }
+        for pid in new {
+            send(pid, signal);
+            reached.insert(pid);
+        }
+    }
+    reached
+}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: kill with a pid that is neither 0 nor negative reaches that process alone.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Only what descends from the agent is looked at: nothing else can be part of the tree, since orphans come back to it.
+fn members(root: &Root) -> BTreeSet<i32> {
+    let entries = scan();
+    let ours = descendants(&entries, [std::process::id() as i32].into());
+    let reused = root.has_exited && entries.contains_key(&root.pid);
+    let mut found = BTreeSet::new();
+    for pid in ours {
+        let Some(entry) = entries.get(&pid) else { continue };
+        let related = [pid, entry.group, entry.session].contains(&root.pid);
+        if (related && !reused) || is_marked(pid, root.mark) {
+            found.insert(pid);
+        }
+    }
+    let below = descendants(&entries, found.clone());
+    found.extend(below);
+    found
+}
+
+/// Everything below the given pids, without them.
+fn descendants(entries: &BTreeMap<i32, Entry>, of: BTreeSet<i32>) -> BTreeSet<i32> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for (pid, entry) in entries {
+        children.entry(entry.parent).or_default().push(*pid);
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<i32> = of.into_iter().collect();
+    while let Some(parent) = open.pop() {
+        for child in children.get(&parent).into_iter().flatten() {
+            if found.insert(*child) {
+                open.push(*child);
+            }
+        }
+    }
+    found
+}
+
+fn scan() -> BTreeMap<i32, Entry> {
+    let mut entries = BTreeMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        if let Some(entry) = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text)) {
+            entries.insert(pid, entry);
+        }
+    }
+    entries
+}
+
+/// None for a process that is dead already. The name in parentheses may hold anything, so fields count from its end.
+fn parse_stat(text: &str) -> Option<Entry> {
+    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    let mut number = || fields.next()?.parse().ok();
+    Some(Entry { parent: number()?, group: number()?, session: number()? })
+}
+
+fn is_marked(pid: i32, mark: &str) -> bool {
+    let mut environment = Vec::new();
+    let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
+    if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
+        return false;
+    }
+    let wanted = format!("{PROCESS_MARK}={mark}");
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_name_cannot_confuse_the_parser() {
+        let entry = parse_stat("7 (a) Z 1 (x) S 3 4 5 0 -1").unwrap();
+        assert_eq!((entry.parent, entry.group, entry.session), (3, 4, 5));
+        assert!(parse_stat("7 (dead) Z 3 4 5").is_none());
+        assert!(parse_stat("").is_none());
+    }
+
+    #[test]
+    fn descendants_are_found_at_any_depth_and_loops_end() {
+        let entry = |parent| Entry { parent, group: 0, session: 0 };
+        let entries = [(2, entry(1)), (3, entry(2)), (4, entry(3)), (5, entry(6)), (6, entry(5))].into();
+        assert_eq!(descendants(&entries, [1].into()), [2, 3, 4].into());
+        assert_eq!(descendants(&entries, [5].into()), [5, 6].into());
+    }
+}

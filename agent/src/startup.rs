@@ -1,0 +1,79 @@
+//! What the agent sets up for itself before it serves anybody.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// Signals that the kernel raises for the agent's own faults; blocking them would hide the fault.
+const FAULTS: &[i32] = &[libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGSYS];
+
+pub struct Startup {
+    /// A signalfd of the signals the agent acts on.
+    pub signals: OwnedFd,
+    /// The limit on open files that processes get back, when the agent raised it for itself.
+    pub open_files: Option<libc::rlimit>,
+}
+
+pub fn prepare() -> io::Result<Startup> {
+    let is_init = std::process::id() == 1;
+    reset_signals();
+    let signals = take_signals(is_init)?;
+    // SAFETY: plain system calls without memory. Orphans come to PID 1 by themselves; kernels without close_range leave
+    // the provider's descriptors as the provider made them.
+    unsafe {
+        if !is_init {
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+        }
+        libc::umask(0o022);
+        libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+    Ok(Startup { signals, open_files: raise_open_files() })
+}
+
+/// Ignored signals would be ignored by every process too. SIGPIPE, which Rust ignores, is blocked below instead.
+fn reset_signals() {
+    for signal in 1..=64 {
+        if !FAULTS.contains(&signal) {
+            // SAFETY: the default disposition runs nothing; numbers that cannot be set are refused.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+    }
+}
+
+/// Blocks everything, so that no signal from inside ends the agent, and reads what matters from a descriptor.
+fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
+    // SAFETY: signal sets are plain data; the new descriptor is ours.
+    unsafe {
+        let mut blocked: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut blocked);
+        for fault in FAULTS {
+            libc::sigdelset(&mut blocked, *fault);
+        }
+        let mut read: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut read);
+        libc::sigaddset(&mut read, libc::SIGCHLD);
+        // PID 1 ends with its instance; anybody's child ends when it is told to.
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            if !is_init {
+                libc::sigaddset(&mut read, signal);
+            }
+        }
+        if libc::sigprocmask(libc::SIG_SETMASK, &blocked, std::ptr::null_mut()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// A thousand processes have a few thousand pipes.
+fn raise_open_files() -> Option<libc::rlimit> {
+    // SAFETY: both calls work on a plain struct.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) < 0 || limit.rlim_cur >= limit.rlim_max {
+            return None;
+        }
+        let raised = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
+        (libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0).then_some(limit)
+    }
+}
