@@ -92,6 +92,46 @@ impl Dir {
         check(unsafe { libc::renameat(self.raw(), name.as_ptr(), to_dir.raw(), to.as_ptr()) })
     }
 
+    /// As `rename`, but fails when the new name is taken.
+    pub fn rename_to_new(&self, name: &CStr, to_dir: &Dir, to: &CStr) -> io::Result<()> {
+        let (from, to_raw) = (self.raw(), to_dir.raw());
+        // SAFETY: both names are NUL-terminated.
+        let renamed =
+            check(unsafe { libc::renameat2(from, name.as_ptr(), to_raw, to.as_ptr(), libc::RENAME_NOREPLACE) });
+        match renamed.as_ref().map_err(io::Error::raw_os_error) {
+            // A file system that does not know the flag: looking first leaves a moment in which the name can be taken.
+            Err(Some(libc::EINVAL | libc::ENOSYS)) => match to_dir.stat_entry(to) {
+                Ok(_) => Err(io::Error::from_raw_os_error(libc::EEXIST)),
+                Err(_) => self.rename(name, to_dir, to),
+            },
+            _ => renamed,
+        }
+    }
+
+    pub fn make_symlink(&self, name: &CStr, target: &[u8]) -> io::Result<()> {
+        let target = c_string(target)?;
+        // SAFETY: both strings are NUL-terminated.
+        check(unsafe { libc::symlinkat(target.as_ptr(), self.raw(), name.as_ptr()) })
+    }
+
+    /// Makes a FIFO, a socket's name or a device, for its owner alone.
+    pub fn make_node(&self, name: &CStr, like: &Stat) -> io::Result<()> {
+        // SAFETY: the name is NUL-terminated.
+        check(unsafe { libc::mknodat(self.raw(), name.as_ptr(), like.kind_bits() | 0o600, like.device_number()) })
+    }
+
+    /// Hands an entry over; a symlink itself.
+    pub fn chown(&self, name: &CStr, uid: u32, gid: u32) -> io::Result<()> {
+        // SAFETY: the name is NUL-terminated.
+        check(unsafe { libc::fchownat(self.raw(), name.as_ptr(), uid, gid, libc::AT_SYMLINK_NOFOLLOW) })
+    }
+
+    pub fn set_modified(&self, name: &CStr, at: libc::timespec) -> io::Result<()> {
+        let times = [libc::timespec { tv_sec: 0, tv_nsec: libc::UTIME_OMIT }, at];
+        // SAFETY: the name is NUL-terminated and there are two times.
+        check(unsafe { libc::utimensat(self.raw(), name.as_ptr(), times.as_ptr(), libc::AT_SYMLINK_NOFOLLOW) })
+    }
+
     /// The target of a symlink.
     pub fn read_link(&self, name: &CStr) -> io::Result<Vec<u8>> {
         let mut target = vec![0u8; libc::PATH_MAX as usize];

@@ -4,6 +4,9 @@
 //! the directory open and names entries relative to it, never by a path that could lead elsewhere the second time.
 
 pub mod atomic_write;
+pub mod chmod;
+pub mod copy;
+pub mod descent;
 pub mod destination;
 pub mod dir;
 pub mod entries;
@@ -18,4 +21,6 @@ pub mod sandbox_path;
 pub mod source;
 pub mod stat;
 pub mod temp_file;
+pub mod temp_tree;
+pub mod transfer;
 pub mod walk;

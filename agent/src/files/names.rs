@@ -15,7 +15,7 @@ pub struct Batch {
     /// order, where `a.txt` stands between `a` and `a/b`.
     pub keys: Vec<Vec<u8>>,
     /// False when the directory has more after the last key.
-    pub complete: bool,
+    pub is_complete: bool,
 }
 
 /// The smallest keys greater than `after`, up to about `budget_bytes`. Each batch reads the directory from its start,
@@ -27,7 +27,7 @@ pub async fn batch_after(
     with_contents: bool,
     pace: &mut Pace,
 ) -> io::Result<Batch> {
-    let mut smallest = Smallest { keys: Vec::new(), bytes: 0, budget_bytes, complete: true };
+    let mut smallest = Smallest { keys: Vec::new(), bytes: 0, budget_bytes, left_out: None };
     let mut entries = Entries::of(dir)?;
     while let Some((name, kind)) = entries.next()? {
         let bytes = name.to_bytes();
@@ -43,26 +43,29 @@ pub async fn batch_after(
         pace.step().await;
     }
     smallest.keys.sort_unstable();
-    Ok(Batch { keys: smallest.keys, complete: smallest.complete })
+    Ok(Batch { keys: smallest.keys, is_complete: smallest.left_out.is_none() })
 }
 
 struct Smallest {
     keys: Vec<Vec<u8>>,
     bytes: usize,
     budget_bytes: usize,
-    complete: bool,
+    /// The smallest key that a later batch has to bring.
+    left_out: Option<Vec<u8>>,
 }
 
 impl Smallest {
     fn add(&mut self, key: Vec<u8>) {
+        if self.left_out.as_ref().is_some_and(|left_out| key >= *left_out) {
+            return;
+        }
         self.bytes += key.len() + OVERHEAD_BYTES;
         self.keys.push(key);
         if self.bytes > 2 * self.budget_bytes {
             self.keys.sort_unstable();
             while self.bytes > self.budget_bytes && self.keys.len() > 1 {
-                let dropped = self.keys.pop().map_or(0, |key| key.len() + OVERHEAD_BYTES);
-                self.bytes -= dropped;
-                self.complete = false;
+                self.left_out = self.keys.pop();
+                self.bytes -= self.left_out.as_ref().map_or(0, |key| key.len() + OVERHEAD_BYTES);
             }
         }
     }

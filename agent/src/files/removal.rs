@@ -20,7 +20,7 @@ pub async fn remove_tree(parent: &Dir, name: &CStr) -> io::Result<()> {
 }
 
 async fn empty(dir: Dir) -> io::Result<()> {
-    let mut walk = Walk::new(dir, Limits::default())?;
+    let mut walk = Walk::new(dir, Limits::default());
     while let Some(visit) = walk.next().await? {
         let outcome = match visit {
             Visit::Entry(name) => walk.dir().remove_file(&name),

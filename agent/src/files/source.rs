@@ -44,6 +44,10 @@ impl Source {
             if size >= 0 {
                 // SAFETY: the kernel has just filled that many.
                 unsafe { bytes.set_len(size as usize) };
+                // What is sent may wait in a queue, and must not hold more memory than it has bytes.
+                if bytes.len() < most / 2 {
+                    bytes.shrink_to(bytes.len() + 1);
+                }
                 return Ok(bytes);
             }
             let error = io::Error::last_os_error();

@@ -30,7 +30,7 @@ impl Stat {
     }
 
     pub fn kind(&self) -> Kind {
-        match self.0.st_mode & libc::S_IFMT {
+        match self.kind_bits() {
             libc::S_IFDIR => Kind::Directory,
             libc::S_IFLNK => Kind::Symlink,
             libc::S_IFIFO => Kind::Fifo,
@@ -39,6 +39,11 @@ impl Stat {
             libc::S_IFCHR => Kind::CharDevice,
             _ => Kind::File,
         }
+    }
+
+    /// The kind as mknod takes it.
+    pub fn kind_bits(&self) -> u32 {
+        self.0.st_mode & libc::S_IFMT
     }
 
     pub fn size(&self) -> u64 {

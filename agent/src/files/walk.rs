@@ -1,8 +1,6 @@
 //! Goes through a tree in the byte order of its paths, without following symlinks and with bounded memory.
-//!
-//! However deep the tree, one directory is open at a time: going up opens `..` and checks that it is the directory it
-//! came from, so a tree that is moved meanwhile stops the walk instead of leading it elsewhere.
 
+use super::descent::Descent;
 use super::dir::{Dir, c_string};
 use super::names::{self, Batch};
 use super::pace::Pace;
@@ -30,17 +28,17 @@ pub struct Limits {
     pub skip_unreadable: bool,
 }
 
+#[derive(Default)]
 struct Level {
-    identity: (u64, u64),
     keys: std::vec::IntoIter<Vec<u8>>,
     last: Vec<u8>,
-    complete: bool,
-    /// Where this directory's own name begins in `path`.
+    is_complete: bool,
+    /// Where this directory's own name begins in the path.
     name_at: usize,
 }
 
 pub struct Walk {
-    dir: Dir,
+    place: Descent,
     /// Of the open directory, relative to the tree's top.
     path: Vec<u8>,
     levels: Vec<Level>,
@@ -49,14 +47,14 @@ pub struct Walk {
 }
 
 impl Walk {
-    pub fn new(top: Dir, limits: Limits) -> io::Result<Self> {
-        let level = Level::of(&top, 0)?;
-        Ok(Self { dir: top, path: Vec::new(), levels: vec![level], limits, pace: Pace::default() })
+    pub fn new(top: Dir, limits: Limits) -> Self {
+        let levels = vec![Level::default()];
+        Self { place: Descent::new(top), path: Vec::new(), levels, limits, pace: Pace::default() }
     }
 
-    /// The open directory: the one that holds the entry visited last.
+    /// The open directory: the one that holds the entry visited last, or the one just entered.
     pub fn dir(&self) -> &Dir {
-        &self.dir
+        self.place.dir()
     }
 
     /// The path of an entry of the open directory, relative to the tree's top.
@@ -79,18 +77,17 @@ impl Walk {
                 if self.enter(&name)? {
                     return Ok(Some(Visit::Entered(name)));
                 }
-            } else if !level.complete {
+            } else if !level.is_complete {
                 let budget_bytes = (TOP_BUDGET_BYTES >> depth.min(16)).max(LEAST_BUDGET_BYTES);
                 let with_contents = self.limits.depth == 0 || depth < self.limits.depth;
                 let batch =
-                    names::batch_after(&self.dir, &level.last, budget_bytes, with_contents, &mut self.pace).await?;
+                    names::batch_after(self.place.dir(), &level.last, budget_bytes, with_contents, &mut self.pace)
+                        .await?;
                 level.refill(batch);
+            } else if depth == 1 {
+                return Ok(None);
             } else {
-                let left = self.levels.pop();
-                match (left, self.levels.last()) {
-                    (Some(left), Some(parent)) => return self.leave(left.name_at, parent.identity).map(Some),
-                    _ => return Ok(None),
-                }
+                return self.leave().map(Some);
             }
         }
     }
@@ -101,45 +98,33 @@ impl Walk {
         if self.limits.path_bytes > 0 && path.len() > self.limits.path_bytes {
             return Ok(false);
         }
-        let dir = match self.dir.child(name) {
-            Ok(dir) => dir,
-            Err(error) => {
-                return match error.raw_os_error() {
-                    Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(false),
-                    Some(libc::EACCES) if self.limits.skip_unreadable => Ok(false),
-                    _ => Err(error),
-                };
-            }
-        };
-        self.levels.push(Level::of(&dir, path.len() - name.count_bytes())?);
+        if let Err(error) = self.place.enter(name) {
+            return match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(false),
+                Some(libc::EACCES) if self.limits.skip_unreadable => Ok(false),
+                _ => Err(error),
+            };
+        }
+        self.levels.push(Level { name_at: path.len() - name.count_bytes(), ..Level::default() });
         self.path = path;
-        self.dir = dir;
         Ok(true)
     }
 
-    fn leave(&mut self, name_at: usize, expected: (u64, u64)) -> io::Result<Visit> {
-        let parent = self.dir.parent()?;
-        if parent.stat()?.identity() != expected {
-            return Err(io::Error::from_raw_os_error(libc::ESTALE));
-        }
+    fn leave(&mut self) -> io::Result<Visit> {
+        self.place.leave()?;
+        let name_at = self.levels.pop().map_or(0, |level| level.name_at);
         let name = c_string(&self.path[name_at..])?;
         self.path.truncate(name_at.saturating_sub(1));
-        self.dir = parent;
         Ok(Visit::Left(name))
     }
 }
 
 impl Level {
-    fn of(dir: &Dir, name_at: usize) -> io::Result<Self> {
-        let identity = dir.stat()?.identity();
-        Ok(Self { identity, keys: Vec::new().into_iter(), last: Vec::new(), complete: false, name_at })
-    }
-
     fn refill(&mut self, batch: Batch) {
         if let Some(last) = batch.keys.last() {
             self.last.clone_from(last);
         }
         self.keys = batch.keys.into_iter();
-        self.complete = batch.complete;
+        self.is_complete = batch.is_complete;
     }
 }

@@ -28,7 +28,7 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
         skip_unreadable: true,
     };
     let dir = Dir::open_for_reading(path.as_path()).map_err(&failed)?;
-    let mut walk = Walk::new(dir, limits).map_err(&failed)?;
+    let mut walk = Walk::new(dir, limits);
     let mut lines = JsonLines::new(&call, params.window);
     let mut count = 0;
     while let Some(visit) = walk.next().await.map_err(&failed)? {

@@ -23,7 +23,7 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let path = SandboxPath::resolve(agent, params.path)?;
     let failed = path.failed("list");
     let dir = Dir::open_for_reading(path.as_path()).map_err(&failed)?;
-    let mut walk = Walk::new(dir, Limits { depth: 1, ..Limits::default() }).map_err(&failed)?;
+    let mut walk = Walk::new(dir, Limits { depth: 1, ..Limits::default() });
     let (mut entries, mut size) = (Vec::new(), 0);
     while let Some(visit) = walk.next().await.map_err(&failed)? {
         let Visit::Entry(name) = visit else { continue };

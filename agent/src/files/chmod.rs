@@ -1,0 +1,42 @@
+//! Sets permissions without ever following a symlink.
+
+use super::dir::{Dir, check, stat_fd};
+use super::stat::Kind;
+use super::walk::{Limits, Visit, Walk};
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// Keeps a directory open to its owner while its contents are dealt with.
+const OWNER_MAY_ENTER: u32 = 0o700;
+
+/// Everything in a directory, but not the directory itself. Symlinks are left alone: they have no permissions.
+pub async fn chmod_contents(dir: Dir, mode: u32) -> io::Result<()> {
+    let mut walk = Walk::new(dir, Limits::default());
+    while let Some(visit) = walk.next().await? {
+        let outcome = match visit {
+            Visit::Entry(name) => chmod_entry(walk.dir(), &name, mode, mode | OWNER_MAY_ENTER),
+            Visit::Entered(_) => Ok(()),
+            Visit::Left(name) => chmod_entry(walk.dir(), &name, mode, mode),
+        };
+        match outcome {
+            // Gone since its name was read.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
+}
+
+pub fn chmod_entry(dir: &Dir, name: &CStr, mode: u32, directory_mode: u32) -> io::Result<()> {
+    let entry = dir.handle(name)?;
+    let mode = match stat_fd(entry.as_fd())?.kind() {
+        Kind::Symlink => return Ok(()),
+        Kind::Directory => directory_mode,
+        _ => mode,
+    };
+    // A handle that was opened only to name the entry takes no fchmod; its link in /proc does, and leads to no other.
+    let link = CString::new(format!("/proc/self/fd/{}", entry.as_raw_fd()))?;
+    // SAFETY: the path is NUL-terminated.
+    check(unsafe { libc::chmod(link.as_ptr(), mode) })
+}
