@@ -1,29 +1,31 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { z } from "zod";
 import { readSourceFiles, repoDirectory } from "./source-files.ts";
 
-const versions = z.record(z.string(), z.string()).default({});
-const manifestSchema = z.object({
-  name: z.string(),
-  version: z.string(),
-  private: z.literal(true),
-  license: z.literal("Apache-2.0"),
-  exports: versions,
-  bin: versions,
-  dependencies: versions,
-  devDependencies: versions,
-  optionalDependencies: versions,
-});
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly private?: boolean;
+  readonly license?: string;
+  readonly exports?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
 
 const files = readSourceFiles();
 const manifests = files
   .filter(({ path }) => /(^|\/)package\.json$/.test(path))
-  .map(({ path, text }) => ({ path, ...manifestSchema.parse(JSON.parse(text)) }));
+  .map(({ path, text }) => ({ path, ...(JSON.parse(text) as Manifest) }));
 const workspaces = manifests.filter(({ path }) => path !== "package.json");
 
-describe.each(manifests)("$path", ({ dependencies, devDependencies, optionalDependencies }) => {
+describe.each(manifests)("$path", ({ license, dependencies, devDependencies, optionalDependencies, ...manifest }) => {
+  it("is private, under the one license", () => {
+    expect([manifest.private, license]).toEqual([true, "Apache-2.0"]);
+  });
+
   it("names exact versions", () => {
     const all = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies });
     expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
@@ -42,7 +44,7 @@ describe("agent/Cargo.toml", () => {
   });
 });
 
-describe.each(workspaces)("the public surface of $name", ({ path, exports, bin, version }) => {
+describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, bin = {}, version }) => {
   const targets = [...Object.values(exports), ...Object.values(bin)].map((target) => join(dirname(path), target));
 
   it("has the version of the whole", () => {

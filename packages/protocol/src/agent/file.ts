@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { windowSchema } from "./stream.ts";
 
-export const fileKindSchema = z.enum(["file", "directory", "symlink", "fifo", "socket", "block_device", "char_device"]);
+const fileKindSchema = z.enum(["file", "directory", "symlink", "fifo", "socket", "block_device", "char_device"]);
 
 /** What file.stat answers, and one line of a file.list stream. */
 export const fileInfoSchema = z.object({

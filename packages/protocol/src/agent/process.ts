@@ -4,7 +4,7 @@ import { windowSchema } from "./stream.ts";
 /** Chosen by the caller, so that a repeated spawn after a lost answer starts nothing twice. */
 export const processIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 
-export const exitStatusSchema = z.object({
+const exitStatusSchema = z.object({
   /** Null when a signal ended the process. */
   exit_code: z.int().nullable(),
   /** For example "SIGKILL"; null when the process exited by itself. */
@@ -13,8 +13,6 @@ export const exitStatusSchema = z.object({
   out_of_memory: z.boolean(),
 });
 export type ExitStatus = z.infer<typeof exitStatusSchema>;
-
-export const outputSourceSchema = z.enum(["stdout", "stderr", "pty"]);
 
 export const processInfoSchema = z.object({
   process: processIdSchema,
@@ -40,7 +38,7 @@ const env = z.record(z.string().regex(/^[^=\0]+$/), z.string());
 const timeout = z.int().min(1);
 
 /** Exactly one of argv, command and code. */
-export const spawnParamsSchema = z.object({
+const spawnParamsSchema = z.object({
   process: processIdSchema.optional(),
   argv: z.array(z.string()).min(1).optional(),
   /** Run by /bin/sh -c. */

@@ -4,7 +4,7 @@ import { windowSchema } from "./stream.ts";
 
 const empty = z.object({});
 
-export const metricsSchema = z.object({
+const metricsSchema = z.object({
   /** CPU time used by everything in the sandbox since boot. */
   cpu_ms: z.number(),
   memory_used_bytes: z.int(),
