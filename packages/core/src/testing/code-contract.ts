@@ -1,0 +1,45 @@
+import type { Sandbox } from "../sandbox/sandbox.ts";
+import { eventually, rejection, shareSandbox } from "./contract-sandbox.ts";
+import type { ContractContext } from "./provider-contract.ts";
+
+export function describeCode(context: ContractContext): void {
+  const { describe, it, expect } = context.framework;
+
+  describe("code", () => {
+    const sandbox = shareSandbox(context);
+
+    it("runs source code in its language", async () => {
+      const result = await sandbox().executeCode("sh", "echo from code; exit 4");
+      expect(result).toMatchObject({ exitCode: 4, stdout: "from code\n" });
+    });
+
+    it("runs code that is too long for an argument", async () => {
+      const code = `${"# a comment that fills the file\n".repeat(20_000)}echo long\n`;
+      expect((await sandbox().executeCode("sh", code)).stdout).toBe("long\n");
+    });
+
+    it("passes input and environment to code", async () => {
+      const result = await sandbox().executeCode("sh", 'echo "$WHO"; cat', { stdin: "input", env: { WHO: "me" } });
+      expect(result.stdout).toBe("me\ninput");
+    });
+
+    it("names the languages there are when it does not know one", async () => {
+      const error = await rejection(sandbox().executeCode("klingon", "batlh"));
+      expect(error).toMatchObject({ code: "invalid_argument", reason: "unknown_language" });
+      expect(error.hint).toContain("sh");
+    });
+
+    it("leaves no source file behind", async () => {
+      const path = (await sandbox().executeCode("sh", 'echo "$0"')).stdout.trim();
+      expect(path).toContain("/");
+      await eventually(async () => await isMissing(sandbox(), path));
+    });
+  });
+}
+
+async function isMissing(sandbox: Sandbox, path: string): Promise<boolean> {
+  return sandbox.files.stat(path).then(
+    () => false,
+    (error) => error.code === "not_found",
+  );
+}

@@ -1,0 +1,3 @@
+export { describeProvider } from "./describe-provider.ts";
+export { FakeClock, settle } from "./fake-clock.ts";
+export type { Expectation, ProviderContractOptions, TestFramework } from "./provider-contract.ts";

@@ -1,0 +1,103 @@
+import { eventually, rejection, shareSandbox, textOf } from "./contract-sandbox.ts";
+import type { ContractContext } from "./provider-contract.ts";
+
+export function describeProcesses(context: ContractContext): void {
+  const { describe, it, expect } = context.framework;
+
+  describe("processes", () => {
+    const sandbox = shareSandbox(context);
+
+    it("takes input while it runs and ends with it", async () => {
+      await using cat = await sandbox().start("cat", { stdin: true });
+      await Promise.all([cat.write("one "), cat.write("two"), cat.closeStdin()]);
+      expect(await textOf(cat.stdout)).toBe("one two");
+      expect(await cat.wait()).toMatchObject({ exitCode: 0, signal: null });
+    });
+
+    it("shows output before the process has ended", async () => {
+      await using process = await sandbox().start("echo first; cat; echo last", { stdin: true });
+      const output = process.output[Symbol.asyncIterator]();
+      const first = await output.next();
+      expect(new TextDecoder().decode(first.value?.bytes)).toBe("first\n");
+      expect(first.value).toMatchObject({ source: "stdout", offset: 0, dropped: 0 });
+      expect((await sandbox().processes()).find(({ id }) => id === process.id)).toMatchObject({ isRunning: true });
+      await process.closeStdin();
+      const second = await output.next();
+      expect(second.value).toMatchObject({ source: "stdout", offset: 6 });
+      expect(new TextDecoder().decode(second.value?.bytes)).toBe("last\n");
+      expect((await output.next()).done).toBe(true);
+    });
+
+    it("tells standard output and standard error apart", async () => {
+      await using process = await sandbox().start("echo out; echo err >&2");
+      expect(await textOf(process.stdout)).toBe("out\n");
+      expect(await textOf(process.stderr)).toBe("err\n");
+    });
+
+    it("lets a second reader start at any offset", async () => {
+      await using process = await sandbox().start("printf 0123456789; cat", { stdin: true });
+      const output = process.output[Symbol.asyncIterator]();
+      await output.next();
+      process.detach();
+      const again = await sandbox().attach(process.id, { offset: 4 });
+      expect(again.pid).toBe(process.pid);
+      await again.write("x");
+      await again.closeStdin();
+      expect(await textOf(again.stdout)).toBe("456789x");
+    });
+
+    it("keeps the exit status until it is forgotten", async () => {
+      const process = await sandbox().start("exit 7");
+      await process.wait();
+      const again = await sandbox().attach(process.id);
+      expect(await again.wait()).toMatchObject({ exitCode: 7 });
+      await again.forget();
+      expect(await rejection(sandbox().attach(process.id))).toMatchObject({ code: "not_found" });
+    });
+
+    it("delivers signals", async () => {
+      await using process = await sandbox().start("sleep 60");
+      await process.signal("SIGTERM");
+      expect(await process.wait()).toMatchObject({ exitCode: 143, signal: "SIGTERM" });
+    });
+
+    it("kills", async () => {
+      await using process = await sandbox().start("sleep 60");
+      await process.kill();
+      expect(await process.wait()).toMatchObject({ exitCode: 137, signal: "SIGKILL" });
+    });
+
+    it("runs on a terminal when asked to", async () => {
+      await using process = await sandbox().start("test -t 1 && echo terminal", { pty: { rows: 24, cols: 80 } });
+      const sources: string[] = [];
+      let text = "";
+      for await (const { source, bytes } of process.output) {
+        sources.push(source);
+        text += new TextDecoder().decode(bytes);
+      }
+      expect(sources).toContain("pty");
+      expect(text).toContain("terminal");
+    });
+
+    it("changes the size of a terminal", async () => {
+      await using process = await sandbox().start("cat", { pty: { rows: 24, cols: 80 } });
+      await process.resize({ rows: 50, cols: 132 });
+    });
+
+    it("holds back for a reader that stalls, loses nothing and blocks nobody", async () => {
+      await using process = await sandbox().start("head -c 8000000 /dev/zero");
+      const output = process.output[Symbol.asyncIterator]();
+      let seenBytes = (await output.next()).value?.bytes.length ?? 0;
+      expect((await sandbox().exec("echo meanwhile")).stdout).toBe("meanwhile\n");
+      for (let next = await output.next(); !next.done; next = await output.next()) {
+        expect(next.value.offset).toBe(seenBytes);
+        seenBytes += next.value.bytes.length;
+      }
+      expect(seenBytes).toBe(8_000_000);
+    });
+
+    it("leaves no process behind", async () => {
+      await eventually(async () => (await sandbox().processes()).length === 0);
+    });
+  });
+}

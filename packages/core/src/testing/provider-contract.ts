@@ -1,0 +1,47 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Provider, ProviderCapabilities } from "../provider.ts";
+import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+
+/** The part of a test framework that the suite uses; Vitest's names fit. */
+export interface TestFramework {
+  readonly describe: (title: string, body: () => void) => unknown;
+  readonly it: TestFunction & { readonly skip: TestFunction };
+  readonly beforeAll: (body: () => Promise<void>) => unknown;
+  readonly afterAll: (body: () => Promise<void>) => unknown;
+  readonly expect: (actual: unknown, message?: string) => Expectation;
+}
+
+type TestFunction = (title: string, body: () => Promise<void>) => unknown;
+
+export interface Expectation {
+  toBe(expected: unknown): unknown;
+  toEqual(expected: unknown): unknown;
+  toMatchObject(expected: object): unknown;
+  toContain(expected: unknown): unknown;
+  toBeGreaterThan(expected: number): unknown;
+  toBeInstanceOf(expected: unknown): unknown;
+}
+
+/** What the suite must know about a provider and cannot do through its interface. */
+export interface ProviderContractOptions {
+  readonly framework: TestFramework;
+  /** What the provider declares; decides which tests are skipped, and is compared with the provider itself. */
+  readonly capabilities: ProviderCapabilities;
+  /** Ends an instance from outside, as a fault would. */
+  readonly crash: (provider: Provider, id: SandboxId) => Promise<void>;
+  /** Names everything on the host that still belongs to a sandbox. */
+  readonly leftovers: (provider: Provider, id: SandboxId) => Promise<readonly string[]>;
+  /**
+   * Creates a sandbox with this config in a program that then dies, and answers with its id and the provider of the
+   * program that comes after it. Needed where instances can be adopted.
+   */
+  readonly orphan?: (config: SandboxConfigOptions) => Promise<{ readonly provider: Provider; readonly id: SandboxId }>;
+  /** Config of every sandbox that the suite makes. */
+  readonly config?: SandboxConfigOptions;
+}
+
+/** What each part of the suite works with. */
+export interface ContractContext extends ProviderContractOptions {
+  /** The provider under test; there once the tests run. */
+  readonly provider: () => Provider;
+}
