@@ -1,0 +1,48 @@
+import type { Option } from "../option.ts";
+import type { Verb } from "../verb.ts";
+
+export function zshCompletion(verbs: readonly Verb[]): string {
+  const names = verbs.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
+  const cases = verbs.map((verb) => `    ${verb.name})\n      _arguments \\\n${specsOf(verb).join(" \\\n")} ;;`);
+  return `#compdef sandpiper
+
+_sandpiper() {
+  local -a verbs=(
+${names.join("\n")}
+  )
+  if (( CURRENT == 2 )); then
+    _describe verb verbs
+    return
+  fi
+  shift words
+  (( CURRENT-- ))
+  case $words[1] in
+${cases.join("\n")}
+  esac
+}
+
+if [ "$funcstack[1]" = _sandpiper ]; then
+  _sandpiper "$@"
+else
+  compdef _sandpiper sandpiper
+fi
+`;
+}
+
+function specsOf(verb: Verb): string[] {
+  const options = verb.options.map((option) => `        ${quote(optionSpec(option))}`);
+  const rest = verb.words === undefined ? "*:: :_normal" : verb.words.length > 0 && `1:word:(${verb.words.join(" ")})`;
+  const help = `        ${quote("--help[show this help]")}`;
+  return rest === false ? [...options, help] : [...options, help, `        ${quote(rest)}`];
+}
+
+function optionSpec({ name, value, isRepeatable, summary, choices, completes }: Option): string {
+  const text = `${isRepeatable === true ? "*" : ""}--${name}[${summary.replace(/[[\]:\\]/g, "\\$&")}]`;
+  if (value === undefined) return text;
+  if (choices !== undefined) return `${text}:${name}:(${choices.join(" ")})`;
+  return `${text}:${name}:${completes === undefined ? "" : completes === "directory" ? "_files -/" : "_files"}`;
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,30 @@
+import { SandboxError } from "@sandpiper/core";
+import { describe, expect, it } from "vitest";
+import { exitCodeOfError, exitCodeOfSignal } from "./exit-code.ts";
+
+const errorWith = (code: ConstructorParameters<typeof SandboxError>[0], reason: string) =>
+  exitCodeOfError(new SandboxError(code, { reason, message: "it failed" }));
+
+describe("the exit code", () => {
+  it("is 128 and the signal's number when a signal ended the program", () => {
+    expect([exitCodeOfSignal("SIGINT"), exitCodeOfSignal("SIGTERM"), exitCodeOfSignal("SIGHUP")]).toEqual([
+      130, 143, 129,
+    ]);
+  });
+
+  it("is a shell's when the command cannot be started", () => {
+    expect(errorWith("not_found", "no_such_program")).toBe(127);
+    expect(errorWith("failed_precondition", "not_executable")).toBe(126);
+  });
+
+  it("is that of a killed process when memory ran out", () => {
+    expect(errorWith("resource_exhausted", "out_of_memory")).toBe(137);
+  });
+
+  it("is 2 when the command line is wrong and 125 when Sandpiper fails", () => {
+    expect(errorWith("invalid_argument", "invalid_config")).toBe(2);
+    expect(errorWith("unavailable", "agent_timeout")).toBe(125);
+    expect(errorWith("resource_exhausted", "sandbox_limit")).toBe(125);
+    expect(errorWith("internal", "unexpected")).toBe(125);
+  });
+});

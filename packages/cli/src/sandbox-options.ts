@@ -1,0 +1,46 @@
+import { resolve } from "node:path";
+import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { Arguments } from "./arguments.ts";
+import { parseNumber } from "./number-option.ts";
+import type { Option } from "./option.ts";
+
+/** What every verb that makes a sandbox lets its user say about it. */
+export const sandboxOptions: readonly Option[] = [
+  { name: "provider", value: "NAME", choices: ["gvisor"], summary: "what runs it (gvisor)" },
+  { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
+  { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
+  { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
+  { name: "processes", value: "N", summary: "processes and threads at once (256)" },
+  { name: "env", value: "NAME[=VALUE]", isRepeatable: true, summary: "set a variable; without a value, yours" },
+  { name: "cwd", value: "DIR", summary: "working directory inside" },
+  { name: "user", value: "USER", summary: "user inside: a name, UID or UID:GID (user)" },
+  {
+    name: "rootfs",
+    value: "DIR",
+    completes: "directory",
+    summary: "directory to use as the root filesystem, never written to (this machine's programs)",
+  },
+  {
+    name: "upload",
+    value: "SRC:DST",
+    isRepeatable: true,
+    completes: "path",
+    summary: "copy a file or directory in first",
+  },
+  { name: "quiet", summary: "only say what went wrong" },
+];
+
+/** Variables are left out: they may be secrets, and what describes a sandbox is written down on disk. */
+export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
+  const rootfs = arguments_.get("rootfs");
+  return {
+    provider: arguments_.get("provider") as CreateSandboxOptions["provider"],
+    memoryMib: parseNumber(arguments_, "memory"),
+    vcpuCount: parseNumber(arguments_, "cpus", { decimals: 2 }),
+    diskMib: parseNumber(arguments_, "disk"),
+    maxProcesses: parseNumber(arguments_, "processes"),
+    cwd: arguments_.get("cwd"),
+    user: arguments_.get("user"),
+    rootfs: rootfs === undefined ? undefined : resolve(rootfs),
+  };
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { concurrently } from "./concurrently.ts";
+
+describe("concurrent work", () => {
+  it("is done on every item, on no more than the limit at a time", async () => {
+    const done: number[] = [];
+    let running = 0;
+    let mostRunning = 0;
+    await concurrently(3, [1, 2, 3, 4, 5, 6, 7], async (item) => {
+      running += 1;
+      mostRunning = Math.max(mostRunning, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      done.push(item);
+    });
+    expect(done.sort()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(mostRunning).toBe(3);
+  });
+
+  it("ends with the first failure and begins nothing new after it", async () => {
+    const begun: number[] = [];
+    const work = concurrently(2, [1, 2, 3, 4, 5, 6], async (item) => {
+      begun.push(item);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (item === 2) throw new Error("item 2");
+    });
+    await expect(work).rejects.toThrow("item 2");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(begun.length).toBeLessThan(6);
+  });
+});

@@ -1,0 +1,33 @@
+import type { Stats } from "node:fs";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Something below a directory of this machine. Links are not followed: a tree from a stranger may hold one that leads out. */
+export interface HostEntry {
+  /** Relative to the directory; empty for the directory itself. */
+  readonly path: string;
+  readonly kind: "file" | "directory" | "symlink" | "other";
+  /** Permission bits. */
+  readonly mode: number;
+  /** Symlinks only. */
+  readonly target?: string;
+}
+
+/** The directory and everything below it, each directory before what it holds. */
+export async function* walkHostTree(directory: string, path = ""): AsyncGenerator<HostEntry> {
+  const stats = await lstat(join(directory, path));
+  const entry = { path, kind: kindOf(stats), mode: stats.mode & 0o7777 };
+  if (entry.kind === "symlink") {
+    yield { ...entry, target: await readlink(join(directory, path)) };
+    return;
+  }
+  yield entry;
+  if (entry.kind !== "directory") return;
+  for (const name of (await readdir(join(directory, path))).sort()) yield* walkHostTree(directory, join(path, name));
+}
+
+function kindOf(stats: Stats): HostEntry["kind"] {
+  if (stats.isFile()) return "file";
+  if (stats.isDirectory()) return "directory";
+  return stats.isSymbolicLink() ? "symlink" : "other";
+}

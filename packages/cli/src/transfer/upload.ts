@@ -1,0 +1,75 @@
+import { constants } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { type Sandbox, SandboxError } from "@sandpiper/core";
+import { concurrently } from "./concurrently.ts";
+import { type HostEntry, walkHostTree } from "./host-tree.ts";
+import type { Transfer } from "./transfer.ts";
+
+/** Small files wait for answers more than for bytes, so several travel at once. */
+const FILES_AT_ONCE = 16;
+const CHUNK_BYTES = 256 * 1024;
+/** What its owner needs on a directory while it is being filled. */
+const OWNER_BITS = 0o700;
+
+export interface UploadOptions {
+  /** Whose the files are inside; the sandbox's default user otherwise. */
+  readonly owner: string | undefined;
+  readonly warn: (message: string) => void;
+}
+
+/** Copies a file, or a directory with all it holds, into a sandbox; modes are kept, links are copied as links. */
+export async function upload(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
+  try {
+    if (!(await stat(from)).isDirectory()) return await uploadFile(sandbox, { from, to, ...options, flags: 0 });
+    await uploadDirectory(sandbox, { from, to }, options);
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof SandboxError || !("syscall" in error)) throw error;
+    throw new SandboxError("invalid_argument", {
+      reason: "unreadable_upload",
+      message: `--upload ${from}:${to} cannot be read: ${error.message}`,
+      hint: "name a file or directory that you may read",
+      cause: error,
+    });
+  }
+}
+
+async function uploadDirectory(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
+  const entries = await Array.fromAsync(walkHostTree(from));
+  const directories = entries.filter(({ kind }) => kind === "directory");
+  const { owner } = options;
+  for (const { path, mode } of directories) {
+    await sandbox.files.mkdir(posix.join(to, path), { parents: true, mode: mode | OWNER_BITS, owner });
+  }
+  const uploadEntry = async ({ path, kind, target }: HostEntry) => {
+    const place = { from: join(from, path), to: posix.join(to, path) };
+    if (kind === "file") await uploadFile(sandbox, { ...place, ...options, flags: constants.O_NOFOLLOW });
+    if (kind === "symlink") await makeLink(sandbox, { target: target as string, path: place.to, owner });
+    if (kind === "other") options.warn(`${place.from} is neither file nor directory nor link and was left out`);
+  };
+  await concurrently(FILES_AT_ONCE, entries, uploadEntry);
+  for (const { path, mode } of directories.reverse()) await sandbox.files.chmod(posix.join(to, path), mode);
+}
+
+async function uploadFile(
+  sandbox: Sandbox,
+  { from, to, owner, flags }: Transfer & UploadOptions & { flags: number },
+): Promise<void> {
+  // Without O_NONBLOCK, opening a pipe that took the file's place would wait for a writer.
+  await using file = await open(from, constants.O_RDONLY | constants.O_NONBLOCK | flags);
+  const { mode } = await file.stat();
+  await sandbox.files.write(to, file.createReadStream({ highWaterMark: CHUNK_BYTES }), { mode: mode & 0o7777, owner });
+}
+
+async function makeLink(
+  sandbox: Sandbox,
+  { target, path, owner }: { target: string; path: string; owner: string | undefined },
+): Promise<void> {
+  const result = await sandbox.exec(["ln", "-sfn", "--", target, path], owner === undefined ? {} : { user: owner });
+  if (result.exitCode === 0) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "link_failed",
+    message: `the link ${path} could not be made in sandbox ${sandbox.id}: ${result.stderr.trim()}`,
+    hint: "upload without links, or use a root filesystem that has ln",
+  });
+}

@@ -1,0 +1,30 @@
+import { type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
+import { GvisorProvider } from "@sandpiper/providers";
+
+export { findAgent, findCgroups, findRunsc, stateDirectory } from "@sandpiper/providers";
+
+const constructors = { gvisor: GvisorProvider } as const;
+
+export type ComposedProviderName = keyof typeof constructors;
+
+/** The providers there are, the default first. */
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor"];
+export const defaultProvider: ComposedProviderName = "gvisor";
+
+export interface ProviderOptions {
+  /** Where sandboxes and what they write are kept; $SANDPIPER_HOME or ~/.sandpiper unless given. */
+  readonly home?: string | undefined;
+}
+
+export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
+  readonly provider?: ComposedProviderName | undefined;
+}
+
+export function createProvider(name: ComposedProviderName, { home }: ProviderOptions = {}): Provider {
+  return new constructors[name](home === undefined ? {} : { stateDirectory: home });
+}
+
+/** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
+export function createManager({ provider, home, ...config }: CreateManagerOptions = {}): SandboxManager {
+  return new SandboxManager(createProvider(provider ?? defaultProvider, { home }), config);
+}

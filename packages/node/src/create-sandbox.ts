@@ -1,0 +1,42 @@
+import { type Provider, Sandbox, type SandboxConfigOptions, SandboxManager } from "@sandpiper/core";
+import { type ComposedProviderName, createProvider, defaultProvider, type ProviderOptions } from "./compose.ts";
+
+export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions {
+  /** What runs it; "gvisor" unless given. */
+  readonly provider?: ComposedProviderName | undefined;
+  /** Stops a creation under way; nothing is left behind. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One provider for all sandboxes of this program in the same place: it bounds how many of them start at once. */
+const providers = new Map<string, Promise<Provider>>();
+
+/**
+ * Makes a sandbox in this very program, with no server. Disposing it destroys it:
+ * `await using sandbox = await createSandbox({ memoryMib: 512 });`
+ *
+ * A program that ends without that, for example because it was killed, leaves its sandboxes behind; the first
+ * createSandbox of the next program removes them.
+ */
+export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
+  const { provider: name = defaultProvider, home, signal, ...config } = options;
+  const key = JSON.stringify([name, home]);
+  let provider = providers.get(key);
+  if (provider === undefined) {
+    provider = reconciledProvider(name, { home });
+    providers.set(key, provider);
+    // What kept this one from working may have changed when the next one asks.
+    provider.catch(() => providers.delete(key));
+  }
+  return Sandbox.create(await provider, config, { signal });
+}
+
+/**
+ * Removes what dead programs left behind. Something that cannot be removed now is no reason to refuse a new sandbox: the
+ * next program tries again, and `diagnose` shows it.
+ */
+async function reconciledProvider(name: ComposedProviderName, options: ProviderOptions): Promise<Provider> {
+  const provider = createProvider(name, options);
+  await new SandboxManager(provider).reconcile({ orphans: "destroy" });
+  return provider;
+}

@@ -1,0 +1,32 @@
+import { accessSync, constants } from "node:fs";
+import { join } from "node:path";
+import type { Check } from "./check.ts";
+
+/** Where programs are looked for inside a sandbox; a language installed elsewhere is not in the host image. */
+const directories = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+const interpreters = { python: ["python3", "python"], javascript: ["node"], bash: ["bash"], sh: ["sh"] } as const;
+
+export function checkLanguages(): Check {
+  const languages = Object.entries(interpreters);
+  const present = languages.filter(([, programs]) => programs.some(isInstalled)).map(([language]) => language);
+  const missing = languages.map(([language]) => language).filter((language) => !present.includes(language));
+  const detail = `in the host image: ${present.join(", ") || "none"}`;
+  if (missing.length === 0) return { name: "languages", status: "ok", detail };
+  return {
+    name: "languages",
+    status: "warning",
+    detail: `${detail}; not there: ${missing.join(", ")}`,
+    hint: "Install what is missing below /usr on this machine, or use --rootfs with a directory that has it.",
+  };
+}
+
+function isInstalled(program: string): boolean {
+  return directories.some((directory) => {
+    try {
+      accessSync(join(directory, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

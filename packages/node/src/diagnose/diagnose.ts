@@ -1,0 +1,37 @@
+import { composedProviders, createProvider, defaultProvider, stateDirectory } from "../compose.ts";
+import type { Check } from "./check.ts";
+import { checkDisk } from "./check-disk.ts";
+import { checkLanguages } from "./check-languages.ts";
+import { checkLeftovers } from "./check-leftovers.ts";
+import { checkMachine } from "./check-machine.ts";
+import { checkParts } from "./check-parts.ts";
+import { checkProvider } from "./check-provider.ts";
+import { checkTools } from "./check-tools.ts";
+
+export interface DiagnoseOptions {
+  readonly home?: string | undefined;
+  /** Removes what dead programs left behind, instead of only naming it. */
+  readonly removeLeftovers?: boolean | undefined;
+}
+
+export interface Diagnosis {
+  /** Whether the default provider works. */
+  readonly works: boolean;
+  readonly checks: readonly Check[];
+}
+
+/** What works on this host, what does not, and what to do about it. */
+export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis> {
+  const { home = stateDirectory(), removeLeftovers = false } = options;
+  const providers = composedProviders.map((name) => createProvider(name, { home }));
+  const leftovers = await checkLeftovers(providers, { remove: removeLeftovers });
+  const [tools, parts, disk] = await Promise.all([checkTools(), checkParts(), checkDisk(home)]);
+  // One after the other: they time themselves.
+  const providerChecks: Check[] = [];
+  for (const provider of providers) providerChecks.push(await checkProvider(provider));
+  const works = providerChecks[composedProviders.indexOf(defaultProvider)]?.status === "ok";
+  return {
+    works,
+    checks: [...checkMachine(), ...tools, ...parts, checkLanguages(), disk, leftovers, ...providerChecks],
+  };
+}

@@ -1,0 +1,12 @@
+export {
+  type ComposedProviderName,
+  type CreateManagerOptions,
+  composedProviders,
+  createManager,
+  createProvider,
+  defaultProvider,
+  type ProviderOptions,
+} from "./compose.ts";
+export { type CreateSandboxOptions, createSandbox } from "./create-sandbox.ts";
+export type { Check } from "./diagnose/check.ts";
+export { type DiagnoseOptions, type Diagnosis, diagnose } from "./diagnose/diagnose.ts";
