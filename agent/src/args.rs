@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-pub const USAGE: &str = "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
+pub const USAGE: &str =
+    "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
                        [--journal-dir DIR] [--exit-on-eof]";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

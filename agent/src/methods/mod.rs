@@ -1,5 +1,7 @@
 //! The table of methods: one file each.
 
+mod exec;
+mod exec_code;
 mod file_chmod;
 mod file_list;
 mod file_mkdir;
@@ -11,6 +13,7 @@ mod file_write;
 mod hello;
 mod list_dir;
 mod ping;
+mod port_dial;
 mod process_forget;
 mod process_list;
 mod process_output;
@@ -19,9 +22,9 @@ mod process_signal;
 mod process_spawn;
 mod process_stdin;
 mod process_wait;
-mod port_dial;
 mod quiesce;
 mod read_file;
+mod system_metrics;
 mod thaw;
 mod write_file;
 
@@ -37,6 +40,8 @@ pub const NAMES: &[&str] = &[
     "hello",
     "system.quiesce",
     "system.thaw",
+    "exec",
+    "exec_code",
     "process.spawn",
     "process.output",
     "process.stdin",
@@ -56,6 +61,7 @@ pub const NAMES: &[&str] = &[
     "file.remove",
     "file.read",
     "file.write",
+    "system.metrics",
     "port.dial",
 ];
 
@@ -65,6 +71,8 @@ pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
         "hello" => hello::run(&agent, call),
         "system.quiesce" => quiesce::run(&agent, call).await,
         "system.thaw" => thaw::run(&agent, call),
+        "exec" => exec::run(&agent, call).await,
+        "exec_code" => exec_code::run(&agent, call).await,
         "process.spawn" => process_spawn::run(&agent, call),
         "process.output" => process_output::run(&agent, call).await,
         "process.stdin" => process_stdin::run(&agent, call).await,
@@ -84,6 +92,7 @@ pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
         "file.remove" => file_remove::run(&agent, call).await,
         "file.read" => file_read::run(&agent, call).await,
         "file.write" => file_write::run(&agent, call).await,
+        "system.metrics" => system_metrics::run(),
         "port.dial" => port_dial::run(&agent, call).await,
         unknown => Err(AgentError::new(Code::Unimplemented, "unknown_method", format!("no method {unknown}"))
             .hint("hello lists the methods of this agent")),

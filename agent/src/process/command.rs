@@ -10,7 +10,10 @@ pub enum Command {
     /// Run by /bin/sh.
     Shell(String),
     /// A source file, run by its language's interpreter.
-    Code { language: String, path: PathBuf },
+    Code {
+        language: String,
+        path: PathBuf,
+    },
 }
 
 pub struct Resolved {
@@ -46,6 +49,10 @@ fn find(name: &str, environment: &Environment, cwd: &Path) -> Result<PathBuf> {
     }
     program::find(name, environment.search_path(), cwd).ok_or_else(|| {
         let path = environment.search_path().to_string_lossy();
-        AgentError::new(Code::NotFound, "no_such_program", format!("cannot run {name:?}: there is no such program in PATH ({path})"))
+        AgentError::new(
+            Code::NotFound,
+            "no_such_program",
+            format!("cannot run {name:?}: there is no such program in PATH ({path})"),
+        )
     })
 }

@@ -1,6 +1,7 @@
 //! What `hello` and `process.list` tell of processes: all of them, within one line.
 
 use super::process::Process;
+use crate::json_text;
 use crate::limits::MAX_LINE_BYTES;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -41,40 +42,17 @@ fn shorten_all(words: &[String], most: usize) -> Vec<String> {
             break;
         }
         let short = shorten(word, room);
-        room = room.saturating_sub(json_size(&short) + 1);
+        room = room.saturating_sub(json_text::size(&short) + 1);
         shortened.push(short);
     }
     shortened
 }
 
 fn shorten(text: &str, most: usize) -> String {
-    if json_size(text) <= most {
+    if json_text::size(text) <= most {
         return text.to_string();
     }
-    let mut short = String::new();
-    let mut size = 5;
-    for character in text.chars() {
-        size += escaped_size(character);
-        if size > most {
-            break;
-        }
-        short.push(character);
-    }
-    short.push('…');
-    short
-}
-
-/// With its quotes.
-fn json_size(text: &str) -> usize {
-    2 + text.chars().map(escaped_size).sum::<usize>()
-}
-
-fn escaped_size(character: char) -> usize {
-    match character {
-        '"' | '\\' | '\n' | '\r' | '\t' | '\x08' | '\x0c' => 2,
-        '\0'..='\x1f' => 6,
-        _ => character.len_utf8(),
-    }
+    format!("{}…", json_text::fitting(text, most.saturating_sub('…'.len_utf8())))
 }
 
 #[cfg(test)]

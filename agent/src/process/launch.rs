@@ -104,7 +104,8 @@ impl Drop for Ephemeral {
 }
 
 fn check_id(id: &str) -> Result<()> {
-    let good = (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+    let good =
+        (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if good {
         return Ok(());
     }
@@ -146,7 +147,8 @@ fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
     let user = user::find(name)?;
     let own = own_ids();
     if own.0 != 0 && own != (user.uid, user.gid) {
-        let message = format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
+        let message =
+            format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
         return Err(AgentError::new(Code::PermissionDenied, "other_user", message));
     }
     Ok(user)

@@ -1,5 +1,6 @@
 //! Processes: `launch` starts one, `reaper` sees it end, `table` remembers it, `output` keeps what it wrote.
 
+pub mod collect;
 pub mod command;
 pub mod environment;
 pub mod exit_status;

@@ -56,12 +56,8 @@ struct Child<'a> {
 
 /// The new process's pid; it leads a session and process group of its own. All signals must be blocked in the caller.
 pub fn spawn(program: &Program) -> Result<i32, Failure> {
-    let child = Child {
-        program,
-        argv: pointers(program.argv),
-        env: pointers(program.env),
-        failure: UnsafeCell::new(None),
-    };
+    let child =
+        Child { program, argv: pointers(program.argv), env: pointers(program.env), failure: UnsafeCell::new(None) };
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
     // SAFETY: the stack is ours, aligned and big enough for `run_child`; CLONE_VFORK keeps this thread, and with it the
     // stack and `child`, as they are until the child has exec'ed or gone.

@@ -106,7 +106,9 @@ fn scan() -> BTreeMap<i32, Entry> {
     let mut entries = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        if let Some(entry) = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text)) {
+        if let Some(entry) =
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text))
+        {
             entries.insert(pid, entry);
         }
     }
