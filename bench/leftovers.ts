@@ -6,6 +6,7 @@ import { listProcesses } from "./processes.ts";
 import { run } from "./run.ts";
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
+const UUID_LENGTH = 36;
 
 /** What is still on the machine of things whose path or name contains one of the markers. */
 export interface Leftovers {
@@ -24,11 +25,15 @@ export async function findLeftovers(markers: readonly string[]): Promise<Leftove
   };
 }
 
-/** Every file below a directory, FIFOs and sockets included. */
-export async function listFiles(dir: string): Promise<string[]> {
-  if (!existsSync(dir)) return [];
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+/** Counts what is left of instances that lived in `home`: processes, mounts, cgroups, directories, files and FIFOs. */
+export async function countLeft(home: string, instanceIds: readonly string[]): Promise<number> {
+  const { processIds, mounts, cgroups } = await findLeftovers([home, ...instanceIds]);
+  const ids = new Set(instanceIds);
+  const entries = await readdir(home, { recursive: true, withFileTypes: true });
+  const files = entries.filter(
+    (entry) => ids.has(entry.name.slice(0, UUID_LENGTH)) || entry.isFIFO() || entry.isSocket(),
+  );
+  return processIds.length + mounts.length + cgroups.length + files.length;
 }
 
 /** The last resort for a run's directory: nothing of it survives, whatever failed before. */

@@ -1,9 +1,12 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 
 export interface ProcessEntry {
   readonly id: number;
   readonly parentId: number;
+  readonly argv: readonly string[];
+  /** argv in one string, to look for a name in it. */
   readonly commandLine: string;
+  readonly executable: string;
 }
 
 export async function listProcesses(): Promise<ProcessEntry[]> {
@@ -27,8 +30,9 @@ export function processesNaming(instanceId: string, all: readonly ProcessEntry[]
 export async function proportionalMemory(processes: readonly ProcessEntry[]): Promise<number> {
   const sizesKib = await Promise.all(
     processes.map(async ({ id }) => {
-      const rollup = await readFile(`/proc/${id}/smaps_rollup`, "utf8");
-      return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1]);
+      // One that has just ended holds nothing any more.
+      const rollup = await readFile(`/proc/${id}/smaps_rollup`, "utf8").catch(() => "");
+      return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0);
     }),
   );
   const total = sizesKib.reduce((sum, size) => sum + size, 0);
@@ -40,10 +44,12 @@ export async function proportionalMemory(processes: readonly ProcessEntry[]): Pr
 async function readProcess(name: string): Promise<ProcessEntry | undefined> {
   try {
     const stat = await readFile(`/proc/${name}/stat`, "utf8");
-    const commandLine = (await readFile(`/proc/${name}/cmdline`, "utf8")).replaceAll("\0", " ");
+    const argv = (await readFile(`/proc/${name}/cmdline`, "utf8")).split("\0").slice(0, -1);
+    // A kernel thread, or a process that has ended, has none.
+    const executable = await readlink(`/proc/${name}/exe`).catch(() => "");
     // The program's name, in parentheses, may itself contain spaces and parentheses.
     const parentId = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-    return { id: Number(name), parentId, commandLine };
+    return { id: Number(name), parentId, argv, commandLine: argv.join(" "), executable };
   } catch {
     return undefined;
   }

@@ -1,5 +1,8 @@
 import type { Workspace } from "./workspace.ts";
 
+/** How long instances are left alone before their idle memory is read. */
+export const SETTLE_MS = 2000;
+
 /**
  * One way of running code that a user could pick. It offers the operations it has; each takes its own time, so that
  * preparation and removal stay outside of the clock. Times are milliseconds.

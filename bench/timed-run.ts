@@ -1,9 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
+/** What a program reads from and writes to: nothing, or an open file of the host. */
+export interface Redirection {
+  readonly stdin?: "ignore" | number;
+  readonly stdout?: "ignore" | number;
+}
+
 /** Milliseconds from the start of a program until it has exited with 0. */
-export async function timeToExit(program: string, args: readonly string[]): Promise<number> {
+export async function timeToExit(
+  program: string,
+  args: readonly string[],
+  { stdin = "ignore", stdout = "ignore" }: Redirection = {},
+): Promise<number> {
   const startedAt = performance.now();
-  const child = spawn(program, args, { stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(program, args, { stdio: [stdin, stdout, "inherit"] });
   await exitedCleanly(child, program);
   return performance.now() - startedAt;
 }

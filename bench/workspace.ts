@@ -1,7 +1,11 @@
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeLeftovers } from "./leftovers.ts";
+
+/** Followed by the process id of its owner. Short: Unix sockets lie below it, and their paths hold at most 108 bytes. */
+const PREFIX = "spbench-";
 
 /** The directory under which everything of a run lies, so that whatever is left of it can be found by its path. */
 export class Workspace implements AsyncDisposable {
@@ -17,8 +21,8 @@ export class Workspace implements AsyncDisposable {
   }
 
   static async create(signal: AbortSignal): Promise<Workspace> {
-    // Short: Unix sockets lie below it, and their paths hold at most 108 bytes.
-    return new Workspace(await mkdtemp(join(tmpdir(), "spbench-")), signal);
+    await removeAbandoned();
+    return new Workspace(await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`)), signal);
   }
 
   /** Makes a directory of the run. */
@@ -40,5 +44,16 @@ export class Workspace implements AsyncDisposable {
       await removeLeftovers(this.dir);
       await rm(this.dir, { recursive: true, force: true });
     }
+  }
+}
+
+/** Clears away what runs that were killed have left. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const [, owner] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
+    if (owner === undefined || existsSync(`/proc/${owner}`)) continue;
+    const dir = join(tmpdir(), name);
+    await removeLeftovers(dir);
+    await rm(dir, { recursive: true, force: true });
   }
 }

@@ -1,10 +1,11 @@
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { DockerDaemon } from "../docker/docker-daemon.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
 import { run } from "../run.ts";
-import type { Subject, SubjectDefinition } from "../subject.ts";
+import { SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
 import { timeToExit, timeToFirstByte } from "../timed-run.ts";
 import type { Workspace } from "../workspace.ts";
 
@@ -64,6 +65,7 @@ class DockerSubject implements Subject {
     const containers: string[] = [];
     try {
       for (let k = 0; k < count; k++) containers.push(await startContainer(this.#daemon));
+      await sleep(SETTLE_MS);
       const all = await listProcesses();
       const sizes: number[] = [];
       for (const container of containers) sizes.push(await proportionalMemory(processesNaming(container, all)));

@@ -1,0 +1,76 @@
+import { createHash, randomBytes } from "node:crypto";
+import { createSandbox } from "@sandpiper/node";
+import type { Benchmark } from "../benchmark.ts";
+import { atMost, type Result } from "../report.ts";
+
+const SIZE_BYTES = 5 * 2 ** 30;
+const CHUNK_BYTES = 1024 * 1024;
+const MEMORY_MIB = 256;
+const SUBJECT = "sandpiper-gvisor";
+/** What a host program may grow by while 5 GiB pass through it, garbage not yet collected included. */
+const HOST_GROWTH_MB = 100;
+
+export const benchmark: Benchmark = {
+  title: `A stream of 5 GiB into a file of a sandbox with ${MEMORY_MIB} MiB of memory, and back, with its hash`,
+  order: 80,
+  timeLimitMs: 300_000,
+  async run(context) {
+    const home = await context.workspace.makeDir("file-5gib");
+    await using sandbox = await createSandbox({ home, memoryMib: MEMORY_MIB, diskMib: 6 * 1024 });
+    const watch = watchMemory();
+    const sent = createHash("sha256");
+    const writeMbPerSecond = await throughput(async () => {
+      await sandbox.writeFile("/tmp/big", content(sent, context.signal));
+    });
+    context.progress("reading it back");
+    const received = createHash("sha256");
+    const readMbPerSecond = await throughput(async () => {
+      for await (const chunk of sandbox.files.read("/tmp/big")) received.update(chunk);
+    });
+    const grownMb = watch.stop();
+    const isSame = sent.digest("hex") === received.digest("hex");
+    const result = (name: string, value: number): Result => {
+      return { name: `file-5gib ${name}`, subject: SUBJECT, n: 1, p50: value, p95: value, unit: "MB/s" };
+    };
+    return {
+      results: [result("write", writeMbPerSecond), result("read", readMbPerSecond)],
+      targets: [
+        atMost("file-5gib: files that came back different", isSame ? 0 : 1, 0),
+        atMost("file-5gib: MB that the host program grew by", grownMb, HOST_GROWTH_MB),
+      ],
+      problems: [],
+    };
+  },
+};
+
+/** Random bytes, different in every chunk, so that a chunk lost, repeated or out of order changes the hash. */
+async function* content(hash: ReturnType<typeof createHash>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const block = randomBytes(CHUNK_BYTES);
+  for (let sent = 0; sent < SIZE_BYTES; sent += CHUNK_BYTES) {
+    signal.throwIfAborted();
+    const chunk = Buffer.from(block);
+    chunk.writeBigUInt64LE(BigInt(sent));
+    hash.update(chunk);
+    yield chunk;
+  }
+}
+
+async function throughput(transfer: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await transfer();
+  return SIZE_BYTES / 1e6 / ((performance.now() - startedAt) / 1000);
+}
+
+function watchMemory(): { stop(): number } {
+  const before = process.memoryUsage.rss();
+  let highest = before;
+  const timer = setInterval(() => {
+    highest = Math.max(highest, process.memoryUsage.rss());
+  }, 50);
+  return {
+    stop() {
+      clearInterval(timer);
+      return (highest - before) / 1e6;
+    },
+  };
+}

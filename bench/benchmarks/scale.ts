@@ -1,0 +1,75 @@
+import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
+import { guestPrograms } from "../guest-programs.ts";
+import { countLeft } from "../leftovers.ts";
+import { atMost, type Report, type Result } from "../report.ts";
+import { HostProcess } from "../scale/host-process.ts";
+import { percentile, summarize } from "../statistics.ts";
+
+const LIVE = 500;
+const SUBJECT = "sandpiper-gvisor";
+
+export const benchmark: Benchmark = {
+  title: `${LIVE} sandboxes live at once, each answering an exec; then destroyed, also after kill -9 of the host program`,
+  order: 70,
+  timeLimitMs: 900_000,
+  async run(context) {
+    const home = await context.workspace.makeDir("scale");
+    const { true: truePath } = await guestPrograms(context.workspace);
+    const startHost = () => context.workspace.own(HostProcess.start({ home, truePath }));
+    const { results, targets } = await answersAndDestroys(startHost(), home, context);
+    const afterKill = await killsAndReconciles(startHost, home, context);
+    return { results, targets: [...targets, ...afterKill.targets], problems: [] };
+  },
+};
+
+async function answersAndDestroys(
+  host: HostProcess,
+  home: string,
+  context: BenchmarkContext,
+): Promise<Omit<Report, "problems">> {
+  context.progress("one sandbox");
+  await host.ask({ kind: "create", count: 1 });
+  await host.ask({ kind: "exec", rounds: 20 });
+  const one = await host.ask({ kind: "exec", rounds: 200 });
+  context.progress(`booting ${LIVE}`);
+  const boots = await host.ask({ kind: "create", count: LIVE - 1 });
+  context.progress(`one exec in each of ${LIVE}, three times`);
+  const all = await host.ask({ kind: "exec", rounds: 3 });
+  context.progress("destroying them");
+  await host.ask({ kind: "destroy" });
+  await host.kill();
+  const left = await countLeft(home, all.ids);
+  const result = (name: string, samples: readonly number[]): Result => {
+    return { name, subject: SUBJECT, ...summarize(samples), unit: "ms" };
+  };
+  const ratio = percentile(all.samples, 99) / percentile(one.samples, 50);
+  return {
+    results: [
+      result("scale exec, 1 live", one.samples),
+      result(`scale exec, ${LIVE} live`, all.samples),
+      result(`scale create, up to ${LIVE} live, 4 at a time`, boots.samples),
+    ],
+    targets: [
+      atMost(`scale: p99 of exec with ${LIVE} live, times the p50 with one`, ratio, 10),
+      atMost(`scale: sandboxes of ${LIVE} that did not answer`, LIVE - all.samples.length / 3, 0),
+      atMost("scale: things left after destroying them", left, 0),
+    ],
+  };
+}
+
+async function killsAndReconciles(
+  startHost: () => HostProcess,
+  home: string,
+  context: BenchmarkContext,
+): Promise<Pick<Report, "targets">> {
+  context.progress(`booting ${LIVE} for kill -9`);
+  const killed = startHost();
+  const { ids } = await killed.ask({ kind: "create", count: LIVE });
+  await killed.kill();
+  if ((await countLeft(home, ids)) < LIVE) throw new Error("the sandboxes did not outlive their host program");
+  context.progress("a new host program removes them");
+  const next = startHost();
+  await next.ask({ kind: "reconcile" });
+  await next.kill();
+  return { targets: [atMost("scale: things left after kill -9 and a new start", await countLeft(home, ids), 0)] };
+}

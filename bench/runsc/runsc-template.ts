@@ -1,0 +1,99 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createSandbox } from "@sandpiper/node";
+import { listProcesses } from "../processes.ts";
+import { run } from "../run.ts";
+import type { Workspace } from "../workspace.ts";
+import type { RunscInstance } from "./runsc-instance.ts";
+
+/** Where every instance's agent is; another program can be put in its place. */
+const AGENT_PATH = "/.sandpiper/agent";
+
+/** What config.json holds, as far as it is changed here. */
+interface OciConfig {
+  readonly process: { readonly args: readonly string[] };
+  readonly mounts: readonly { readonly destination: string; readonly source: string }[];
+  readonly linux: { readonly cgroupsPath: string };
+}
+
+export interface Replacement {
+  /** Host path of the program that takes the agent's place; the agent itself unless given. */
+  readonly program?: string;
+  /** Command line inside; the agent's own unless given. */
+  readonly args?: readonly string[];
+}
+
+/** How the provider starts a sandbox, read off one that runs: its bundle and runsc's flags. */
+export class RunscTemplate {
+  readonly runscPath: string;
+  readonly instancesDir: string;
+  readonly #config: OciConfig;
+  readonly #flags: readonly string[];
+  readonly #original: { readonly id: string; readonly dir: string; readonly root: string };
+  readonly #root: string;
+
+  constructor(options: {
+    readonly runscPath: string;
+    readonly config: OciConfig;
+    readonly flags: readonly string[];
+    readonly original: { readonly id: string; readonly dir: string; readonly root: string };
+    readonly dir: string;
+  }) {
+    this.runscPath = options.runscPath;
+    this.#config = options.config;
+    this.#flags = options.flags;
+    this.#original = options.original;
+    this.#root = join(options.dir, "root");
+    this.instancesDir = join(options.dir, "instances");
+  }
+
+  /** The provider's flags, with this instance's directory in place of the original's. */
+  flagsFor(instance: RunscInstance): string[] {
+    const { dir, root } = this.#original;
+    return this.#flags.map((flag) => flag.replaceAll(dir, instance.dir).replaceAll(root, this.#root));
+  }
+
+  configFor(instance: RunscInstance, { program, args }: Replacement): object {
+    const { process, mounts, linux } = this.#config;
+    return {
+      ...this.#config,
+      process: { ...process, args: args ?? process.args },
+      mounts: mounts.map((mount) =>
+        program !== undefined && mount.destination === AGENT_PATH ? { ...mount, source: program } : mount,
+      ),
+      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(this.#original.id, instance.id) },
+    };
+  }
+}
+
+const templates = new WeakMap<Workspace, Promise<RunscTemplate>>();
+
+/** Read once per run. */
+export function runscTemplate(workspace: Workspace): Promise<RunscTemplate> {
+  const template = templates.get(workspace) ?? readTemplate(workspace);
+  templates.set(workspace, template);
+  return template;
+}
+
+async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
+  const home = await workspace.makeDir("template");
+  const dir = await workspace.makeDir("runsc");
+  await workspace.makeDir("runsc", "instances");
+  await using sandbox = await createSandbox({ home, signal: workspace.signal });
+  const { id } = sandbox;
+  const original = { id, dir: join(home, "gvisor/instances", id), root: join(home, "gvisor/root") };
+  const config = JSON.parse(await readFile(join(original.dir, "config.json"), "utf8")) as OciConfig;
+  const { runscPath, flags } = await readFlags(id);
+  const version = await run(runscPath, ["--version"]);
+  workspace.versions["runsc"] = version.stdout.split("\n")[0]?.replace("runsc version ", "") ?? "unknown";
+  return new RunscTemplate({ runscPath, config, flags, original, dir });
+}
+
+/** runsc hands its own flags on to the sandbox's process, before the verb. */
+async function readFlags(id: string): Promise<{ runscPath: string; flags: string[] }> {
+  const boot = (await listProcesses()).find((one) => one.argv[0] === "runsc-sandbox" && one.argv.includes(id));
+  const verb = boot?.argv.indexOf("boot") ?? -1;
+  if (boot === undefined || verb === -1) throw new Error(`found no process of runsc for sandbox ${id}`);
+  const flags = boot.argv.slice(1, verb).filter((flag) => !/-fd=\d+$/.test(flag));
+  return { runscPath: boot.executable, flags };
+}

@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import { createManager } from "@sandpiper/node";
+import type { HostAnswer, HostRequest } from "./host-message.ts";
+
+/** Boots running at once; more only wait for each other on few cores. */
+const CONCURRENT_BOOTS = 4;
+
+const [home = "", truePath = ""] = process.argv.slice(2);
+const program = await readFile(truePath);
+const manager = createManager({ provider: "gvisor", home, maxSandboxes: 0 });
+
+process.on("message", async (request: HostRequest) => {
+  let samples: number[] = [];
+  let error: string | undefined;
+  try {
+    samples = await answer(request);
+  } catch (thrown) {
+    error = thrown instanceof Error ? thrown.message : String(thrown);
+  }
+  process.send?.({ ids: manager.list(), samples, error } satisfies HostAnswer);
+});
+process.on("disconnect", () => process.exit(1));
+
+async function answer(request: HostRequest): Promise<number[]> {
+  switch (request.kind) {
+    case "create":
+      return create(request.count);
+    case "exec":
+      return exec(request.rounds);
+    case "destroy":
+      await manager.destroyAll();
+      return [];
+    case "reconcile":
+      await manager.reconcile({ orphans: "destroy" });
+      return [];
+  }
+}
+
+async function create(count: number): Promise<number[]> {
+  const samples: number[] = [];
+  let left = count;
+  const bootOneByOne = async () => {
+    while (left > 0) {
+      left -= 1;
+      const startedAt = performance.now();
+      const sandbox = await manager.create();
+      samples.push(performance.now() - startedAt);
+      await sandbox.files.write("/tmp/true", program, { mode: 0o755 });
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENT_BOOTS }, bootOneByOne));
+  return samples;
+}
+
+async function exec(rounds: number): Promise<number[]> {
+  const samples: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const id of manager.list()) {
+      const startedAt = performance.now();
+      const { exitCode } = await manager.execute(id, ["/tmp/true"]);
+      samples.push(performance.now() - startedAt);
+      if (exitCode !== 0) throw new Error(`true in ${id} exited with ${exitCode}`);
+    }
+  }
+  return samples;
+}

@@ -1,0 +1,52 @@
+import { type GuestPrograms, guestPrograms } from "../guest-programs.ts";
+import { run } from "../run.ts";
+import { RunscInstance } from "../runsc/runsc-instance.ts";
+import { runscTemplate } from "../runsc/runsc-template.ts";
+import type { Subject, SubjectDefinition } from "../subject.ts";
+
+const TRUE_PATH = "/tmp/true";
+
+export const subject: SubjectDefinition = {
+  name: "floor",
+  title:
+    "the bare floor: the same gVisor bundle on the same FIFOs with a minimal C program that does nothing but vfork, exec and wait, asked by another one",
+  async open(workspace) {
+    const programs = await guestPrograms(workspace);
+    const replacement = { program: programs.floor, args: ["/.sandpiper/agent", TRUE_PATH] };
+    const instance = await RunscInstance.prepare(await runscTemplate(workspace), replacement);
+    await instance.start("p\n");
+    await instance.upload(programs.true, TRUE_PATH);
+    return new Floor(instance, programs);
+  },
+};
+
+class Floor implements Subject {
+  readonly #instance: RunscInstance;
+  readonly #programs: GuestPrograms;
+
+  constructor(instance: RunscInstance, programs: GuestPrograms) {
+    this.#instance = instance;
+    this.#programs = programs;
+  }
+
+  execTrue(count: number): Promise<number[]> {
+    return this.#ask("t", count);
+  }
+
+  ping(count: number): Promise<number[]> {
+    return this.#ask("p", count);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#instance[Symbol.asyncDispose]();
+  }
+
+  async #ask(command: string, count: number): Promise<number[]> {
+    const { inPath, outPath } = this.#instance;
+    const { stdout } = await run(this.#programs.ask, [inPath, outPath, command, String(count)]);
+    return stdout
+      .trim()
+      .split("\n")
+      .map((nanoseconds) => Number(nanoseconds) / 1e6);
+  }
+}
