@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, lstat, mkdir, mkdtemp, readlink, realpath, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { hostEtcEntries } from "./host-etc.ts";
+import { hostSkeleton } from "./host-skeleton.ts";
+import { type Image, maskMounts, readOnlyBinds } from "./image.ts";
+import { type ImageEntry, writeImageEntry } from "./image-entry.ts";
+
+/** Top-level directories with programs; most machines have only /usr, and links to it in the place of the others. */
+const PROGRAM_DIRECTORIES = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+/** Below /usr, and yet a place where people put configuration with secrets. */
+const PRIVATE_DIRECTORIES = ["/usr/local/etc"];
+
+export interface HostImageOptions {
+  /** Where the shared part is kept; made once, and again when something it copies has changed. */
+  readonly imagesDirectory: string;
+  readonly stateDirectory: string;
+}
+
+/** The machine's own programs, read-only, in a root filesystem that has nothing else of the machine. */
+export async function hostImage({ imagesDirectory, stateDirectory }: HostImageOptions): Promise<Image> {
+  const { binds, links } = await findPrograms();
+  const root = await buildOnce(imagesDirectory, [...hostSkeleton, ...links, ...(await hostEtcEntries())]);
+  const privateDirectories = [...PRIVATE_DIRECTORIES.filter(existsSync), await realpath(stateDirectory)];
+  return { root, mounts: [...readOnlyBinds(binds), ...maskMounts(binds, privateDirectories)] };
+}
+
+async function findPrograms(): Promise<{ binds: string[]; links: ImageEntry[] }> {
+  const binds: string[] = [];
+  const links: ImageEntry[] = [];
+  for (const name of PROGRAM_DIRECTORIES) {
+    const info = await lstat(`/${name}`).catch(() => undefined);
+    if (info?.isSymbolicLink()) links.push({ kind: "link", path: name, target: await readlink(`/${name}`) });
+    else if (info?.isDirectory()) binds.push(`/${name}`);
+  }
+  return { binds, links };
+}
+
+/** Whoever finds the directory finds all of it: it gets its name when it is complete. */
+async function buildOnce(imagesDirectory: string, entries: readonly ImageEntry[]): Promise<string> {
+  const version = createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 16);
+  const target = join(imagesDirectory, `host-${version}`);
+  if (existsSync(target)) return target;
+  await mkdir(imagesDirectory, { recursive: true, mode: 0o700 });
+  const draft = await mkdtemp(join(imagesDirectory, ".host-"));
+  try {
+    for (const entry of entries) await writeImageEntry(draft, entry);
+    await chmod(draft, 0o755);
+    await rename(draft, target);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    // Another program may have built the same one meanwhile.
+    if (!existsSync(target)) throw error;
+  }
+  return target;
+}

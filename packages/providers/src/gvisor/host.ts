@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import { findAgent, findLauncher } from "../host/find-agent.ts";
+import { findRunsc } from "../host/find-runsc.ts";
+import { InstanceStore } from "../host/instance-store.ts";
+import { Runsc } from "./runsc.ts";
+
+export interface GvisorOptions {
+  readonly stateDirectory: string;
+  /** The path of runsc; found by itself when not given. */
+  readonly runsc?: string | undefined;
+  /** An existing cgroup to make the sandboxes' cgroups in, for example one with a limit for all of them together. */
+  readonly cgroupParent?: string | undefined;
+}
+
+/** Everything on this host that sandboxes are made with. */
+export interface GvisorHost {
+  readonly stateDirectory: string;
+  readonly store: InstanceStore;
+  readonly runsc: Runsc;
+  readonly runscVersion: string;
+  readonly cgroups: Cgroups;
+  readonly agent: string;
+  cgroupPath(id: SandboxId): string;
+}
+
+/** Looks for what gVisor sandboxes need; what is missing is said with what to do about it. */
+export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost> {
+  if (process.platform !== "linux") {
+    throw missing("not_linux", `gVisor runs on Linux; this is ${process.platform}.`, "Use a Linux machine.");
+  }
+  if (process.getuid?.() !== 0) {
+    const hint = 'Run it again as root: sudo env "PATH=$PATH" …';
+    throw missing("not_root", "gVisor sandboxes need root, for their namespaces and cgroups.", hint);
+  }
+  const runsc = await findRunsc(options.runsc);
+  if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
+  const cgroups = findCgroups();
+  if (cgroups === undefined) {
+    const hint = "Run `node scripts/setup.mjs` in Sandpiper's directory, which mounts them.";
+    throw missing("cgroups_missing", "This host has no cgroups with the controllers cpu, memory and pids.", hint);
+  }
+  const directory = join(options.stateDirectory, "gvisor");
+  return {
+    stateDirectory: options.stateDirectory,
+    store: new InstanceStore(join(directory, "instances")),
+    runsc: new Runsc({ runsc: runsc.path, launcher: findLauncher(), root: join(directory, "root") }),
+    runscVersion: runsc.version,
+    cgroups,
+    agent: findAgent(),
+    cgroupPath: (id) => join("/", options.cgroupParent ?? "", `sandpiper-${id}`),
+  };
+}
+
+function missing(reason: string, message: string, hint: string): SandboxError {
+  return new SandboxError("failed_precondition", { reason, message, hint });
+}

@@ -1,0 +1,52 @@
+import { readdir, realpath, stat } from "node:fs/promises";
+import { isAbsolute, relative } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { bindMount, type Mount, tmpfsMount } from "./mount.ts";
+
+/** The files a sandbox starts from. Nothing inside can change them: writes go to the instance's own layer. */
+export interface Image {
+  readonly root: string;
+  readonly mounts: readonly Mount[];
+}
+
+/** Any directory of the host as the root filesystem. */
+export async function directoryImage(rootfs: string, stateDirectory: string): Promise<Image> {
+  const refuse = (reason: string, why: string) =>
+    new SandboxError("invalid_argument", {
+      reason,
+      message: `The root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}.`,
+      hint: 'Give "host", or the absolute path of a directory with a whole root filesystem.',
+    });
+  if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
+  const root = await realpath(rootfs).catch(() => undefined);
+  if (root === undefined) throw refuse("no_such_rootfs", "there is nothing at that path");
+  if (!(await stat(root)).isDirectory()) throw refuse("rootfs_not_a_directory", "it is not a directory");
+  const state = await realpath(stateDirectory);
+  if (isWithin(state, root) || isWithin(root, state)) {
+    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its own state`);
+  }
+  return { root, mounts: await tmpMounts(root) };
+}
+
+/** Whether `path` is `ancestor` or lies below it. */
+export function isWithin(ancestor: string, path: string): boolean {
+  const step = relative(ancestor, path);
+  return step === "" || (!step.startsWith("..") && !isAbsolute(step));
+}
+
+/** Mounts that hide private directories of the host wherever a read-only bind would show them. */
+export function maskMounts(binds: readonly string[], privateDirectories: readonly string[]): Mount[] {
+  return privateDirectories
+    .filter((path) => binds.some((bind) => isWithin(bind, path)))
+    .map((path) => tmpfsMount(path, ["ro", "mode=0755", "size=4k"]));
+}
+
+export function readOnlyBinds(paths: readonly string[]): Mount[] {
+  return paths.map((path) => bindMount(path, path));
+}
+
+/** gVisor puts a memory filesystem of its own on an empty /tmp; with something in it, /tmp counts as disk like the rest. */
+async function tmpMounts(root: string): Promise<Mount[]> {
+  const names = await readdir(`${root}/tmp`).catch(() => []);
+  return names.length > 0 ? [] : [tmpfsMount("/tmp/.X11-unix", ["mode=1777", "size=64k"])];
+}

@@ -1,0 +1,16 @@
+/** A mount of the OCI runtime specification. */
+export interface Mount {
+  readonly destination: string;
+  readonly type: "bind" | "tmpfs";
+  readonly source: string;
+  readonly options: readonly string[];
+}
+
+/** Always read-only: what the host lends, nobody inside changes. */
+export function bindMount(source: string, destination: string): Mount {
+  return { destination, type: "bind", source, options: ["rbind", "ro"] };
+}
+
+export function tmpfsMount(destination: string, options: readonly string[]): Mount {
+  return { destination, type: "tmpfs", source: "tmpfs", options };
+}

@@ -1,0 +1,94 @@
+import type { InstanceSpec } from "@sandpiper/core";
+import type { Image } from "./image.ts";
+import { bindMount, tmpfsMount } from "./mount.ts";
+
+/** Where the agent is inside an instance. */
+const AGENT_PATH = "/.sandpiper/agent";
+
+/**
+ * gVisor's own memory counts as the sandbox's: 15 MiB after boot, about half a MiB more for each process inside.
+ */
+export const SENTRY_MEMORY_MIB = 64;
+
+/** The kernel's processes that one process inside takes (two, for each of two users at their limit), and gVisor's own. */
+const HOST_TASKS_PER_PROCESS = 4;
+const HOST_TASKS_OF_SENTRY = 256;
+
+const CPU_PERIOD_US = 100_000;
+
+/** Below what gVisor itself may open, since it holds a descriptor of the host for each open file. */
+const MAX_OPEN_FILES = 16_384;
+
+/**
+ * Docker's default set, without raw sockets. SYS_ADMIN and SYS_RESOURCE must stay out: whoever has one of them is exempt
+ * from the limit on processes.
+ */
+const CAPABILITIES = [
+  "CAP_AUDIT_WRITE",
+  "CAP_CHOWN",
+  "CAP_DAC_OVERRIDE",
+  "CAP_FOWNER",
+  "CAP_FSETID",
+  "CAP_KILL",
+  "CAP_MKNOD",
+  "CAP_NET_BIND_SERVICE",
+  "CAP_SETFCAP",
+  "CAP_SETGID",
+  "CAP_SETPCAP",
+  "CAP_SETUID",
+  "CAP_SYS_CHROOT",
+];
+
+const DEFAULT_ENV: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LANG: "C.UTF-8",
+};
+
+export interface OciConfigOptions {
+  readonly spec: InstanceSpec;
+  readonly image: Image;
+  /** The agent's binary on the host. */
+  readonly agent: string;
+  readonly cgroupPath: string;
+}
+
+/** The `config.json` of an instance, in the OCI runtime specification's terms. */
+export function ociConfig({ spec, image, agent, cgroupPath }: OciConfigOptions): object {
+  const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
+  const env = { ...DEFAULT_ENV, ...spec.env };
+  return {
+    ociVersion: "1.0.2",
+    hostname: "sandpiper",
+    root: { path: image.root, readonly: false },
+    process: {
+      args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user"],
+      cwd: "/",
+      env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      user: { uid: 0, gid: 0 },
+      capabilities: {
+        bounding: CAPABILITIES,
+        effective: CAPABILITIES,
+        inheritable: CAPABILITIES,
+        permitted: CAPABILITIES,
+      },
+      rlimits: [
+        { type: "RLIMIT_NPROC", soft: spec.maxProcesses, hard: spec.maxProcesses },
+        { type: "RLIMIT_NOFILE", soft: MAX_OPEN_FILES, hard: MAX_OPEN_FILES },
+      ],
+    },
+    mounts: [
+      ...image.mounts,
+      bindMount(agent, AGENT_PATH),
+      tmpfsMount("/dev/shm", ["mode=1777", "nosuid", "nodev", `size=${Math.ceil(spec.memoryMib / 2)}m`]),
+    ],
+    linux: {
+      namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
+      cgroupsPath: cgroupPath,
+      resources: {
+        memory: { limit: memoryBytes, swap: memoryBytes },
+        cpu: { quota: Math.round(spec.vcpuCount * CPU_PERIOD_US), period: CPU_PERIOD_US },
+        pids: { limit: spec.maxProcesses * HOST_TASKS_PER_PROCESS + HOST_TASKS_OF_SENTRY },
+      },
+    },
+  };
+}

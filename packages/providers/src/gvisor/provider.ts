@@ -1,0 +1,116 @@
+import { mkdir } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import {
+  type Instance,
+  type InstanceRecord,
+  type InstanceSpec,
+  type Provider,
+  type ProviderStatus,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { isFifoPairHeld } from "../host/fifo-pair.ts";
+import { isOwnerAlive } from "../host/process-owner.ts";
+import { Semaphore } from "../host/semaphore.ts";
+import { stateDirectory } from "../host/state-directory.ts";
+import { gvisorCapabilities } from "./capabilities.ts";
+import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
+import { hostImage } from "./host-image.ts";
+import { directoryImage, type Image } from "./image.ts";
+import { GvisorInstance } from "./instance.ts";
+import { ociConfig } from "./oci-config.ts";
+import { probeGvisor } from "./probe.ts";
+import { removeInstance } from "./remove-instance.ts";
+
+/** Boots keep the processors busy; more of them at once only make each of them slower. */
+const BOOTS_PER_PROCESSOR = 2;
+
+/** Sandboxes in gVisor: a kernel in user space stands between them and the host's. */
+export class GvisorProvider implements Provider {
+  readonly name = "gvisor";
+  readonly capabilities = gvisorCapabilities;
+  readonly #options: GvisorOptions;
+  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
+  #host: Promise<GvisorHost> | undefined;
+  #hostImage: Promise<Image> | undefined;
+
+  constructor(options: Partial<GvisorOptions> = {}) {
+    this.#options = { stateDirectory: stateDirectory(), ...options };
+  }
+
+  probe(): Promise<ProviderStatus> {
+    return probeGvisor(this.#options);
+  }
+
+  async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    signal.throwIfAborted();
+    const host = await this.#findHost();
+    const image = await this.#image(spec.rootfs);
+    const config = ociConfig({ spec, image, agent: host.agent, cgroupPath: host.cgroupPath(spec.id) });
+    const entry = { spec, createdAt: new Date().toISOString() };
+    const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
+    try {
+      const { exitCode, failure } = await this.#boots.run(() => host.runsc.run(spec, directory, signal), signal);
+      signal.throwIfAborted();
+      if (exitCode !== 0) throw bootFailed(spec.id, failure ?? (await host.runsc.explain(directory)));
+      return new GvisorInstance(host, { spec, isAdopted: false });
+    } catch (error) {
+      await removeInstance(host, spec.id);
+      throw error;
+    }
+  }
+
+  async list(): Promise<readonly InstanceRecord[]> {
+    const { store } = await this.#findHost();
+    const entries = await store.list();
+    return await Promise.all(
+      entries.map(async ({ spec, createdAt, owner }) => ({
+        id: spec.id,
+        spec,
+        createdAt: new Date(createdAt),
+        isRunning: isFifoPairHeld(store.directory(spec.id)),
+        isOrphan: !(await isOwnerAlive(owner)),
+      })),
+    );
+  }
+
+  async adopt(id: SandboxId): Promise<Instance> {
+    const host = await this.#findHost();
+    const { spec } = await host.store.claim(id);
+    if (isFifoPairHeld(host.store.directory(id))) return new GvisorInstance(host, { spec, isAdopted: true });
+    throw new SandboxError("gone", {
+      reason: "instance_ended",
+      message: `Instance ${id} cannot be adopted: it has ended.`,
+      hint: "Remove what is left of it, and create a new one.",
+    });
+  }
+
+  async remove(id: SandboxId): Promise<void> {
+    await removeInstance(await this.#findHost(), id);
+  }
+
+  #findHost(): Promise<GvisorHost> {
+    this.#host ??= findGvisorHost(this.#options).catch((error: unknown) => {
+      this.#host = undefined;
+      throw error;
+    });
+    return this.#host;
+  }
+
+  async #image(rootfs: string): Promise<Image> {
+    const { stateDirectory } = this.#options;
+    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+    if (rootfs !== "host") return await directoryImage(rootfs, stateDirectory);
+    this.#hostImage ??= hostImage({ stateDirectory, imagesDirectory: join(stateDirectory, "gvisor/images") });
+    return await this.#hostImage;
+  }
+}
+
+function bootFailed(id: SandboxId, explanation: string): SandboxError {
+  return new SandboxError("internal", {
+    reason: "boot_failed",
+    message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
+    hint: "Run `sandpiper doctor`; if it finds nothing, please report this.",
+  });
+}

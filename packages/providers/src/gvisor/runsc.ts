@@ -1,0 +1,81 @@
+import { readdir, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { InstanceSpec } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { type ProgramResult, runProgram } from "../host/run-program.ts";
+
+const DELETE_TIMEOUT_MS = 10_000;
+const MAX_EXPLANATION_CHARACTERS = 2000;
+
+export interface RunscOptions {
+  readonly runsc: string;
+  readonly launcher: string;
+  /** Where runsc keeps its own state. */
+  readonly root: string;
+}
+
+/** The commands of runsc that the provider uses. */
+export class Runsc {
+  readonly #options: RunscOptions;
+
+  constructor(options: RunscOptions) {
+    this.#options = options;
+  }
+
+  /** Starts the sandbox whose config.json is in the directory. Ends with this process: see `sandpiper-launch`. */
+  run(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
+    const { launcher, runsc } = this.#options;
+    const flags = [
+      ...this.#flags(directory),
+      // Everything that is written, wherever, is in one file of limited size that has no name and goes with the sandbox.
+      `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
+    ];
+    const command = ["run", "--detach", "--bundle", directory, spec.id];
+    return runProgram([launcher, String(process.pid), directory, runsc, ...flags, ...command], {
+      signal,
+      keepOutput: false,
+    });
+  }
+
+  /** Ends a sandbox and removes runsc's record of it; one that does not exist is fine. */
+  delete(id: SandboxId): Promise<ProgramResult> {
+    const { runsc, root } = this.#options;
+    return runProgram([runsc, `--root=${root}`, "delete", "--force", id], {
+      timeoutMs: DELETE_TIMEOUT_MS,
+      keepOutput: false,
+    });
+  }
+
+  /** Removes runsc's record of a sandbox that nothing runs for any more. */
+  async forget(id: SandboxId): Promise<void> {
+    const { root } = this.#options;
+    const names = await readdir(root).catch(() => []);
+    await Promise.all(names.filter((name) => name.includes(id)).map((name) => rm(join(root, name), { force: true })));
+  }
+
+  /** What went wrong, in the words of whoever failed. */
+  async explain(directory: string): Promise<string> {
+    const logs = ["launch.log", "runsc.log", "panic.log"].map((name) => readFile(join(directory, name), "utf8"));
+    const texts = await Promise.all(logs.map((log) => log.catch(() => "")));
+    return texts.join("\n").trim().slice(0, MAX_EXPLANATION_CHARACTERS);
+  }
+
+  #flags(directory: string): string[] {
+    return [
+      `--root=${this.#options.root}`,
+      `--log=${join(directory, "runsc.log")}`,
+      `--panic-log=${join(directory, "panic.log")}`,
+      "--platform=systrap",
+      // Inside there is loopback and nothing else.
+      "--network=none",
+      // A namespace that is shared would have to be kept by a mount on the host.
+      "--gofer-network-namespace=new",
+      // Advice about the host's settings, which nobody would see.
+      "--host-settings=ignore",
+      // A sandbox sees the machine's programs as they were when it first looked, and need not look again.
+      "--file-access-mounts=exclusive",
+      // Root inside is the sandbox's own root, and programs that become root are as safe as their caller.
+      "--allow-suid",
+    ];
+  }
+}

@@ -1,0 +1,36 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
+import type { Cgroups } from "./cgroups.ts";
+
+/** Version 1: every controller has a hierarchy of its own, and a sandbox has a cgroup in each. */
+export class CgroupsV1 implements Cgroups {
+  readonly version = 1;
+  readonly #root: string;
+  readonly #hierarchies: readonly string[];
+
+  constructor(root: string, hierarchies: readonly string[]) {
+    this.#root = root;
+    this.#hierarchies = hierarchies;
+  }
+
+  /** From all hierarchies: a process that was killed while it moved may be in only some of them. */
+  async processes(path: string): Promise<number[]> {
+    const lists = await Promise.all(this.#hierarchies.map((hierarchy) => readProcesses(join(hierarchy, path))));
+    return [...new Set(lists.flat())];
+  }
+
+  async kill(path: string): Promise<void> {
+    killAll(await this.processes(path));
+  }
+
+  async oomKills(path: string): Promise<number> {
+    const file = join(this.#root, "memory", path, "memory.oom_control");
+    return readCounter(await readFile(file, "utf8").catch(() => ""), "oom_kill");
+  }
+
+  async remove(path: string): Promise<boolean> {
+    const removed = await Promise.all(this.#hierarchies.map((hierarchy) => removeCgroup(join(hierarchy, path))));
+    return removed.every(Boolean);
+  }
+}

@@ -1,0 +1,33 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
+import type { Cgroups } from "./cgroups.ts";
+
+/** Version 2: one hierarchy for all controllers. */
+export class CgroupsV2 implements Cgroups {
+  readonly version = 2;
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  processes(path: string): Promise<number[]> {
+    return readProcesses(join(this.#root, path));
+  }
+
+  async kill(path: string): Promise<void> {
+    // "r+" never creates the file; kernels before 5.14 have none, and then each process is killed by itself.
+    const asOne = await writeFile(join(this.#root, path, "cgroup.kill"), "1", { flag: "r+" }).catch(() => false);
+    if (asOne === false) killAll(await this.processes(path));
+  }
+
+  async oomKills(path: string): Promise<number> {
+    const file = join(this.#root, path, "memory.events");
+    return readCounter(await readFile(file, "utf8").catch(() => ""), "oom_kill");
+  }
+
+  remove(path: string): Promise<boolean> {
+    return removeCgroup(join(this.#root, path));
+  }
+}

@@ -1,0 +1,29 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { CgroupsV1 } from "./cgroups-v1.ts";
+import { CgroupsV2 } from "./cgroups-v2.ts";
+
+/** What a provider needs of the host's cgroups; a cgroup is named by its path below the root, like `/sandpiper/<id>`. */
+export interface Cgroups {
+  readonly version: 1 | 2;
+  /** Process ids in the cgroup; none when it does not exist. */
+  processes(path: string): Promise<number[]>;
+  kill(path: string): Promise<void>;
+  /** How often the kernel killed something in it for want of memory. */
+  oomKills(path: string): Promise<number>;
+  /** Removes a cgroup without processes; false when there are still some, or cgroups below it. */
+  remove(path: string): Promise<boolean>;
+}
+
+const NEEDED = ["cpu", "memory", "pids"];
+
+/** Undefined when this host has no cgroups that could limit a sandbox. */
+export function findCgroups(root = "/sys/fs/cgroup"): Cgroups | undefined {
+  if (NEEDED.every((name) => existsSync(join(root, name, "cgroup.procs")))) {
+    const hierarchies = readdirSync(root)
+      .map((name) => join(root, name))
+      .filter((path) => existsSync(join(path, "cgroup.procs")));
+    return new CgroupsV1(root, hierarchies);
+  }
+  return existsSync(join(root, "cgroup.controllers")) ? new CgroupsV2(root) : undefined;
+}

@@ -1,0 +1,22 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { SandboxError } from "@sandpiper/core";
+import type { Cgroups } from "./cgroups.ts";
+
+const ROUNDS = 200;
+const ROUND_MS = 10;
+
+/** Kills whatever runs in a cgroup and removes it. Killing is repeated: a process may have started another meanwhile. */
+export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    if (await cgroups.remove(path)) return;
+    await cgroups.kill(path);
+    await sleep(ROUND_MS);
+  }
+  const left = await cgroups.processes(path);
+  throw new SandboxError("unavailable", {
+    reason: "cgroup_busy",
+    message: `The cgroup ${path} could not be removed; these processes do not end: ${left.join(", ") || "none seen"}.`,
+    hint: "They may be waiting for a disk; look at them with `ps` and try again.",
+    details: { path, processes: left },
+  });
+}

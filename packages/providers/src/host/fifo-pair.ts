@@ -1,0 +1,59 @@
+import { closeSync, constants, openSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
+import type { ChannelEnds } from "./socket-channel.ts";
+
+/** One for all channels: it is filled and handed on within one turn, and a chunk is only valid during its call. */
+const readBuffer = new Uint8Array(1024 * 1024);
+const WRITE_AHEAD_BYTES = 1024 * 1024;
+
+/**
+ * Opens the host's ends of a FIFO pair whose other ends an instance holds. Undefined when no instance does: then
+ * writing has no reader, and the kernel says so at once.
+ */
+export function openFifoPair(directory: string): ChannelEnds | undefined {
+  const descriptor = openWriter(directory);
+  if (descriptor === undefined) return undefined;
+  const writer = new Socket({
+    fd: descriptor,
+    readable: false,
+    writable: true,
+    // Node passes it on to the stream, although its types do not list it.
+    ...{ writableHighWaterMark: WRITE_AHEAD_BYTES },
+  });
+  return { writer, startReader: (receive) => openReader(directory, receive) };
+}
+
+/** Whether an instance holds the other ends. */
+export function isFifoPairHeld(directory: string): boolean {
+  const descriptor = openWriter(directory);
+  if (descriptor !== undefined) closeSync(descriptor);
+  return descriptor !== undefined;
+}
+
+function openWriter(directory: string): number | undefined {
+  try {
+    return openSync(join(directory, "in"), constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "ENXIO" || code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The end comes when the instance is gone: it is the only writer. */
+function openReader(directory: string, receive: (chunk: Uint8Array) => void): Socket {
+  const descriptor = openSync(join(directory, "out"), constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({
+    fd: descriptor,
+    readable: true,
+    writable: false,
+    onread: {
+      buffer: readBuffer,
+      callback: (size) => {
+        receive(readBuffer.subarray(0, size));
+        return true;
+      },
+    },
+  });
+}

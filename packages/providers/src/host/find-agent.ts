@@ -1,0 +1,27 @@
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { SandboxError } from "@sandpiper/core";
+import { isProgram } from "./find-program.ts";
+
+const buildDirectory = fileURLToPath(new URL("../../../../agent/target/release/", import.meta.url));
+
+/** The program that runs inside every instance. */
+export function findAgent(environment: NodeJS.ProcessEnv = process.env): string {
+  return findBuilt("sandpiper-agent", "SANDPIPER_AGENT", environment);
+}
+
+/** The program that starts another one with a FIFO pair as its stdin and stdout. */
+export function findLauncher(environment: NodeJS.ProcessEnv = process.env): string {
+  return findBuilt("sandpiper-launch", "SANDPIPER_LAUNCH", environment);
+}
+
+function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEnv): string {
+  const path = environment[variable] || `${buildDirectory}${name}`;
+  // Links are followed here, once: a link mounted into an instance would point nowhere.
+  if (isProgram(path)) return realpathSync(path);
+  throw new SandboxError("failed_precondition", {
+    reason: "agent_missing",
+    message: `There is no program ${name} at ${path}.`,
+    hint: `Run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to the path of one.`,
+  });
+}

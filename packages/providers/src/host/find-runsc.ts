@@ -1,0 +1,51 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { findProgram, isProgram } from "./find-program.ts";
+import { runProgram } from "./run-program.ts";
+import { isRecentRunsc, parseRunscVersion, runscRelease } from "./runsc-release.ts";
+
+export interface FoundRunsc {
+  readonly path: string;
+  readonly version: string;
+}
+
+export interface MissingRunsc {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+/** In order of preference: the configured path, SANDPIPER_RUNSC, a recent one on the PATH, the build that set-up cached. */
+export async function findRunsc(
+  configured: string | undefined,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<FoundRunsc | MissingRunsc> {
+  const chosen = configured ?? (environment["SANDPIPER_RUNSC"] || undefined);
+  if (chosen !== undefined) return await checkChosen(chosen);
+  const installed = findProgram("runsc", environment["PATH"]);
+  const version = installed === undefined ? undefined : await versionOf(installed);
+  if (installed !== undefined && version !== undefined && isRecentRunsc(version)) return { path: installed, version };
+  const cached = join(
+    environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"),
+    `sandpiper/runsc/${runscRelease.moduleVersion}/runsc`,
+  );
+  if (isProgram(cached)) return { path: cached, version: runscRelease.version };
+  const old = version === undefined ? "" : ` (${installed} is ${version}, which is too old)`;
+  return {
+    reason: `There is no runsc of release ${runscRelease.version} or newer${old}.`,
+    hint: "Run `node scripts/setup.mjs` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to the path of one.",
+  };
+}
+
+async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
+  const version = isProgram(path) ? await versionOf(path) : undefined;
+  if (version !== undefined) return { path, version };
+  return {
+    reason: `${path} is configured as runsc, but it is not a runsc that runs here.`,
+    hint: `Run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made.`,
+  };
+}
+
+async function versionOf(path: string): Promise<string | undefined> {
+  const { exitCode, stdout } = await runProgram([path, "--version"], { timeoutMs: 10_000 });
+  return exitCode === 0 ? parseRunscVersion(stdout) : undefined;
+}

@@ -1,0 +1,34 @@
+import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { ProcessOwner } from "./process-owner.ts";
+
+/** What a provider writes down about an instance before it starts anything. */
+export interface InstanceEntry {
+  readonly spec: InstanceSpec;
+  readonly createdAt: string;
+  readonly owner: ProcessOwner;
+}
+
+/** Checks what the rest of the provider relies on; the record was written by Sandpiper itself, in this or another version. */
+export function parseInstanceEntry(id: SandboxId, text: string): InstanceEntry {
+  const damaged = (why: string, cause?: unknown) =>
+    new SandboxError("data_loss", {
+      reason: "instance_record_damaged",
+      message: `The record of instance ${id} cannot be used: ${why}.`,
+      hint: "Remove the instance by its id.",
+      cause,
+    });
+  let value: Partial<InstanceEntry> | null;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw damaged("it is not JSON", error);
+  }
+  if (value?.spec?.id !== id) throw damaged("it belongs to another instance");
+  if (Number.isNaN(Date.parse(String(value.createdAt)))) throw damaged("it has no date of creation");
+  const { owner } = value as InstanceEntry;
+  if (!Number.isInteger(owner?.pid) || !Number.isInteger(owner?.startTicks) || typeof owner?.bootId !== "string") {
+    throw damaged("it names no owner");
+  }
+  return value as InstanceEntry;
+}

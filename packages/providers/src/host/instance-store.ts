@@ -1,0 +1,139 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
+import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
+
+const RECORD = "record.json";
+/** A directory that is being made or removed, named for who does it: <id>~<pid>~<start ticks>. */
+const TRANSIENT = /^([0-9a-f-]{36})~(\d+)~(\d+)$/;
+
+/**
+ * The instances of one provider as directories, each with a record of what runs there and who owns it.
+ * A directory whose name is an id always holds a whole record, so a program that is killed at any moment leaves nothing
+ * that its successor cannot find.
+ */
+export class InstanceStore {
+  readonly #root: string;
+  #owner: Promise<ProcessOwner> | undefined;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  directory(id: SandboxId): string {
+    return join(this.#root, id);
+  }
+
+  /** Makes the directory with its record and the given files; nothing may run for it before this. */
+  async add(entry: Omit<InstanceEntry, "owner">, files: Readonly<Record<string, string>>): Promise<string> {
+    const { id } = entry.spec;
+    const directory = this.directory(id);
+    const owner = await this.owner();
+    const transient = this.#transient(id, owner);
+    const exists = new SandboxError("already_exists", {
+      reason: "instance_exists",
+      message: `Instance ${id} exists already in ${directory}.`,
+      hint: "Create it under a new id, or remove the old one first.",
+    });
+    await mkdir(this.#root, { recursive: true, mode: 0o700 });
+    await mkdir(transient, { mode: 0o700 }).catch((error: unknown) =>
+      Promise.reject(isCode(error, "EEXIST") ? exists : error),
+    );
+    try {
+      const contents = { ...files, [RECORD]: JSON.stringify({ ...entry, owner }) };
+      await Promise.all(Object.entries(contents).map(([name, text]) => writeFile(join(transient, name), text)));
+      await rename(transient, directory);
+    } catch (error) {
+      await rm(transient, { recursive: true, force: true });
+      throw isCode(error, "ENOTEMPTY", "EEXIST") ? exists : error;
+    }
+    return directory;
+  }
+
+  async read(id: SandboxId): Promise<InstanceEntry | undefined> {
+    try {
+      return parseInstanceEntry(id, await readFile(join(this.directory(id), RECORD), "utf8"));
+    } catch (error) {
+      if (isCode(error, "ENOENT")) return undefined;
+      throw error;
+    }
+  }
+
+  /** All instances, whoever owns them; clears away what dead programs were making or removing. */
+  async list(): Promise<InstanceEntry[]> {
+    const names = await readdir(this.#root).catch((error: unknown) => {
+      if (isCode(error, "ENOENT")) return [];
+      throw error;
+    });
+    await Promise.all(names.map((name) => this.#removeAbandoned(name)));
+    const entries = await Promise.all(names.filter(isSandboxId).map((id) => this.read(id as SandboxId)));
+    return entries.filter((entry) => entry !== undefined);
+  }
+
+  /**
+   * Makes this program the owner of an instance whose owner has ended. Exactly one program can follow a given owner: the
+   * claim file is named for the predecessor and never removed.
+   */
+  async claim(id: SandboxId): Promise<InstanceEntry> {
+    const entry = await this.read(id);
+    if (entry === undefined) {
+      throw new SandboxError("not_found", {
+        reason: "no_such_instance",
+        message: `Instance ${id} cannot be adopted: there is none in ${this.#root}.`,
+        hint: "List the instances of this host, or create a new one.",
+      });
+    }
+    const owned = new SandboxError("failed_precondition", {
+      reason: "instance_owned",
+      message: `Instance ${id} cannot be adopted: process ${entry.owner.pid} has it.`,
+      hint: "End that process first, or use the instance through it.",
+    });
+    if (await isOwnerAlive(entry.owner)) throw owned;
+    const directory = this.directory(id);
+    const owner = await this.owner();
+    const { pid, startTicks } = entry.owner;
+    await writeFile(join(directory, `claim-${pid}-${startTicks}`), JSON.stringify(owner), { flag: "wx" }).catch(
+      (error: unknown) => Promise.reject(isCode(error, "EEXIST") ? owned : error),
+    );
+    const next: InstanceEntry = { ...entry, owner };
+    const draft = join(directory, `${RECORD}~`);
+    await writeFile(draft, JSON.stringify(next));
+    await rename(draft, join(directory, RECORD));
+    return next;
+  }
+
+  /** Forgets an instance: the last step of its removal. */
+  async remove(id: SandboxId): Promise<void> {
+    const transient = this.#transient(id, await this.owner());
+    try {
+      // Under the new name an interrupted removal is recognised as one.
+      await rename(this.directory(id), transient);
+    } catch (error) {
+      if (!isCode(error, "ENOENT")) throw error;
+    }
+    await rm(transient, { recursive: true, force: true });
+  }
+
+  async owner(): Promise<ProcessOwner> {
+    this.#owner ??= currentOwner();
+    return this.#owner;
+  }
+
+  #transient(id: SandboxId, owner: ProcessOwner): string {
+    return join(this.#root, `${id}~${owner.pid}~${owner.startTicks}`);
+  }
+
+  async #removeAbandoned(name: string): Promise<void> {
+    const [, , pid, startTicks] = TRANSIENT.exec(name) ?? [];
+    if (pid === undefined) return;
+    const { bootId } = await this.owner();
+    if (await isOwnerAlive({ pid: Number(pid), startTicks: Number(startTicks), bootId })) return;
+    await rm(join(this.#root, name), { recursive: true, force: true });
+  }
+}
+
+function isCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}

@@ -1,0 +1,17 @@
+/** The gVisor release that Sandpiper is built and tested with; set-up builds the same one. */
+export const runscRelease = Object.freeze({
+  version: "20260905.0",
+  moduleVersion: "v0.0.0-20260905035102-160fafc42237",
+});
+
+/** The release in the output of `runsc --version`, like "20260905.0"; undefined when it is not runsc's. */
+export function parseRunscVersion(versionOutput: string): string | undefined {
+  return /^runsc version (?:release-)?(\d{8}(?:\.\d+)?)(?:\s|$)/.exec(versionOutput)?.[1];
+}
+
+/** Whether a release is the pinned one or a later one. */
+export function isRecentRunsc(version: string): boolean {
+  const [date = 0, patch = 0] = version.split(".").map(Number);
+  const [pinnedDate = 0, pinnedPatch = 0] = runscRelease.version.split(".").map(Number);
+  return date > pinnedDate || (date === pinnedDate && patch >= pinnedPatch);
+}

@@ -1,0 +1,17 @@
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+
+/** Where providers keep what must outlive a host program. */
+export function stateDirectory(environment: NodeJS.ProcessEnv = process.env): string {
+  const configured = environment["SANDPIPER_HOME"];
+  if (configured === undefined || configured === "") return join(homedir(), ".sandpiper");
+  if (!isAbsolute(configured)) {
+    throw new SandboxError("invalid_argument", {
+      reason: "relative_state_directory",
+      message: `SANDPIPER_HOME is ${JSON.stringify(configured)}, which is not an absolute path.`,
+      hint: "Set it to an absolute path, or unset it to use ~/.sandpiper.",
+    });
+  }
+  return configured;
+}

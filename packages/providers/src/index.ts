@@ -1,0 +1,7 @@
+export { GvisorProvider } from "./gvisor/provider.ts";
+export { findCgroups } from "./host/cgroups.ts";
+export { findAgent } from "./host/find-agent.ts";
+export { findRunsc } from "./host/find-runsc.ts";
+export { stateDirectory } from "./host/state-directory.ts";
+export { LOCAL_WARNING } from "./local/probe.ts";
+export { LocalProvider } from "./local/provider.ts";

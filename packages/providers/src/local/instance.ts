@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ConnectedChannel, type Instance, type InstanceExit, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { AgentProcess } from "./agent-process.ts";
+import { LocalChannel } from "./channel.ts";
+
+/** How long an agent may take to end what it started. */
+const END_TIMEOUT_MS = 5000;
+
+export interface LocalInstanceOptions {
+  readonly id: SandboxId;
+  readonly agent: AgentProcess;
+  /** Removes what is left once the agent has ended. */
+  readonly cleanUp: () => Promise<void>;
+}
+
+/** An agent that runs as an ordinary child process of this program. */
+export class LocalInstance implements Instance {
+  readonly id: SandboxId;
+  readonly exited: Promise<InstanceExit>;
+  readonly #agent: AgentProcess;
+  readonly #cleanUp: () => Promise<void>;
+  #channel: LocalChannel | undefined;
+  #hasSpoken = false;
+  #hasEnded = false;
+  #destroyed: Promise<void> | undefined;
+
+  constructor({ id, agent, cleanUp }: LocalInstanceOptions) {
+    this.id = id;
+    this.#agent = agent;
+    this.#cleanUp = cleanUp;
+    this.exited = once(agent, "exit").then(([code, signal]) => this.#end(signal ?? `exit code ${code}`));
+  }
+
+  get isRunning(): boolean {
+    return !this.#hasEnded;
+  }
+
+  async connect(signal: AbortSignal): Promise<ConnectedChannel> {
+    signal.throwIfAborted();
+    if (this.#hasEnded || this.#destroyed !== undefined) {
+      throw new SandboxError("gone", {
+        reason: "instance_ended",
+        message: `There is no channel to instance ${this.id}: it has ended.`,
+        hint: "Create a new sandbox.",
+      });
+    }
+    this.#channel?.close();
+    const needsResync = this.#hasSpoken;
+    this.#hasSpoken = true;
+    this.#channel = new LocalChannel(this.#agent);
+    return { channel: this.#channel, needsResync };
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(): Promise<void> {
+    this.#channel?.close();
+    // The agent kills what it started when its stdin ends.
+    this.#agent.stdin.destroy();
+    const stop = new AbortController();
+    await Promise.race([this.exited, sleep(END_TIMEOUT_MS, undefined, { signal: stop.signal }).catch(() => {})]);
+    stop.abort();
+    if (!this.#hasEnded) this.#agent.kill("SIGKILL");
+    await this.exited;
+    await this.#cleanUp();
+  }
+
+  #end(how: string): InstanceExit {
+    this.#hasEnded = true;
+    this.#channel?.end(new Error(`the agent ended with ${how}`));
+    if (this.#destroyed !== undefined) return { reason: "destroyed", message: `Instance ${this.id} was destroyed.` };
+    return { reason: "crashed", message: `The agent of instance ${this.id} ended by itself with ${how}.` };
+  }
+}

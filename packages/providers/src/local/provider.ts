@@ -1,0 +1,98 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type Instance,
+  type InstanceRecord,
+  type InstanceSpec,
+  type Provider,
+  type ProviderStatus,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { findAgent } from "../host/find-agent.ts";
+import { InstanceStore } from "../host/instance-store.ts";
+import { isOwnerAlive } from "../host/process-owner.ts";
+import { stateDirectory } from "../host/state-directory.ts";
+import { startAgentProcess } from "./agent-process.ts";
+import { localCapabilities } from "./capabilities.ts";
+import { LocalInstance } from "./instance.ts";
+import { INSTANCE_MARK, killMarkedProcesses } from "./marked-processes.ts";
+import { probeLocal } from "./probe.ts";
+
+const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+export interface LocalOptions {
+  readonly stateDirectory: string;
+}
+
+/** Runs the agent as a child process. It isolates nothing: for development, and for code you trust. */
+export class LocalProvider implements Provider {
+  readonly name = "local";
+  readonly capabilities = localCapabilities;
+  readonly #store: InstanceStore;
+  readonly #running = new Map<SandboxId, LocalInstance>();
+
+  constructor(options: Partial<LocalOptions> = {}) {
+    this.#store = new InstanceStore(join(options.stateDirectory ?? stateDirectory(), "local/instances"));
+  }
+
+  probe(): Promise<ProviderStatus> {
+    return probeLocal();
+  }
+
+  async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    signal.throwIfAborted();
+    if (spec.rootfs !== "host") throw onlyHost(spec.rootfs);
+    const { id } = spec;
+    const agent = findAgent();
+    const directory = await this.#store.add({ spec, createdAt: new Date().toISOString() }, {});
+    try {
+      const home = join(directory, "home");
+      const journals = join(directory, "journals");
+      await Promise.all([mkdir(home), mkdir(journals)]);
+      const env = { PATH: process.env["PATH"] ?? DEFAULT_PATH, LANG: "C.UTF-8", ...spec.env, HOME: home };
+      const child = await startAgentProcess({ agent, home, journals, env: { ...env, [INSTANCE_MARK]: id } });
+      signal.throwIfAborted();
+      const instance = new LocalInstance({ id, agent: child, cleanUp: () => this.remove(id) });
+      this.#running.set(id, instance);
+      return instance;
+    } catch (error) {
+      await this.remove(id);
+      throw error;
+    }
+  }
+
+  async list(): Promise<readonly InstanceRecord[]> {
+    const entries = await this.#store.list();
+    return await Promise.all(
+      entries.map(async ({ spec, createdAt, owner }) => {
+        const isOwned = await isOwnerAlive(owner);
+        // An agent never outlives its owner.
+        const isRunning = this.#running.get(spec.id)?.isRunning ?? isOwned;
+        return { id: spec.id, spec, createdAt: new Date(createdAt), isRunning, isOrphan: !isOwned };
+      }),
+    );
+  }
+
+  async adopt(id: SandboxId): Promise<Instance> {
+    throw new SandboxError("unimplemented", {
+      reason: "provider_lacks_capability",
+      message: `Instance ${id} cannot be adopted: local instances end with the program that created them.`,
+      hint: "Use the provider gvisor for sandboxes that outlive a program.",
+    });
+  }
+
+  async remove(id: SandboxId): Promise<void> {
+    await killMarkedProcesses(id);
+    await this.#store.remove(id);
+    this.#running.delete(id);
+  }
+}
+
+function onlyHost(rootfs: string): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "rootfs_not_supported",
+    message: `The provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it has only this machine's own.`,
+    hint: 'Leave rootfs at "host", or use the provider gvisor.',
+  });
+}
