@@ -2,7 +2,7 @@
 
 use crate::error::{AgentError, Code, Result};
 use crate::message::CallId;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Room};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::cell::{Cell, RefCell};
@@ -99,12 +99,17 @@ impl Call {
 
     /// Sends bytes for which credit was taken. `fields` are further members of the params: `,"offset":0` or nothing.
     pub async fn send_data(&self, fields: &str, bytes: Vec<u8>) {
-        let head = format!(
-            r#"{{"jsonrpc":"2.0","method":"stream.data","params":{{"call":{}{fields}}},"bytes":{}}}"#,
-            self.id.to_json(),
-            bytes.len()
-        );
-        self.outbox.send(&head, Some(bytes)).await;
+        self.outbox.send(&self.data_head(fields, bytes.len()), Some(bytes)).await;
+    }
+
+    /// As `send_data`, in a place that was waited for with `outbox.room`.
+    pub fn send_data_in(&self, room: Room, fields: &str, bytes: Vec<u8>) {
+        self.outbox.send_in(room, &self.data_head(fields, bytes.len()), Some(bytes));
+    }
+
+    fn data_head(&self, fields: &str, size: usize) -> String {
+        let call = self.id.to_json();
+        format!(r#"{{"jsonrpc":"2.0","method":"stream.data","params":{{"call":{call}{fields}}},"bytes":{size}}}"#)
     }
 
     /// As `send_all`, and without a copy when credit covers the whole.

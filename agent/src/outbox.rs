@@ -18,8 +18,11 @@ const QUEUE_BYTES: usize = 1024 * 1024;
 
 struct Queued {
     pieces: Vec<Vec<u8>>,
-    _room: OwnedSemaphorePermit,
+    _room: Room,
 }
+
+/// A place in the queue.
+pub struct Room(OwnedSemaphorePermit);
 
 pub struct Outbox {
     queue: RefCell<VecDeque<Queued>>,
@@ -30,7 +33,6 @@ pub struct Outbox {
     drained: Notify,
     gate: Rc<Gate>,
 }
-
 
 impl Outbox {
     pub fn new(gate: Rc<Gate>) -> Rc<Self> {
@@ -46,20 +48,34 @@ impl Outbox {
 
     /// Queues one frame; waits while the queue is full or the agent is quiesced.
     pub async fn send(&self, head: &str, attachment: Option<Vec<u8>>) {
-        loop {
-            self.gate.opened().await;
-            let room = self.reserve(head, attachment.as_ref()).await;
-            // Quiesce may have come while this waited for room.
-            if self.gate.is_open() {
-                return self.push(head, attachment, room);
-            }
-        }
+        let room = self.room(frame_size(head, attachment.as_ref())).await;
+        self.push(head, attachment, room);
     }
 
     /// As `send`, but also while quiesced: for the answers that a quiesced agent still gives.
     pub async fn send_always(&self, head: &str) {
-        let room = self.reserve(head, None).await;
+        let room = self.reserve(frame_size(head, None)).await;
         self.push(head, None, room);
+    }
+
+    /// Waits for a place before the bytes that will take it are fetched, so that a thousand streams that wait for a slow
+    /// caller hold nothing. It must be used before anything else is awaited, or quiesce may come in between.
+    pub async fn room(&self, size: usize) -> Room {
+        loop {
+            self.gate.opened().await;
+            let room = self.reserve(size).await;
+            // Quiesce may have come while this waited.
+            if self.gate.is_open() {
+                return room;
+            }
+        }
+    }
+
+    /// Queues a frame in a place that was waited for; what is too large about the place is given back.
+    pub fn send_in(&self, mut room: Room, head: &str, attachment: Option<Vec<u8>>) {
+        let spare = room.0.num_permits().saturating_sub(frame_size(head, attachment.as_ref()));
+        drop(room.0.split(spare));
+        self.push(head, attachment, room);
     }
 
     pub async fn answer(&self, id: Option<&CallId>, outcome: &Result<Value, AgentError>) {
@@ -70,16 +86,14 @@ impl Outbox {
         self.send_always(&answer_line(id, outcome)).await;
     }
 
-    async fn reserve(&self, head: &str, attachment: Option<&Vec<u8>>) -> OwnedSemaphorePermit {
-        let size = head.len() + 1 + attachment.map_or(0, |bytes| bytes.len() + 1);
-        let permits = size.min(QUEUE_BYTES) as u32;
-        match Arc::clone(&self.room).acquire_many_owned(permits).await {
-            Ok(room) => room,
+    async fn reserve(&self, size: usize) -> Room {
+        match Arc::clone(&self.room).acquire_many_owned(size.min(QUEUE_BYTES) as u32).await {
+            Ok(permit) => Room(permit),
             Err(_) => unreachable!("the semaphore is never closed"),
         }
     }
 
-    fn push(&self, head: &str, attachment: Option<Vec<u8>>, room: OwnedSemaphorePermit) {
+    fn push(&self, head: &str, attachment: Option<Vec<u8>>, room: Room) {
         self.queue.borrow_mut().push_back(Queued { pieces: frame::encode(head, attachment), _room: room });
         self.filled.notify_one();
     }
@@ -115,6 +129,10 @@ impl Outbox {
             outcome?;
         }
     }
+}
+
+fn frame_size(head: &str, attachment: Option<&Vec<u8>>) -> usize {
+    head.len() + 1 + attachment.map_or(0, |bytes| bytes.len() + 1)
 }
 
 fn answer_line(id: Option<&CallId>, outcome: &Result<Value, AgentError>) -> String {

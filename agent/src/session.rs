@@ -20,6 +20,8 @@ const READ_BYTES: usize = 256 * 1024;
 struct Running {
     stream: Rc<StreamState>,
     task: AbortHandle,
+    /// Stopped early; its task is the one that says so.
+    is_stopped: bool,
 }
 
 struct Session {
@@ -55,7 +57,8 @@ impl Session {
                     Err(fault) => {
                         let message = format!("skipped a malformed message: {}", fault.reason());
                         let error = AgentError::malformed(fault.rpc_code(), fault.reason(), message);
-                        self.outbox.answer(None, &Err(error)).await;
+                        // Through the gate, since a reader that waited for it would never see the thaw.
+                        self.outbox.answer_always(None, &Err(error)).await;
                     }
                 }
             }
@@ -65,7 +68,7 @@ impl Session {
     async fn handle(self: &Rc<Self>, frame: Frame) {
         let Incoming { id, method, params } = match message::parse(frame.message) {
             Ok(incoming) => incoming,
-            Err((id, error)) => return self.outbox.answer(id.as_ref(), &Err(error)).await,
+            Err((id, error)) => return self.outbox.answer_always(id.as_ref(), &Err(error)).await,
         };
         match id {
             None => self.notified(&method, &params, frame.attachment),
@@ -80,11 +83,10 @@ impl Session {
         };
         let Some(stream) = self.calls.borrow().get(&id).map(|running| Rc::clone(&running.stream)) else { return };
         match method {
+            "stream.data" if stream.deliver(attachment.unwrap_or_default()) => {}
             "stream.data" => {
-                if !stream.deliver(attachment.unwrap_or_default()) {
-                    let message = "more bytes than the agent had granted";
-                    self.stop(&id, AgentError::new(Code::ResourceExhausted, "window_exceeded", message));
-                }
+                let message = "more bytes than the agent had granted";
+                self.stop(&id, AgentError::new(Code::ResourceExhausted, "window_exceeded", message));
             }
             "stream.end" => stream.end(),
             "stream.credit" => stream.add_credit(params.get("bytes").and_then(Value::as_u64).unwrap_or(0)),
@@ -123,7 +125,7 @@ impl Session {
             }
             session.calls.borrow_mut().remove(&id);
         });
-        self.calls.borrow_mut().insert(key, Running { stream, task: task.abort_handle() });
+        self.calls.borrow_mut().insert(key, Running { stream, task: task.abort_handle(), is_stopped: false });
     }
 
     fn refusal(&self, id: &CallId, method: &str) -> Option<AgentError> {
@@ -142,12 +144,17 @@ impl Session {
         None
     }
 
-    /// Ends a call early: dropping its task undoes what it had begun.
+    /// Ends a call early: dropping its task undoes what it had begun. Until its answer is sent it counts as unanswered.
     fn stop(self: &Rc<Self>, id: &CallId, error: AgentError) {
-        let Some(running) = self.calls.borrow_mut().remove(id) else { return };
+        let mut calls = self.calls.borrow_mut();
+        let Some(running) = calls.get_mut(id).filter(|running| !running.is_stopped) else { return };
         running.task.abort();
         let (session, id) = (Rc::clone(self), id.clone());
-        spawn_local(async move { session.outbox.answer(Some(&id), &Err(error)).await });
+        let answering = spawn_local(async move {
+            session.outbox.answer(Some(&id), &Err(error)).await;
+            session.calls.borrow_mut().remove(&id);
+        });
+        *running = Running { stream: Rc::default(), task: answering.abort_handle(), is_stopped: true };
     }
 
     fn cancel_all(&self) {

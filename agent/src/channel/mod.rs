@@ -11,9 +11,13 @@ use crate::descriptor;
 use crate::session;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+const REOPEN_AFTER: Duration = Duration::from_millis(50);
 
 /// Serves callers for as long as the channel can bring any.
 pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
@@ -22,12 +26,23 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
             let (input, output) = stdio::take()?;
             serve_stream(agent, input, output).await
         }
-        ChannelKind::Serial(path) => {
-            let (input, output) = serial::open(&path)?;
-            serve_stream(agent, input, output).await
-        }
+        ChannelKind::Serial(path) => serve_serial(agent, &path).await,
         ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
         ChannelKind::Vsock(port) => listen::serve(agent, vsock::listen(port)?).await,
+    }
+}
+
+/// A port ends or fails whenever the host lets go of its side, and is good again when the host is back.
+async fn serve_serial(agent: Rc<Agent>, path: &Path) -> io::Result<()> {
+    let (mut input, mut output) = serial::open(path)?;
+    loop {
+        let _ended = serve_stream(Rc::clone(&agent), input, output).await;
+        (input, output) = loop {
+            tokio::time::sleep(REOPEN_AFTER).await;
+            if let Ok(ends) = serial::open(path) {
+                break ends;
+            }
+        };
     }
 }
 

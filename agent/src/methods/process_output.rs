@@ -7,6 +7,9 @@ use crate::window::Window;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// More than the line before the bytes takes.
+const HEAD_BYTES: usize = 512;
+
 #[derive(Deserialize)]
 struct Params {
     process: String,
@@ -27,18 +30,18 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let reader = process.output.attach(offset);
     while reader.ready().await {
         let credit = call.take_credit(CHUNK_BYTES).await;
+        let room = call.outbox.room(credit + HEAD_BYTES).await;
         let piece = reader.read(credit);
         let sent = piece.as_ref().map_or(0, |piece| piece.bytes.len());
         call.stream.add_credit((credit - sent) as u64);
         if let Some(piece) = piece {
-            send(&call, piece).await;
+            call.send_data_in(room, &fields(&piece), piece.bytes);
         }
     }
     Ok(json!({ "offset": reader.position() }))
 }
 
-async fn send(call: &Call, piece: Piece) {
+fn fields(piece: &Piece) -> String {
     let dropped = if piece.dropped > 0 { format!(r#","dropped":{}"#, piece.dropped) } else { String::new() };
-    let fields = format!(r#","offset":{},"source":"{}"{dropped}"#, piece.offset, piece.source.as_str());
-    call.send_data(&fields, piece.bytes).await;
+    format!(r#","offset":{},"source":"{}"{dropped}"#, piece.offset, piece.source.as_str())
 }

@@ -145,7 +145,7 @@ mod tests {
         let (path, cwd) = (CString::new(path).unwrap(), CString::new(cwd).unwrap());
         spawn(&Program {
             path: &path,
-            argv: &[path.clone()],
+            argv: std::slice::from_ref(&path),
             env: &[],
             cwd: &cwd,
             stdio: [null.as_raw_fd(); 3],
