@@ -3,12 +3,8 @@
 
 use crate::args::Args;
 use crate::error::{AgentError, Result};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use crate::files::small_file::read_small_file;
 use std::path::PathBuf;
-
-/// More than any real user table; a file grown beyond it by the code inside must not fill the agent's memory.
-const MAX_TABLE_BYTES: u64 = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -85,8 +81,8 @@ impl Tables {
     /// A missing or unreadable table counts as empty: a sandbox without users still has uids.
     fn read() -> Self {
         Self {
-            passwd: read_table("/etc/passwd").unwrap_or_default(),
-            group: read_table("/etc/group").unwrap_or_default(),
+            passwd: read_small_file("/etc/passwd").unwrap_or_default(),
+            group: read_small_file("/etc/group").unwrap_or_default(),
         }
     }
 
@@ -126,17 +122,6 @@ impl Tables {
             .collect();
         user
     }
-}
-
-/// The code inside may have put a FIFO or a device in the table's place, so opening must not wait.
-fn read_table(path: &str) -> io::Result<String> {
-    let file = std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_TABLE_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

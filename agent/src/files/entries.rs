@@ -28,7 +28,7 @@ impl<'a> Entries<'a> {
     }
 
     /// The next name with its `DT_` type, without `.` and `..`; None after the last.
-    pub fn next(&mut self) -> io::Result<Option<(&CStr, u8)>> {
+    pub fn read(&mut self) -> io::Result<Option<(&CStr, u8)>> {
         loop {
             if self.at == self.filled && !self.fill()? {
                 return Ok(None);

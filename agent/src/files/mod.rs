@@ -18,6 +18,7 @@ pub mod owner;
 pub mod pace;
 pub mod removal;
 pub mod sandbox_path;
+pub mod small_file;
 pub mod source;
 pub mod stat;
 pub mod temp_file;

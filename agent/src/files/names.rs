@@ -29,7 +29,7 @@ pub async fn batch_after(
 ) -> io::Result<Batch> {
     let mut smallest = Smallest { keys: Vec::new(), bytes: 0, budget_bytes, left_out: None };
     let mut entries = Entries::of(dir)?;
-    while let Some((name, kind)) = entries.next()? {
+    while let Some((name, kind)) = entries.read()? {
         let bytes = name.to_bytes();
         if bytes > after {
             smallest.add(bytes.to_vec());
