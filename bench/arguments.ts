@@ -5,6 +5,7 @@ export const USAGE = `usage: npm run bench -- [options]
 Measures Sandpiper side by side with what a user would pick instead, and says whether its promises hold.
 
   --only NAME       run this benchmark only (repeatable; --list shows the names)
+  --live N          sandboxes of the scale benchmark (500)
   --json FILE       write {machine, results, targets} as JSON
   --markdown FILE   write the report as a page of documentation
   --list            show the benchmarks and what they measure against
@@ -18,6 +19,7 @@ Exit code: 0 all targets hold, 1 one does not or could not be measured, 2 wrong 
 
 export interface BenchArguments {
   readonly only: readonly string[];
+  readonly liveCount: number;
   readonly jsonPath: string | undefined;
   readonly markdownPath: string | undefined;
   readonly list: boolean;
@@ -30,12 +32,16 @@ export function parseArguments(args: readonly string[]): BenchArguments {
     args: [...args],
     options: {
       only: { type: "string", multiple: true, default: [] },
+      live: { type: "string", default: "500" },
       json: { type: "string" },
       markdown: { type: "string" },
       list: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
-  const { only, json: jsonPath, markdown: markdownPath, list, help } = values;
-  return { only, jsonPath, markdownPath, list, help };
+  const { only, live, json: jsonPath, markdown: markdownPath, list, help } = values;
+  const liveCount = Number(live);
+  if (!Number.isInteger(liveCount) || liveCount < 1)
+    throw new TypeError(`--live ${live}: expected a whole number above 0`);
+  return { only, liveCount, jsonPath, markdownPath, list, help };
 }

@@ -7,6 +7,8 @@ export interface BenchmarkContext {
   readonly subjects: Subjects;
   /** Aborted by Ctrl-C and by the benchmark's own time limit. */
   readonly signal: AbortSignal;
+  /** How many sandboxes the scale benchmark keeps alive. */
+  readonly liveCount: number;
   readonly progress: (text: string) => void;
 }
 

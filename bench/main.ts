@@ -40,7 +40,11 @@ async function measure(benchmarks: readonly NamedBenchmark[], parsed: BenchArgum
   const definitions = await discoverSubjects();
   try {
     await using workspace = await Workspace.create(interruption.signal);
-    const report = await runBenchmarks(benchmarks, { workspace, subjects: new Subjects(definitions, workspace) });
+    const report = await runBenchmarks(benchmarks, {
+      workspace,
+      subjects: new Subjects(definitions, workspace),
+      liveCount: parsed.liveCount,
+    });
     Object.assign(machine.versions, workspace.versions);
     process.stdout.write(renderTable(report));
     const { results, targets } = report;

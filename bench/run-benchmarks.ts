@@ -6,16 +6,16 @@ import type { Workspace } from "./workspace.ts";
 /** Runs one benchmark after the other; one that fails is reported and the next goes on, an interruption ends the run. */
 export async function runBenchmarks(
   benchmarks: readonly NamedBenchmark[],
-  options: { readonly workspace: Workspace; readonly subjects: Subjects },
+  options: { readonly workspace: Workspace; readonly subjects: Subjects; readonly liveCount: number },
 ): Promise<Report> {
-  const { workspace, subjects } = options;
+  const { workspace } = options;
   const reports: Report[] = [];
   for (const benchmark of benchmarks) {
     const progress = progressLine(benchmark.name);
     const signal = AbortSignal.any([workspace.signal, AbortSignal.timeout(benchmark.timeLimitMs)]);
     try {
       // A step that hangs must not keep the run from ending; what it holds is removed with the workspace.
-      reports.push(await Promise.race([benchmark.run({ workspace, subjects, signal, progress }), rejectOn(signal)]));
+      reports.push(await Promise.race([benchmark.run({ ...options, signal, progress }), rejectOn(signal)]));
     } catch (error) {
       workspace.signal.throwIfAborted();
       const message = error instanceof Error ? error.message : String(error);

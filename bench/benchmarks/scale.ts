@@ -5,11 +5,11 @@ import { atMost, type Report, type Result } from "../report.ts";
 import { HostProcess } from "../scale/host-process.ts";
 import { percentile, summarize } from "../statistics.ts";
 
-const LIVE = 500;
 const SUBJECT = "sandpiper-gvisor";
 
 export const benchmark: Benchmark = {
-  title: `${LIVE} sandboxes live at once, each answering an exec; then destroyed, also after kill -9 of the host program`,
+  title:
+    "Hundreds of sandboxes live at once, each answering an exec; then destroyed, also after kill -9 of the host program",
   order: 70,
   timeLimitMs: 900_000,
   async run(context) {
@@ -27,13 +27,14 @@ async function answersAndDestroys(
   home: string,
   context: BenchmarkContext,
 ): Promise<Omit<Report, "problems">> {
+  const { liveCount } = context;
   context.progress("one sandbox");
   await host.ask({ kind: "create", count: 1 });
   await host.ask({ kind: "exec", rounds: 20 });
   const one = await host.ask({ kind: "exec", rounds: 200 });
-  context.progress(`booting ${LIVE}`);
-  const boots = await host.ask({ kind: "create", count: LIVE - 1 });
-  context.progress(`one exec in each of ${LIVE}, three times`);
+  context.progress(`booting ${liveCount}`);
+  const boots = await host.ask({ kind: "create", count: liveCount - 1 });
+  context.progress(`one exec in each of ${liveCount}, three times`);
   const all = await host.ask({ kind: "exec", rounds: 3 });
   context.progress("destroying them");
   await host.ask({ kind: "destroy" });
@@ -46,12 +47,12 @@ async function answersAndDestroys(
   return {
     results: [
       result("scale exec, 1 live", one.samples),
-      result(`scale exec, ${LIVE} live`, all.samples),
-      result(`scale create, up to ${LIVE} live, 4 at a time`, boots.samples),
+      result(`scale exec, ${liveCount} live`, all.samples),
+      result(`scale create, up to ${liveCount} live, 4 at a time`, boots.samples),
     ],
     targets: [
-      atMost(`scale: p99 of exec with ${LIVE} live, times the p50 with one`, ratio, 10),
-      atMost(`scale: sandboxes of ${LIVE} that did not answer`, LIVE - all.samples.length / 3, 0),
+      atMost(`scale: p99 of exec with ${liveCount} live, times the p50 with one`, ratio, 10),
+      atMost(`scale: sandboxes of ${liveCount} that did not answer`, liveCount - all.samples.length / 3, 0),
       atMost("scale: things left after destroying them", left, 0),
     ],
   };
@@ -62,11 +63,12 @@ async function killsAndReconciles(
   home: string,
   context: BenchmarkContext,
 ): Promise<Pick<Report, "targets">> {
-  context.progress(`booting ${LIVE} for kill -9`);
+  const { liveCount } = context;
+  context.progress(`booting ${liveCount} for kill -9`);
   const killed = startHost();
-  const { ids } = await killed.ask({ kind: "create", count: LIVE });
+  const { ids } = await killed.ask({ kind: "create", count: liveCount });
   await killed.kill();
-  if ((await countLeft(home, ids)) < LIVE) throw new Error("the sandboxes did not outlive their host program");
+  if ((await countLeft(home, ids)) < liveCount) throw new Error("the sandboxes did not outlive their host program");
   context.progress("a new host program removes them");
   const next = startHost();
   await next.ask({ kind: "reconcile" });
