@@ -6,32 +6,33 @@ import { type ExecOptions, type ExecResult, exec } from "./exec.ts";
 /** Runs source code of any size: it travels as a file, which the agent removes when the code has ended. */
 export async function executeCode(
   client: AgentClient,
-  source: { readonly language: string | undefined; readonly code: string },
+  { language, code }: { readonly language: string | undefined; readonly code: string },
   options: ExecOptions = {},
 ): Promise<ExecResult> {
-  const language = knownLanguage(client, source.language);
+  if (language === undefined) throw unknownLanguage(client, language);
   const path = `/tmp/code-${client.randomUuid()}`;
-  const file = { path, mode: 0o600, owner: options.user };
-  await uploadFile(client, file, source.code, { signal: options.signal });
+  await uploadFile(client, { path, mode: 0o600, owner: options.user }, code, { signal: options.signal });
   try {
     return await exec(client, { code: { language, path, ephemeral: true } }, options);
   } catch (thrown) {
     if (!client.isClosed) client.begin("file.remove", { path, missing_ok: true });
+    if (thrown instanceof SandboxError && thrown.reason === "unknown_language") {
+      throw unknownLanguage(client, language, thrown);
+    }
     throw thrown;
   }
 }
 
-function knownLanguage(client: AgentClient, language: string | undefined): string {
+function unknownLanguage(client: AgentClient, language: string | undefined, cause?: SandboxError): SandboxError {
   const { languages } = client.hello;
-  if (language !== undefined && languages.includes(language)) return language;
-  const present = languages.length === 0 ? "none" : languages.join(", ");
-  throw new SandboxError("invalid_argument", {
+  return new SandboxError("invalid_argument", {
     reason: "unknown_language",
     message:
       language === undefined
         ? `no language was given, and ${client.label} has no primary one`
         : `${client.label} has no interpreter for ${JSON.stringify(language)}`,
-    hint: `languages in this sandbox: ${present}`,
+    hint: `languages in this sandbox: ${languages.length === 0 ? "none" : languages.join(", ")}`,
     details: { language, languages },
+    cause,
   });
 }

@@ -1,0 +1,181 @@
+import { SandboxError } from "@sandpiper/core";
+import type { AgentParams, AgentResult } from "@sandpiper/protocol";
+import type { Handler, MockAgent } from "./agent.ts";
+import { HOME } from "./file-tree.ts";
+import { MockProcess } from "./process.ts";
+import { type Program, programs } from "./program.ts";
+import { shell } from "./shell.ts";
+
+const DEFAULT_JOURNAL_BYTES = 64 * 1024 * 1024;
+
+type ProcessMethod =
+  | "exec"
+  | "exec_code"
+  | "process.spawn"
+  | "process.output"
+  | "process.stdin"
+  | "process.signal"
+  | "process.resize"
+  | "process.wait"
+  | "process.list"
+  | "process.forget";
+
+export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
+  async exec(agent, { cmd, stdin, ...options }: AgentParams<"exec">, call) {
+    return runToEnd(
+      agent,
+      spawn(agent, { command: cmd, ...options, stdin: stdin !== undefined }),
+      stdin,
+      call.canceled.signal,
+    );
+  },
+
+  async exec_code(agent, { lang, code, stdin, ...options }: AgentParams<"exec_code">, call) {
+    requireLanguage(agent, lang);
+    return runToEnd(
+      agent,
+      spawn(agent, { command: code, ...options, stdin: stdin !== undefined }),
+      stdin,
+      call.canceled.signal,
+    );
+  },
+
+  "process.spawn"(agent, params: AgentParams<"process.spawn">) {
+    const { id, pid } = spawn(agent, params);
+    return { process: id, pid };
+  },
+
+  async "process.output"(agent, { process: id, offset = 0, window }: AgentParams<"process.output">, call) {
+    const process = find(agent, id);
+    const reader = process.journal.attach(offset);
+    call.grant(window);
+    try {
+      for (;;) {
+        if (reader.hasMore) {
+          const piece = reader.read(await call.room());
+          if (piece === undefined) continue;
+          const dropped = piece.dropped > 0 ? { dropped: piece.dropped } : {};
+          call.sendData(piece.bytes, { offset: piece.offset, source: piece.source, ...dropped });
+        } else if (process.status !== undefined) return { offset: reader.position };
+        else await call.wait(process.journal.changed);
+      }
+    } finally {
+      reader.detach();
+    }
+  },
+
+  "process.stdin"(agent, { process: id, close }: AgentParams<"process.stdin">, call) {
+    const offset = find(agent, id).feed(call.attachment, close === true);
+    if (offset !== undefined) return { offset };
+    throw new SandboxError("failed_precondition", { reason: "stdin_closed", message: `process ${id} takes no input` });
+  },
+
+  "process.signal"(agent, { process: id, signal }: AgentParams<"process.signal">) {
+    find(agent, id).kill(signal);
+    return {};
+  },
+
+  "process.resize"(agent, { process: id }: AgentParams<"process.resize">) {
+    if (find(agent, id).info().pty) return {};
+    throw new SandboxError("failed_precondition", { reason: "no_terminal", message: `process ${id} has no terminal` });
+  },
+
+  async "process.wait"(agent, { process: id }: AgentParams<"process.wait">, call) {
+    const process = find(agent, id);
+    while (process.status === undefined) await call.wait(process.exited);
+    return { status: process.status, duration_ms: process.durationMs, end_offset: process.journal.end };
+  },
+
+  "process.list": (agent) => ({ processes: [...agent.processes.values()].map((process) => process.info()) }),
+
+  "process.forget"(agent, { process: id }: AgentParams<"process.forget">) {
+    if (find(agent, id).status === undefined) {
+      throw new SandboxError("failed_precondition", { reason: "process_running", message: `process ${id} runs` });
+    }
+    agent.processes.delete(id);
+    return {};
+  },
+};
+
+function find(agent: MockAgent, id: string): MockProcess {
+  const process = agent.processes.get(id);
+  if (process !== undefined) return process;
+  throw new SandboxError("not_found", { reason: "no_such_process", message: `there is no process ${id}` });
+}
+
+function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProcess {
+  const pid = agent.nextPid();
+  const id = params.process ?? `p${pid}`;
+  if (agent.processes.has(id)) {
+    throw new SandboxError("already_exists", { reason: "process_exists", message: `process ${id} exists` });
+  }
+  const cwd = agent.files.resolve(params.cwd ?? HOME);
+  if (!agent.files.isDirectory(cwd)) {
+    throw new SandboxError("not_found", { reason: "no_such_directory", message: `${cwd} is no directory` });
+  }
+  const { argv, program } = programOf(agent, params);
+  const process = new MockProcess({
+    id,
+    pid,
+    argv,
+    program,
+    cwd,
+    env: { ...agent.env, ...params.env },
+    files: agent.files,
+    clock: agent.clock,
+    hasStdin: params.stdin === true,
+    hasPty: params.pty !== undefined,
+    journalBytes: params.journal_bytes ?? DEFAULT_JOURNAL_BYTES,
+    timeoutMs: params.timeout_ms,
+  });
+  agent.processes.set(id, process);
+  process.run();
+  return process;
+}
+
+function programOf(
+  agent: MockAgent,
+  { argv, command, code }: AgentParams<"process.spawn">,
+): { readonly argv: readonly string[]; readonly program: Program } {
+  if (command !== undefined) return { argv: ["/bin/sh", "-c", command], program: shell(command) };
+  if (code !== undefined) {
+    const source = new TextDecoder().decode(agent.files.read(code.path));
+    if (code.ephemeral) agent.files.remove(code.path, { recursive: false, missingOk: true });
+    requireLanguage(agent, code.language);
+    return { argv: ["sh", code.path], program: shell(source, code.path) };
+  }
+  const name = argv?.[0] ?? "";
+  const program = Object.hasOwn(programs, name) ? programs[name] : undefined;
+  if (argv !== undefined && program !== undefined) return { argv, program };
+  throw new SandboxError("not_found", { reason: "no_such_program", message: `there is no program ${name}` });
+}
+
+function requireLanguage(agent: MockAgent, language: string): void {
+  if (agent.languages.includes(language)) return;
+  const message = `${language} is not a known language; those present: ${agent.languages.join(", ")}`;
+  throw new SandboxError("invalid_argument", { reason: "unknown_language", message });
+}
+
+async function runToEnd(
+  agent: MockAgent,
+  process: MockProcess,
+  stdin: string | undefined,
+  canceled: AbortSignal,
+): Promise<AgentResult<"exec">> {
+  canceled.addEventListener("abort", () => process.kill("SIGKILL"), { once: true });
+  if (stdin !== undefined) process.feed(new TextEncoder().encode(stdin), true);
+  while (process.status === undefined) await process.exited.wait();
+  agent.processes.delete(process.id);
+  const text = { stdout: "", stderr: "", pty: "" };
+  const reader = process.journal.attach(0);
+  for (
+    let piece = reader.read(Number.MAX_SAFE_INTEGER);
+    piece !== undefined;
+    piece = reader.read(Number.MAX_SAFE_INTEGER)
+  ) {
+    text[piece.source] += new TextDecoder().decode(piece.bytes);
+  }
+  const { exit_code, signal, timed_out, out_of_memory } = process.status;
+  const { stdout, stderr } = text;
+  return { exit_code: exit_code ?? 137, stdout, stderr, signal, timed_out, out_of_memory, truncated: false };
+}

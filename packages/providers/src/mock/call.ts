@@ -1,0 +1,118 @@
+import { SandboxError } from "@sandpiper/core";
+import type { CallId } from "@sandpiper/protocol";
+import { Notifier } from "./notifier.ts";
+
+/** Like an agent's own limit: small enough that the other side has to wait for credit. */
+export const UPLOAD_WINDOW_BYTES = 512 * 1024;
+const DATA_BYTES = 64 * 1024;
+
+export interface MockCallOptions {
+  readonly id: CallId;
+  readonly method: string;
+  readonly params: unknown;
+  readonly attachment: Uint8Array;
+  readonly send: (message: object, attachment?: Uint8Array) => void;
+}
+
+/** One call, as the agent sees it. */
+export class MockCall {
+  readonly id: CallId;
+  readonly method: string;
+  readonly params: unknown;
+  readonly attachment: Uint8Array;
+  readonly canceled = new AbortController();
+  readonly #send: MockCallOptions["send"];
+  readonly #changed = new Notifier();
+  readonly #received: Uint8Array[] = [];
+  #credit = 0;
+  #hasEnded = false;
+
+  constructor(options: MockCallOptions) {
+    this.id = options.id;
+    this.method = options.method;
+    this.params = options.params;
+    this.attachment = options.attachment;
+    this.#send = options.send;
+  }
+
+  /** The caller lets the agent send that much more. */
+  grant(bytes: number): void {
+    this.#credit += bytes;
+    this.#changed.notify();
+  }
+
+  receive(bytes: Uint8Array): void {
+    this.#received.push(bytes);
+    this.#changed.notify();
+  }
+
+  ended(): void {
+    this.#hasEnded = true;
+    this.#changed.notify();
+  }
+
+  cancel(): void {
+    this.canceled.abort();
+    this.#changed.notify();
+  }
+
+  /** Waits until something may be sent, and answers with how much. */
+  async room(): Promise<number> {
+    while (this.#credit === 0) await this.wait(this.#changed);
+    return Math.min(this.#credit, DATA_BYTES);
+  }
+
+  sendData(bytes: Uint8Array, fields: object = {}): void {
+    this.#credit -= bytes.length;
+    this.#send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.id, ...fields } }, bytes);
+  }
+
+  async sendAll(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const size = await this.room();
+      this.sendData(bytes.subarray(at, at + size));
+      at += size;
+    }
+  }
+
+  /** Lines are never split, so a line waits for all the credit it needs. */
+  async sendLine(value: object): Promise<void> {
+    const line = new TextEncoder().encode(`${JSON.stringify(value)}\n`);
+    while (this.#credit < line.length) await this.wait(this.#changed);
+    this.sendData(line);
+  }
+
+  sendEnd(): void {
+    this.#send({ jsonrpc: "2.0", method: "stream.end", params: { call: this.id } });
+  }
+
+  /** What the caller sends, with credit given back as it is taken. */
+  async *uploads(): AsyncGenerator<Uint8Array, void, undefined> {
+    this.#grantCaller(UPLOAD_WINDOW_BYTES);
+    for (;;) {
+      const bytes = this.#received.shift();
+      if (bytes !== undefined) {
+        this.#grantCaller(bytes.length);
+        yield bytes;
+      } else if (this.#hasEnded) return;
+      else await this.wait(this.#changed);
+    }
+  }
+
+  /** Waits for a change, or throws when the call has been canceled. */
+  async wait(notifier: Notifier): Promise<void> {
+    if (!this.canceled.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.canceled.signal.addEventListener("abort", () => resolve(), { once: true });
+        notifier.wait().then(resolve);
+      });
+    }
+    if (this.canceled.signal.aborted) {
+      throw new SandboxError("canceled", { reason: "canceled", message: `${this.method} was canceled` });
+    }
+  }
+
+  #grantCaller(bytes: number): void {
+    this.#send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.id, bytes } });
+  }
+}

@@ -1,0 +1,9 @@
+import type { ProviderCapabilities } from "@sandpiper/core";
+
+export const mockCapabilities: ProviderCapabilities = {
+  isolation: "none",
+  checkpoint: "none",
+  limits: { memory: false, cpu: false, processes: false, disk: false },
+  supportsAdopt: true,
+  supportsUsers: false,
+};

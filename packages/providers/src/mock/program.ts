@@ -1,0 +1,108 @@
+import type { Clock } from "@sandpiper/core";
+import type { FileTree } from "./file-tree.ts";
+
+/** What a program of the mock sees of the world. */
+export interface ProgramContext {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly files: FileTree;
+  readonly clock: Clock;
+  readonly isTerminal: boolean;
+  readonly pid: number;
+  /** The next piece of standard input; undefined at its end. */
+  readonly read: () => Promise<Uint8Array | undefined>;
+  readonly write: (source: "stdout" | "stderr", bytes: Uint8Array) => Promise<void>;
+  /** Ends the process by a signal; never returns to the program. */
+  readonly die: (signal: string) => Promise<never>;
+  /** Aborted when the process has been killed. */
+  readonly killed: AbortSignal;
+}
+
+/** Answers with an exit code. */
+export type Program = (context: ProgramContext) => Promise<number>;
+
+const encoder = new TextEncoder();
+const ZEROS = new Uint8Array(64 * 1024);
+
+const say = (context: ProgramContext, text: string) => context.write("stdout", encoder.encode(text));
+
+/** The few commands that the contract suite needs, as POSIX has them. */
+export const programs: Readonly<Record<string, Program>> = {
+  true: async () => 0,
+  false: async () => 1,
+
+  async echo(context) {
+    await say(context, `${context.args.join(" ")}\n`);
+    return 0;
+  },
+
+  async printf(context) {
+    const [format = "", ...args] = context.args;
+    const text = format.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
+    const holes = text.split("%s").length - 1;
+    let out = "";
+    do {
+      out += text.replaceAll("%s", () => args.shift() ?? "");
+    } while (holes > 0 && args.length > 0);
+    await say(context, out);
+    return 0;
+  },
+
+  async pwd(context) {
+    await say(context, `${context.cwd}\n`);
+    return 0;
+  },
+
+  async cat(context) {
+    const [path] = context.args;
+    if (path !== undefined) {
+      await writeAll(context, context.files.read(context.files.resolve(path, context.cwd)));
+      return 0;
+    }
+    for (let input = await context.read(); input !== undefined; input = await context.read()) {
+      await context.write("stdout", input);
+    }
+    return 0;
+  },
+
+  async head(context) {
+    const [flag, count, path = ""] = context.args;
+    if (flag !== "-c") return 2;
+    let left = Number(count);
+    if (path !== "/dev/zero") {
+      await writeAll(context, context.files.read(context.files.resolve(path, context.cwd)).subarray(0, left));
+      return 0;
+    }
+    while (left > 0 && !context.killed.aborted) {
+      const bytes = ZEROS.subarray(0, Math.min(left, ZEROS.length));
+      await context.write("stdout", bytes);
+      left -= bytes.length;
+    }
+    return 0;
+  },
+
+  async sleep(context) {
+    await new Promise<void>((resolve) => {
+      const stop = context.clock.schedule(Number(context.args[0]) * 1000, resolve);
+      context.killed.addEventListener("abort", stop, { once: true });
+    });
+    return 0;
+  },
+
+  async kill(context) {
+    const [signal = "", pid] = context.args;
+    if (Number(pid) !== context.pid) return 1;
+    return context.die(`SIG${signal.replace("-", "")}`);
+  },
+
+  async test(context) {
+    return context.args[0] === "-t" && context.isTerminal ? 0 : 1;
+  },
+};
+
+async function writeAll(context: ProgramContext, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; at += ZEROS.length) {
+    await context.write("stdout", bytes.subarray(at, at + ZEROS.length));
+  }
+}

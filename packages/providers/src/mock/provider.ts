@@ -1,0 +1,133 @@
+import {
+  type Clock,
+  type Instance,
+  type InstanceRecord,
+  type InstanceSpec,
+  type Provider,
+  type ProviderStatus,
+  SandboxError,
+  systemClock,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { mockCapabilities } from "./capabilities.ts";
+import type { MockFaults } from "./faults.ts";
+import { MockInstance } from "./instance.ts";
+
+interface Entry {
+  readonly instance: MockInstance;
+  readonly spec: InstanceSpec;
+  readonly createdAt: Date;
+  owner: MockProvider;
+}
+
+export interface MockProviderOptions {
+  readonly clock?: Clock;
+  readonly faults?: MockFaults;
+}
+
+/** Runs instances in memory, for tests: nothing is isolated, everything can be made to fail. */
+export class MockProvider implements Provider {
+  readonly name = "mock";
+  readonly capabilities = mockCapabilities;
+  readonly faults: MockFaults;
+  readonly #clock: Clock;
+  /** The host that successive programs share. */
+  readonly #host: Map<SandboxId, Entry>;
+  #isAlive = true;
+
+  constructor(options: MockProviderOptions = {}, host = new Map<SandboxId, Entry>()) {
+    this.faults = options.faults ?? {};
+    this.#clock = options.clock ?? systemClock;
+    this.#host = host;
+  }
+
+  async probe(): Promise<ProviderStatus> {
+    return { available: true, detail: "in memory, isolates nothing, for tests only" };
+  }
+
+  async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    const { bootDelayMs, bootFailure } = this.faults;
+    const instance = this.#add(spec);
+    try {
+      if (bootDelayMs !== undefined) await this.#sleep(bootDelayMs, signal);
+      signal.throwIfAborted();
+      if (bootFailure !== undefined) throw bootFailure;
+      return instance;
+    } catch (thrown) {
+      this.#host.delete(spec.id);
+      throw thrown;
+    }
+  }
+
+  async list(): Promise<readonly InstanceRecord[]> {
+    return [...this.#host.values()].map(({ instance, spec, createdAt, owner }) => ({
+      id: spec.id,
+      spec,
+      createdAt,
+      isRunning: instance.isRunning,
+      isOrphan: !owner.#isAlive,
+    }));
+  }
+
+  async adopt(id: SandboxId): Promise<Instance> {
+    const entry = this.#host.get(id);
+    if (entry === undefined || entry.owner.#isAlive) {
+      throw new SandboxError("failed_precondition", { reason: "not_an_orphan", message: `${id} is no orphan` });
+    }
+    entry.owner = this;
+    return entry.instance;
+  }
+
+  async remove(id: SandboxId): Promise<void> {
+    await this.#host.get(id)?.instance.destroy();
+  }
+
+  /** The instance of a sandbox, to break it. */
+  instance(id: SandboxId): MockInstance {
+    const entry = this.#host.get(id);
+    if (entry === undefined) throw new Error(`the mock has no instance ${id}`);
+    return entry.instance;
+  }
+
+  /** What is left of a sandbox. */
+  leftovers(id: SandboxId): readonly string[] {
+    return this.#host.has(id) ? [`instance ${id}`] : [];
+  }
+
+  /** How many instances there are, running or not. */
+  get size(): number {
+    return this.#host.size;
+  }
+
+  /** The program that uses this provider dies; answers with the provider of the program that comes after it. */
+  die(): MockProvider {
+    this.#isAlive = false;
+    for (const { instance, owner } of this.#host.values()) if (owner === this) instance.dropChannel();
+    return new MockProvider({ clock: this.#clock, faults: this.faults }, this.#host);
+  }
+
+  #add(spec: InstanceSpec): MockInstance {
+    const instance = new MockInstance({
+      spec,
+      clock: this.#clock,
+      faults: this.faults,
+      removed: () => this.#host.delete(spec.id),
+    });
+    this.#host.set(spec.id, { instance, spec, createdAt: this.#clock.now(), owner: this });
+    return instance;
+  }
+
+  #sleep(delayMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = this.#clock.schedule(delayMs, resolve);
+      signal.addEventListener(
+        "abort",
+        () => {
+          stop();
+          resolve();
+        },
+        { once: true },
+      );
+    });
+  }
+}
