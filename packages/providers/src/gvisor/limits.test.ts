@@ -1,0 +1,112 @@
+import { readFile } from "node:fs/promises";
+import type { Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
+
+let fixture: GvisorFixture;
+beforeAll(async () => {
+  fixture = await createGvisorFixture();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+const python = (code: string) => ["python3", "-c", code];
+/** Writes to what it allocates, so that the memory is really used. */
+const hog = (mib: number) => python(`x = b"y" * (${mib} << 20); print(len(x))`);
+
+describe("the limit on memory", () => {
+  it("leaves programs alone that stay within it", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    const { stdout } = await sandbox.exec(hog(64));
+    expect(stdout).toBe(`${64 << 20}\n`);
+  });
+
+  it("ends a sandbox that goes beyond it, and says why", async () => {
+    await using other = await fixture.create();
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    await expect(sandbox.exec(hog(400))).rejects.toThrow(/96 MiB of memory/);
+    expect(await sandbox.closed).toMatchObject({ reason: "out_of_memory" });
+    expect(sandbox.state).toBe("failed");
+    expect((await other.exec("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("is what programs inside see as the machine's memory, give or take gVisor's own", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 512 });
+    const { stdout } = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo");
+    expect(Number(stdout)).toBeGreaterThanOrEqual(512 * 1024);
+    expect(Number(stdout)).toBeLessThan(600 * 1024);
+  });
+
+  it("does not count files", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 64, diskMib: 256 });
+    const { stdout } = await sandbox.exec("head -c 200000000 /dev/zero > big && stat -c %s big");
+    expect(stdout).toBe("200000000\n");
+  });
+});
+
+describe("the limit on CPU time", () => {
+  it("slows a busy sandbox down", async () => {
+    await using sandbox = await fixture.create({ vcpuCount: 0.2 });
+    const before = await timesThrottled(sandbox);
+    await sandbox.exec(python("sum(i * i for i in range(2_000_000))"));
+    expect(await timesThrottled(sandbox)).toBeGreaterThan(before + 5);
+  });
+});
+
+describe("the limit on processes", () => {
+  it.each(["user", "root"])("stops %s from starting more", async (user) => {
+    await using sandbox = await fixture.create({ maxProcesses: 24 });
+    const forkMany = python("import os\nfor i in range(60):\n  os.fork() or os.execvp('sleep', ['sleep', '60'])");
+    const { exitCode, stderr } = await sandbox.exec(forkMany, { user });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/Resource temporarily unavailable/);
+  });
+
+  it("leaves the host, other sandboxes and even the sandbox itself usable under a fork bomb", async () => {
+    await using other = await fixture.create();
+    await using sandbox = await fixture.create({ maxProcesses: 128, memoryMib: 256, vcpuCount: 1 });
+    const bomb = await sandbox.start(["bash", "-c", ":(){ :|:& };:; sleep 600"], { user: "user" });
+    await expect.poll(() => hostTasks(sandbox), { timeout: 20_000 }).toBeGreaterThan(150);
+    expect((await other.exec("echo other")).stdout).toBe("other\n");
+    expect((await sandbox.exec("echo itself", { user: "root" })).stdout).toBe("itself\n");
+    expect(await hostTasks(sandbox)).toBeLessThanOrEqual(128 * 4 + 256);
+    await bomb[Symbol.asyncDispose]();
+    await sandbox.destroy();
+    expect(await hostTasks(sandbox)).toBe(0);
+  });
+});
+
+describe("the limit on disk", () => {
+  it("is one for all directories, and reached with ENOSPC", async () => {
+    await using sandbox = await fixture.create({ diskMib: 32 });
+    const fill = (path: string) => sandbox.exec(`head -c 12000000 /dev/urandom > ${path}`, { user: "root" });
+    expect((await fill("/tmp/a")).exitCode).toBe(0);
+    expect((await fill("/var/b")).exitCode).toBe(0);
+    const third = await fill("/home/user/c");
+    expect(third.exitCode).not.toBe(0);
+    expect(third.stderr).toContain("No space left on device");
+    expect((await sandbox.exec("rm /tmp/a && head -c 8000000 /dev/urandom > /root/d", { user: "root" })).exitCode).toBe(
+      0,
+    );
+  });
+
+  it("cannot be passed by way of shared memory", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    const { stderr } = await sandbox.exec("head -c 80000000 /dev/zero > /dev/shm/x");
+    expect(stderr).toContain("No space left on device");
+  });
+});
+
+async function timesThrottled({ id }: Sandbox): Promise<number> {
+  return Number(/nr_throttled (\d+)/.exec(await readCgroup("cpu", id, "cpu.stat"))?.[1]);
+}
+
+async function hostTasks({ id }: Sandbox): Promise<number> {
+  return Number(await readCgroup("pids", id, "pids.current"));
+}
+
+/** Version 1 has a directory for each controller, version 2 one for all. */
+async function readCgroup(controller: string, id: string, file: string): Promise<string> {
+  const paths = [`/sys/fs/cgroup/${controller}/sandpiper-${id}/${file}`, `/sys/fs/cgroup/sandpiper-${id}/${file}`];
+  const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));
+  return texts.join("");
+}

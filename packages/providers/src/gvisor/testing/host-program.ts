@@ -1,0 +1,28 @@
+import { parseArgs } from "node:util";
+import { Sandbox } from "@sandpiper/core";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { GvisorProvider } from "../provider.ts";
+
+/** What the program says on its stdout, one JSON line each. */
+export type HostProgramMessage =
+  | { readonly creating: SandboxId }
+  | { readonly ready: SandboxId; readonly process: string | undefined };
+
+// A program that makes or adopts a sandbox, runs a command in it, and is killed by a test.
+const options = { state: { type: "string" }, adopt: { type: "string" }, command: { type: "string" } } as const;
+const { values } = parseArgs({ options });
+const provider = new GvisorProvider({ stateDirectory: String(values.state) });
+const sandbox = await (values.adopt === undefined ? create() : Sandbox.adopt(provider, values.adopt as SandboxId));
+const started = values.command === undefined ? undefined : await sandbox.start(values.command);
+say({ ready: sandbox.id, process: started?.id });
+setInterval(() => {}, 60_000);
+
+async function create(): Promise<Sandbox> {
+  const id = createSandboxId();
+  say({ creating: id });
+  return await Sandbox.create(provider, { diskMib: 64 }, { id });
+}
+
+function say(message: HostProgramMessage): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}

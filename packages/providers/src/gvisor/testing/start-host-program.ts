@@ -1,0 +1,56 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { HostProgramMessage } from "./host-program.ts";
+
+const script = fileURLToPath(new URL("host-program.ts", import.meta.url));
+
+export interface HostProgram {
+  /** Once the program has begun to make its sandbox. */
+  creating(): Promise<SandboxId>;
+  /** Once its sandbox is ready and its command runs. */
+  ready(): Promise<{ readonly id: SandboxId; readonly process: string | undefined }>;
+  /** Ends it with SIGKILL: it gets no chance to clean up. */
+  kill(): Promise<void>;
+}
+
+export interface HostProgramOptions {
+  readonly stateDirectory: string;
+  /** Run in its sandbox. */
+  readonly command?: string;
+  /** The sandbox to adopt instead of creating one. */
+  readonly adopt?: SandboxId;
+}
+
+export function startHostProgram({ stateDirectory, command, adopt }: HostProgramOptions): HostProgram {
+  const args = [script, `--state=${stateDirectory}`];
+  if (command !== undefined) args.push(`--command=${command}`);
+  if (adopt !== undefined) args.push(`--adopt=${adopt}`);
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const next = async (): Promise<HostProgramMessage> => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error("the host program ended by itself");
+    return JSON.parse(value);
+  };
+  return {
+    creating: async () => {
+      const message = await next();
+      if ("creating" in message) return message.creating;
+      throw new Error("the host program did not say what it creates");
+    },
+    ready: async () => {
+      for (;;) {
+        const message = await next();
+        if ("ready" in message) return { id: message.ready, process: message.process };
+      }
+    },
+    kill: async () => {
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

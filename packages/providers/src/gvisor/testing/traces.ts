@@ -1,0 +1,42 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
+
+/** Everything on this host that still bears the id of an instance: processes, mounts, cgroups, files. */
+export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
+  return (
+    await Promise.all([processes(id), mounts(id), below("/sys/fs/cgroup", id, 2), below(stateDirectory, id, 6)])
+  ).flat();
+}
+
+async function processes(id: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const [commandLine, cgroup] = await Promise.all([read(`/proc/${pid}/cmdline`), read(`/proc/${pid}/cgroup`)]);
+      return commandLine.includes(id) || cgroup.includes(id) ? [`process ${pid} ${commandLine.slice(0, 100)}`] : [];
+    }),
+  );
+  return found.flat();
+}
+
+async function mounts(id: string): Promise<string[]> {
+  return (await read("/proc/self/mounts")).split("\n").filter((line) => line.includes(id));
+}
+
+async function below(directory: string, id: string, depth: number): Promise<string[]> {
+  if (depth === 0) return [];
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(directory, entry.name);
+      if (entry.name.includes(id)) return [path];
+      return entry.isDirectory() ? await below(path, id, depth - 1) : [];
+    }),
+  );
+  return found.flat();
+}
+
+function read(path: string): Promise<string> {
+  return readFile(path, "utf8").catch(() => "");
+}
