@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod args;
+pub mod both;
 pub mod call;
 pub mod channel;
 pub mod descriptor;
@@ -22,4 +23,5 @@ pub mod session;
 pub mod startup;
 pub mod tunnel;
 pub mod user;
+pub mod watch;
 pub mod window;

@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 
-/// How the names of temporary files begin; a watch does not report them.
-pub const PREFIX: &str = ".sandpiper-";
+const PREFIX: &str = ".sandpiper-";
+const RANDOM_DIGITS: usize = 16;
 
 #[derive(Debug)]
 pub struct TempFile {
@@ -45,11 +45,17 @@ impl Drop for TempFile {
     }
 }
 
+/// Whether a name is one of ours; a watch does not report those.
+pub fn is_temp_name(name: &[u8]) -> bool {
+    name.strip_prefix(PREFIX.as_bytes())
+        .is_some_and(|rest| rest.len() == RANDOM_DIGITS && rest.iter().all(u8::is_ascii_hexdigit))
+}
+
 pub fn random_name() -> io::Result<CString> {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is writable for its length.
     if unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) } != bytes.len() as isize {
         return Err(io::Error::last_os_error());
     }
-    c_string(format!("{PREFIX}{:016x}", u64::from_ne_bytes(bytes)).as_bytes())
+    c_string(format!("{PREFIX}{:0RANDOM_DIGITS$x}", u64::from_ne_bytes(bytes)).as_bytes())
 }

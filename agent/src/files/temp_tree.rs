@@ -24,8 +24,12 @@ impl TempTree {
         &self.name
     }
 
+    /// A new file is linked, so that a watch sees it created; a directory or a replacement is renamed.
     pub fn place(mut self, to: &CStr, overwrite: bool) -> io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
+        if !overwrite && dir.link(&self.name, dir, to).is_ok() {
+            return Ok(());
+        }
         if overwrite {
             dir.rename(&self.name, dir, to)?;
         } else {

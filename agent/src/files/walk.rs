@@ -57,6 +57,11 @@ impl Walk {
         self.place.dir()
     }
 
+    /// Of the open directory, relative to the tree's top.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+
     /// The path of an entry of the open directory, relative to the tree's top.
     pub fn path_of(&self, name: &CStr) -> Vec<u8> {
         let separator: &[u8] = if self.path.is_empty() { b"" } else { b"/" };

@@ -9,6 +9,7 @@ mod file_move;
 mod file_read;
 mod file_remove;
 mod file_stat;
+mod file_watch;
 mod file_write;
 mod hello;
 mod list_dir;
@@ -61,6 +62,7 @@ pub const NAMES: &[&str] = &[
     "file.remove",
     "file.read",
     "file.write",
+    "file.watch",
     "system.metrics",
     "port.dial",
 ];
@@ -92,6 +94,7 @@ pub async fn run(agent: Rc<Agent>, call: Call) -> Result<Value> {
         "file.remove" => file_remove::run(&agent, call).await,
         "file.read" => file_read::run(&agent, call).await,
         "file.write" => file_write::run(&agent, call).await,
+        "file.watch" => file_watch::run(&agent, call).await,
         "system.metrics" => system_metrics::run(),
         "port.dial" => port_dial::run(&agent, call).await,
         unknown => Err(AgentError::new(Code::Unimplemented, "unknown_method", format!("no method {unknown}"))

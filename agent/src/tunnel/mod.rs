@@ -2,13 +2,11 @@
 
 pub mod connect;
 
+use crate::both::both;
 use crate::call::Call;
-use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::pin::pin;
-use std::task::Poll;
 use tokio::io::unix::AsyncFd;
 
 /// What a caller may send ahead of what the socket has taken.
@@ -32,23 +30,13 @@ impl Tunnel<'_> {
     /// out before its failure is reported.
     pub async fn carry(&self) -> io::Result<Carried> {
         let (sent, received) = (Cell::new(0), Cell::new(0));
-        let mut to_socket = pin!(self.send(&sent));
-        let mut from_socket = pin!(self.receive(&received));
-        let (mut took, mut gave) = (None, None);
-        poll_fn(|context| {
-            if took.is_none() {
-                took = ready(to_socket.as_mut().poll(context));
-            }
-            if gave.is_none() {
-                gave = ready(from_socket.as_mut().poll(context));
-            }
-            match (&took, &gave) {
-                (Some(_), Some(_)) | (None, Some(Err(_))) => Poll::Ready(()),
-                _ => Poll::Pending,
-            }
-        })
-        .await;
-        gave.unwrap_or(Ok(())).and(took.unwrap_or(Ok(())))?;
+        let refusal = RefCell::new(Ok(()));
+        let to_socket = async {
+            *refusal.borrow_mut() = self.send(&sent).await;
+            Ok(())
+        };
+        both(to_socket, self.receive(&received)).await?;
+        refusal.into_inner()?;
         Ok(Carried { sent: sent.get(), received: received.get() })
     }
 
@@ -118,13 +106,6 @@ impl Tunnel<'_> {
             }
         }
         Ok(())
-    }
-}
-
-fn ready<T>(poll: Poll<T>) -> Option<T> {
-    match poll {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
     }
 }
 

@@ -1,0 +1,95 @@
+//! Which directory each watch is on.
+
+use crate::files::temp_file::is_temp_name;
+use std::collections::HashMap;
+
+/// Paths are relative to the top; the top's own is empty.
+#[derive(Debug, Default)]
+pub struct Directories(HashMap<i32, Vec<u8>>);
+
+impl Directories {
+    /// False when the watch was known under that path. The agent's own temporary directories stay unknown, so that
+    /// nothing in them is reported.
+    pub fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
+        let is_temporary = path.split(|byte| *byte == b'/').any(is_temp_name);
+        !is_temporary && self.0.insert(watch, path.to_vec()).is_none_or(|before| before != path)
+    }
+
+    pub fn remove(&mut self, watch: i32) {
+        self.0.remove(&watch);
+    }
+
+    /// The path of an entry; None when the directory is not known (any more).
+    pub fn path_of(&self, watch: i32, name: &[u8]) -> Option<Vec<u8>> {
+        self.0.get(&watch).map(|dir| join(dir, name))
+    }
+
+    /// A directory has a new path, and with it everything below.
+    pub fn rename(&mut self, from: &[u8], to: &[u8]) {
+        for path in self.0.values_mut() {
+            if is_within(path, from) {
+                *path = [to, &path[from.len()..]].concat();
+            }
+        }
+    }
+
+    /// Forgets a directory and everything below; gives their watches.
+    pub fn remove_tree(&mut self, top: &[u8]) -> Vec<i32> {
+        self.0.extract_if(|_, path| is_within(path, top)).map(|(watch, _)| watch).collect()
+    }
+
+    pub fn watches(&self) -> impl Iterator<Item = i32> + '_ {
+        self.0.keys().copied()
+    }
+
+    pub fn contains(&self, watch: i32) -> bool {
+        self.0.contains_key(&watch)
+    }
+}
+
+pub fn join(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let separator: &[u8] = if dir.is_empty() || name.is_empty() { b"" } else { b"/" };
+    [dir, separator, name].concat()
+}
+
+fn is_within(path: &[u8], top: &[u8]) -> bool {
+    path.strip_prefix(top).is_some_and(|rest| top.is_empty() || rest.is_empty() || rest[0] == b'/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Directories {
+        let mut directories = Directories::default();
+        for (watch, path) in [(1, ""), (2, "a"), (3, "a/b"), (4, "ab")] {
+            assert!(directories.insert(watch, path.as_bytes()));
+        }
+        directories
+    }
+
+    #[test]
+    fn a_renamed_directory_takes_along_what_is_below_it_and_nothing_else() {
+        let mut directories = three();
+        directories.rename(b"a", b"x/y");
+        let path = |watch| String::from_utf8(directories.path_of(watch, b"f").unwrap()).unwrap();
+        assert_eq!([path(1), path(2), path(3), path(4)], ["f", "x/y/f", "x/y/b/f", "ab/f"]);
+    }
+
+    #[test]
+    fn a_removed_tree_gives_the_watches_in_it() {
+        let mut directories = three();
+        let mut watches = directories.remove_tree(b"a");
+        watches.sort_unstable();
+        assert_eq!(watches, [2, 3]);
+        assert_eq!(directories.path_of(3, b"f"), None);
+    }
+
+    #[test]
+    fn a_temporary_directory_of_the_agent_is_not_known() {
+        let mut directories = Directories::default();
+        assert!(!directories.insert(5, b"a/.sandpiper-0123456789abcdef/b"));
+        assert_eq!(directories.path_of(5, b"f"), None);
+        assert!(directories.insert(6, b"a/.sandpiper-notes"));
+    }
+}
