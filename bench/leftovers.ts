@@ -6,7 +6,7 @@ import { listProcesses } from "./processes.ts";
 import { run } from "./run.ts";
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
-const UUID_LENGTH = 36;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
 /** What is still on the machine of things whose path or name contains one of the markers. */
 export interface Leftovers {
@@ -31,14 +31,14 @@ export async function countLeft(home: string, instanceIds: readonly string[]): P
   const ids = new Set(instanceIds);
   const entries = await readdir(home, { recursive: true, withFileTypes: true });
   const files = entries.filter(
-    (entry) => ids.has(entry.name.slice(0, UUID_LENGTH)) || entry.isFIFO() || entry.isSocket(),
+    (entry) => ids.has(UUID.exec(entry.name)?.[0] ?? "") || entry.isFIFO() || entry.isSocket(),
   );
   return processIds.length + mounts.length + cgroups.length + files.length;
 }
 
 /** The last resort for a run's directory: nothing of it survives, whatever failed before. */
 export async function removeLeftovers(dir: string): Promise<void> {
-  const markers = [dir, basename(dir)];
+  const markers = [dir, basename(dir), ...(await instanceIds(dir))];
   for (let attempt = 0; attempt < 50; attempt++) {
     const left = await findLeftovers(markers);
     if (left.processIds.length + left.mounts.length + left.cgroups.length === 0) return;
@@ -48,6 +48,12 @@ export async function removeLeftovers(dir: string): Promise<void> {
     await sleep(100);
   }
   throw new Error(`something of ${dir} is still there: ${JSON.stringify(await findLeftovers(markers))}`);
+}
+
+/** Instances have directories named for them, and cgroups that say nothing but their id. */
+async function instanceIds(dir: string): Promise<string[]> {
+  const names = await readdir(dir, { recursive: true });
+  return [...new Set(names.flatMap((name) => UUID.exec(basename(name))?.[0] ?? []))];
 }
 
 function kill(processId: number): void {

@@ -21,7 +21,7 @@ export interface Subject extends AsyncDisposable {
   /** Copies the file written last back to the host. */
   readFile?(hostPath: string): Promise<number>;
   /** Megabytes (PSS) of each of `count` idle instances that live at once; removed again. */
-  idleMemory?(count: number): Promise<number[]>;
+  idleMemory?(count: number, signal: AbortSignal): Promise<number[]>;
 }
 
 export interface SubjectDefinition {

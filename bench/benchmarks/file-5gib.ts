@@ -16,7 +16,12 @@ export const benchmark: Benchmark = {
   timeLimitMs: 300_000,
   async run(context) {
     const home = await context.workspace.makeDir("file-5gib");
-    await using sandbox = await createSandbox({ home, memoryMib: MEMORY_MIB, diskMib: 6 * 1024 });
+    await using sandbox = await createSandbox({
+      home,
+      memoryMib: MEMORY_MIB,
+      diskMib: 6 * 1024,
+      signal: context.signal,
+    });
     const watch = watchMemory();
     const sent = createHash("sha256");
     const writeMbPerSecond = await throughput(async () => {
@@ -25,7 +30,7 @@ export const benchmark: Benchmark = {
     context.progress("reading it back");
     const received = createHash("sha256");
     const readMbPerSecond = await throughput(async () => {
-      for await (const chunk of sandbox.files.read("/tmp/big")) received.update(chunk);
+      for await (const chunk of sandbox.files.read("/tmp/big", { signal: context.signal })) received.update(chunk);
     });
     const grownMb = watch.stop();
     const isSame = sent.digest("hex") === received.digest("hex");

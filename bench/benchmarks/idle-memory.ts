@@ -18,7 +18,7 @@ export const benchmark: Benchmark = {
       context.signal.throwIfAborted();
       context.progress(`${subject}: ${LIVE} at once`);
       try {
-        const sizes = await (await context.subjects.open(subject)).idleMemory?.(LIVE);
+        const sizes = await (await context.subjects.open(subject)).idleMemory?.(LIVE, context.signal);
         if (sizes === undefined) throw new Error("the subject has no such operation");
         results.push({ name: "idle-memory", subject, ...summarize(sizes), unit: "MB" });
         if (subject === "sandpiper-gvisor") oursMb = mean(sizes);

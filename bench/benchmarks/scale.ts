@@ -15,7 +15,11 @@ export const benchmark: Benchmark = {
   async run(context) {
     const home = await context.workspace.makeDir("scale");
     const { true: truePath } = await guestPrograms(context.workspace);
-    const startHost = () => context.workspace.own(HostProcess.start({ home, truePath }));
+    const startHost = () => {
+      const host = context.workspace.own(HostProcess.start({ home, truePath }));
+      context.signal.addEventListener("abort", () => host.kill(), { once: true });
+      return host;
+    };
     const { results, targets } = await answersAndDestroys(startHost(), home, context);
     const afterKill = await killsAndReconciles(startHost, home, context);
     return { results, targets: [...targets, ...afterKill.targets], problems: [] };

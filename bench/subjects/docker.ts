@@ -61,10 +61,13 @@ class DockerSubject implements Subject {
     return this.#time(["cp", `${this.#container}:/tmp/file`, hostPath]);
   }
 
-  async idleMemory(count: number): Promise<number[]> {
+  async idleMemory(count: number, signal: AbortSignal): Promise<number[]> {
     const containers: string[] = [];
     try {
-      for (let k = 0; k < count; k++) containers.push(await startContainer(this.#daemon));
+      for (let k = 0; k < count; k++) {
+        signal.throwIfAborted();
+        containers.push(await startContainer(this.#daemon));
+      }
       await sleep(SETTLE_MS);
       const all = await listProcesses();
       const sizes: number[] = [];

@@ -60,10 +60,11 @@ class RawRunsc implements Subject {
     return tookMs;
   }
 
-  async idleMemory(count: number): Promise<number[]> {
+  async idleMemory(count: number, signal: AbortSignal): Promise<number[]> {
     await using live = new AsyncDisposableStack();
     const instances: RunscInstance[] = [];
     for (let k = 0; k < count; k++) {
+      signal.throwIfAborted();
       const instance = await RunscInstance.prepare(this.#template);
       await instance.start(PING);
       instances.push(live.use(instance));

@@ -87,10 +87,10 @@ class SandpiperGvisor implements Subject {
     return performance.now() - startedAt;
   }
 
-  async idleMemory(count: number): Promise<number[]> {
+  async idleMemory(count: number, signal: AbortSignal): Promise<number[]> {
     await using live = new AsyncDisposableStack();
     const sandboxes: Sandbox[] = [];
-    for (let k = 0; k < count; k++) sandboxes.push(live.use(await createSandbox({ home: this.#home })));
+    for (let k = 0; k < count; k++) sandboxes.push(live.use(await createSandbox({ home: this.#home, signal })));
     await sleep(SETTLE_MS);
     const all = await listProcesses();
     return await Promise.all(sandboxes.map(({ id }) => proportionalMemory(processesNaming(id, all))));
