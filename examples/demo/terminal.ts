@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 
 const LABEL_WIDTH = 12;
-const TEXT_WIDTH = 64;
+const TEXT_WIDTH = 68;
 
 /** Colours appear only on a terminal, and not under NO_COLOR: styleText looks at both. */
 export function printTitle(text: string): void {
