@@ -2,7 +2,13 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["packages/**/*.test.ts", "bench/**/*.test.ts", "scripts/**/*.test.ts", "test/**/*.test.ts"],
+    include: [
+      "packages/**/*.test.ts",
+      "bench/**/*.test.ts",
+      "examples/**/*.test.ts",
+      "scripts/**/*.test.ts",
+      "test/**/*.test.ts",
+    ],
     // Real sandboxes boot in tests; a slow machine must not turn a passing test into a failing one.
     testTimeout: 30_000,
     hookTimeout: 30_000,
