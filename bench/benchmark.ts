@@ -15,6 +15,8 @@ export interface BenchmarkContext {
 /** One file in benchmarks/ exports one of these as `benchmark`; the file's name is the benchmark's. */
 export interface Benchmark {
   readonly title: string;
+  /** What the clock covers and what it does not, for readers who doubt the figures. */
+  readonly method: string;
   /** Position in the report. */
   readonly order: number;
   readonly timeLimitMs: number;

@@ -30,12 +30,12 @@ export async function compare(
       if (sample === undefined) throw new Error(`the subject has no such operation`);
       contestants.push({ subject, perRound, sample: async (count) => [await sample(count)].flat() });
     } catch (error) {
-      problems.push(`${subject}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${comparison.name}, ${subject}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   const measured = await interleave(contestants, { rounds: comparison.rounds, context });
   const results: Result[] = [...measured.samples].map(([subject, samples]) => {
     return { name: comparison.name, subject, ...summarize(samples), unit: "ms" };
   });
-  return { results, problems: [...problems, ...measured.problems] };
+  return { results, problems: [...problems, ...measured.problems.map((problem) => `${comparison.name}, ${problem}`)] };
 }

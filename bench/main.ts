@@ -23,7 +23,11 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   if (parsed.help) process.stdout.write(USAGE);
-  if (parsed.list) for (const one of benchmarks) process.stdout.write(`${one.name.padEnd(20)}  ${one.title}\n`);
+  if (parsed.list) {
+    for (const one of [...benchmarks, ...(await discoverSubjects())]) {
+      process.stdout.write(`${one.name.padEnd(20)}  ${one.title}\n`);
+    }
+  }
   if (parsed.help || parsed.list) return 0;
   return measure(benchmarks, parsed);
 }

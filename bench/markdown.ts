@@ -1,5 +1,5 @@
 import type { NamedBenchmark } from "./benchmark.ts";
-import { formatTarget, groupResults } from "./layout.ts";
+import { formatTarget, type Group, groupResults } from "./layout.ts";
 import type { Machine } from "./machine.ts";
 import type { Report } from "./report.ts";
 import type { SubjectDefinition } from "./subject.ts";
@@ -13,25 +13,32 @@ export interface Page {
 
 /** The report as docs/benchmarks.md, so that no figure is ever typed by hand. */
 export function renderMarkdown({ machine, report, benchmarks, subjects }: Page): string {
-  const groups = groupResults(report.results).map((group) => {
-    const title = benchmarks.find((one) => group.name === one.name || group.name.startsWith(`${one.name} `))?.title;
-    const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);
-    return [`### ${group.name}`, title ?? "", table(["subject", "p50", "p95", "n", "× ours (p50)"], rows)].join("\n\n");
-  });
+  const groups = groupResults(report.results);
   return `${[
     "# Benchmarks",
-    "Written by `npm run bench -- --markdown docs/benchmarks.md`; run it to get the figures of your own machine.",
+    "Written by `npm run bench -- --markdown docs/benchmarks.md`; run it to get the figures of your own machine. A benchmark is a file in `bench/benchmarks/`, a subject one in `bench/subjects/`; adding a file adds one.",
     "All subjects of a benchmark take turns in one run (A B C A B C …), so that whatever else the machine does hits them alike; the first round does not count.",
     "## Machine",
     machineList(machine),
     "## Targets",
     table(["target", "measured", ""], report.targets.map(formatTarget)),
     "## Figures",
-    ...groups,
+    ...benchmarks.flatMap((benchmark) => benchmarkSection(benchmark, groups)),
     ...(report.problems.length > 0 ? ["## Not measured", list(report.problems)] : []),
     "## Subjects",
     list(subjects.map((one) => `\`${one.name}\`: ${one.title}`)),
   ].join("\n\n")}\n`;
+}
+
+function benchmarkSection({ name, title, method }: NamedBenchmark, groups: readonly Group[]): string[] {
+  const own = groups.filter((group) => group.name === name || group.name.startsWith(`${name} `));
+  if (own.length === 0) return [];
+  const tables = own.flatMap((group) => {
+    const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);
+    const caption = group.name === name ? [] : [`**${group.name}**`];
+    return [...caption, table(["subject", "p50", "p95", "n", "× ours (p50)"], rows)];
+  });
+  return [`### ${name}`, `${title}.`, method, ...tables];
 }
 
 function machineList(machine: Machine): string {

@@ -3,6 +3,8 @@ import { compare } from "../compare.ts";
 
 export const benchmark: Benchmark = {
   title: "Create, until the first byte of a program's output",
+  method:
+    "From the call until the first byte of output is in the host program. Inside Sandpiper and raw-runsc it is the host image's /bin/echo, in docker and on the host a static program.",
   order: 20,
   timeLimitMs: 180_000,
   async run(context) {

@@ -4,6 +4,8 @@ import { atMost, combine, p50Of } from "../report.ts";
 
 export const benchmark: Benchmark = {
   title: "Create, until it answers",
+  method:
+    "From the call until the agent inside has answered. raw-runsc finds its bundle and FIFOs ready; Sandpiper makes them while the clock runs. docker: until `docker run --detach` returns. Removal does not count.",
   order: 10,
   timeLimitMs: 180_000,
   async run(context) {

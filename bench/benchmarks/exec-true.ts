@@ -4,6 +4,8 @@ import { atLeast, atMost, combine, p50Of } from "../report.ts";
 
 export const benchmark: Benchmark = {
   title: "Run a static `true` in a sandbox that is there",
+  method:
+    "From the call until the exit status is in the host program. All run the same static binary. The floor is asked by a C program; runsc exec, docker exec and local-process are started by the bench's Node program, so local-process shows what that start costs.",
   order: 30,
   timeLimitMs: 180_000,
   async run(context) {

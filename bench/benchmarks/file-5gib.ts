@@ -12,6 +12,8 @@ const HOST_GROWTH_MB = 100;
 
 export const benchmark: Benchmark = {
   title: `A stream of 5 GiB into a file of a sandbox with ${MEMORY_MIB} MiB of memory, and back, with its hash`,
+  method:
+    "One run; both sides hash while the stream passes. The sandbox's memory limit is enforced by its cgroup, so a sandbox that needed more would be killed.",
   order: 80,
   timeLimitMs: 300_000,
   async run(context) {

@@ -7,6 +7,8 @@ const SUBJECTS = ["sandpiper-gvisor", "raw-runsc", "docker", "local-process"];
 
 export const benchmark: Benchmark = {
   title: `Memory of an idle sandbox with ${LIVE} live (PSS of all its processes)`,
+  method:
+    "PSS from smaps_rollup of every process that names the instance and of all their children, two seconds after the last start. What all instances share (dockerd, containerd, Sandpiper's host program) is not counted.",
   order: 60,
   timeLimitMs: 300_000,
   async run(context) {
@@ -23,7 +25,7 @@ export const benchmark: Benchmark = {
         results.push({ name: "idle-memory", subject, ...summarize(sizes), unit: "MB" });
         if (subject === "sandpiper-gvisor") oursMb = mean(sizes);
       } catch (error) {
-        problems.push(`${subject}: ${error instanceof Error ? error.message : String(error)}`);
+        problems.push(`idle-memory, ${subject}: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
     return { results, problems, targets: [atMost(`idle-memory: MB per sandbox with ${LIVE} live`, oursMb, 15)] };

@@ -3,6 +3,7 @@ import { compare } from "../compare.ts";
 
 export const benchmark: Benchmark = {
   title: "The shortest question and answer",
+  method: "One call and its answer on an open channel.",
   order: 40,
   timeLimitMs: 60_000,
   async run(context) {

@@ -10,6 +10,8 @@ const SUBJECT = "sandpiper-gvisor";
 export const benchmark: Benchmark = {
   title:
     "Hundreds of sandboxes live at once, each answering an exec; then destroyed, also after kill -9 of the host program",
+  method:
+    "A host program of its own boots them four at a time and runs a static `true` in each, one after another, three times; the first exec in each is a cold one. What is left is looked for by id and by path: processes, mounts, cgroups, directories, files, FIFOs.",
   order: 70,
   timeLimitMs: 900_000,
   async run(context) {
