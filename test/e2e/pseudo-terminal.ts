@@ -1,9 +1,12 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
+
+/** Without anything new on the screen for so long, what is waited for does not come. */
+const PATIENCE_MS = 10_000;
 
 /** A program on a real terminal, with somebody who types and reads. */
 export class PseudoTerminal implements AsyncDisposable {
@@ -31,28 +34,27 @@ export class PseudoTerminal implements AsyncDisposable {
     this.#script.stdin?.write(keys);
   }
 
-  /** Waits until the screen shows something after what it showed at `from`. */
-  async shows(pattern: RegExp, from = 0): Promise<RegExpExecArray> {
-    for (;;) {
-      const found = pattern.exec(this.screen.slice(from));
-      if (found !== null) return found;
+  /** Waits until the screen has shown something. */
+  async shows(pattern: RegExp | string): Promise<void> {
+    while (!this.#hasShown(pattern)) {
       const shown = new Promise<void>((resolve) => {
         this.#onOutput = resolve;
       });
-      const end = await Promise.race([shown, this.#ended]);
-      if (end !== undefined)
-        throw new Error(`the terminal closed before it showed ${pattern}: ${this.screen.slice(from)}`);
+      const patience = Promise.withResolvers<string>();
+      const timer = setTimeout(() => patience.resolve("did not show"), PATIENCE_MS);
+      const end = await Promise.race([shown, patience.promise, this.#ended.then(() => "closed before it showed")]);
+      clearTimeout(timer);
+      if (end !== undefined) throw new Error(`the terminal ${end} ${pattern}: ${JSON.stringify(this.screen)}`);
     }
+  }
+
+  #hasShown(pattern: RegExp | string): boolean {
+    return typeof pattern === "string" ? this.screen.includes(pattern) : pattern.test(this.screen);
   }
 
   /** Changes the window's size, as a window manager does. */
   async resize(rows: number, cols: number): Promise<void> {
-    await run("stty", ["-F", `/proc/${this.programId()}/fd/0`, "rows", String(rows), "cols", String(cols)]);
-  }
-
-  /** The settings of the terminal, for example "-icanon". */
-  async settings(): Promise<string> {
-    return (await run("stty", ["-F", `/proc/${this.programId()}/fd/0`, "--all"])).stdout;
+    await run("stty", ["-F", `/proc/${this.shellId()}/fd/0`, "rows", String(rows), "cols", String(cols)]);
   }
 
   /** The exit code of the command. */
@@ -60,18 +62,20 @@ export class PseudoTerminal implements AsyncDisposable {
     return (await this.#ended)[0];
   }
 
-  /** The process that `script` runs on the terminal. */
-  programId(): number {
-    const pid = this.#script.pid as number;
-    for (const task of readdirSync(`/proc/${pid}/task`)) {
-      const [child] = readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ");
-      if (child) return Number(child);
-    }
-    throw new Error("the command has ended");
+  /** The shell that runs the command. */
+  shellId(): number {
+    return childOf(this.#script.pid as number);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#script.kill("SIGKILL");
     await this.#ended;
   }
+}
+
+/** The first child process of a process. */
+export function childOf(pid: number): number {
+  const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  if (!child) throw new Error(`process ${pid} has no child`);
+  return Number(child);
 }

@@ -1,5 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 
 /** The program as a user's shell finds it. */
@@ -19,6 +20,8 @@ export interface CliOptions {
   readonly cwd?: string;
   /** Given on standard input, which then ends. */
   readonly stdin?: string | Buffer;
+  /** A file for standard output, instead of a pipe that is read. */
+  readonly stdoutFile?: string;
 }
 
 /** Starts the command line program, with its streams as pipes. */
@@ -32,7 +35,9 @@ export function startCli(
 
 /** Runs the command line program to its end. */
 export async function runCli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const child = startCli(argv, options);
+  const file = options.stdoutFile === undefined ? undefined : openSync(options.stdoutFile, "w");
+  const child = startCli(argv, { ...options, stdio: ["pipe", file ?? "pipe", "pipe"] });
+  if (file !== undefined) closeSync(file);
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));

@@ -56,8 +56,8 @@ describe("a command line", () => {
 
 describe("a wrong command line", () => {
   it.each([
-    [["--memry", "512", "--", "ls"], "sandpiper run has no option --memry | did you mean --memory?"],
-    [["-x", "--", "ls"], "sandpiper run has no option -x | see sandpiper run --help"],
+    [["--memry", "512", "--", "ls"], "run has no option --memry | did you mean --memory?"],
+    [["-x", "--", "ls"], "run has no option -x | see sandpiper run --help"],
     [["--memory"], "--memory needs a value | write --memory MIB"],
     [
       ["--memory", "--json"],

@@ -91,7 +91,7 @@ function finish(verb: Shape, words: readonly string[], values: ReadonlyMap<strin
   if (typeof isWrong === "string") {
     const meant = nearest(isWrong, verb.words ?? []);
     const hint = meant === undefined ? `see sandpiper ${verb.name} --help` : `did you mean ${meant}?`;
-    throw usageError(`sandpiper ${verb.name} does not know what to do with ${JSON.stringify(isWrong)}`, hint);
+    throw usageError(`${verb.name} does not know what to do with ${JSON.stringify(isWrong)}`, hint);
   }
   return new Arguments(words, values);
 }
@@ -103,5 +103,5 @@ function unknownOption(verb: Shape, rawName: string): Error {
   );
   const help = `see sandpiper ${verb.name} --help`;
   const hint = meant === undefined ? help : `did you mean --${meant}?`;
-  return usageError(`sandpiper ${verb.name} has no option ${rawName}`, hint);
+  return usageError(`${verb.name} has no option ${rawName}`, hint);
 }

@@ -1,7 +1,10 @@
-/** Says something on standard error that is not the command's own. */
-export function notice(message: string): void {
-  process.stderr.write(`sandpiper: ${message}\n`);
-}
+import type { Arguments } from "./arguments.ts";
 
-/** What `--quiet` says instead. */
-export function silence(): void {}
+/** Says something on standard error that is not the command's own. */
+export type Notice = (message: string) => void;
+
+/** `--quiet` asks for none. */
+export function noticeOf(arguments_: Arguments): Notice {
+  if (arguments_.has("quiet")) return () => {};
+  return (message) => process.stderr.write(`sandpiper: ${message}\n`);
+}

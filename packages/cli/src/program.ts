@@ -33,7 +33,11 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 async function findVerb(name: string): Promise<Verb> {
   const load = Object.hasOwn(verbTable, name) ? verbTable[name] : undefined;
   if (load !== undefined) return load();
-  const meant = nearest(name, Object.keys(verbTable));
+  const isOption = name.startsWith("-");
+  const meant = nearest(
+    name,
+    [...Object.keys(verbTable), ...Object.keys(synonyms)].filter((known) => known.startsWith("-") === isOption),
+  );
   const hint = meant === undefined ? "see sandpiper --help" : `did you mean sandpiper ${meant}?`;
-  throw usageError(name.startsWith("-") ? `there is no option ${name}` : `there is no verb ${name}`, hint);
+  throw usageError(`there is no ${isOption ? "option" : "verb"} ${name}`, hint);
 }

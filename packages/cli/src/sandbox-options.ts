@@ -6,7 +6,7 @@ import type { Option } from "./option.ts";
 
 /** What every verb that makes a sandbox lets its user say about it. */
 export const sandboxOptions: readonly Option[] = [
-  { name: "provider", value: "NAME", choices: ["gvisor"], summary: "what runs it (gvisor)" },
+  { name: "provider", value: "NAME", choices: ["gvisor", "local"], summary: "what runs it: gvisor (default) or local" },
   { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
   { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
   { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
@@ -36,7 +36,7 @@ export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
   return {
     provider: arguments_.get("provider") as CreateSandboxOptions["provider"],
     memoryMib: parseNumber(arguments_, "memory"),
-    vcpuCount: parseNumber(arguments_, "cpus", { decimals: 2 }),
+    vcpuCount: parseNumber(arguments_, "cpus", { decimals: 2, example: 0.5 }),
     diskMib: parseNumber(arguments_, "disk"),
     maxProcesses: parseNumber(arguments_, "processes"),
     cwd: arguments_.get("cwd"),

@@ -1,25 +1,37 @@
 import type { Sandbox } from "@sandpiper/core";
-import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { Arguments } from "./arguments.ts";
 import type { Interruption } from "./interruption.ts";
+import { noticeOf } from "./notice.ts";
+import { createOptionsFrom } from "./sandbox-options.ts";
+import { parseTransfer } from "./transfer/transfer.ts";
+import { upload } from "./transfer/upload.ts";
 
 /**
- * Makes a sandbox for the length of `use`. It is gone afterwards, also when the user interrupts; then the result is
- * undefined.
+ * Makes the sandbox that a command line asks for, with what it uploads, for the length of `use`. It is gone afterwards,
+ * also when the user interrupts; then the result is undefined.
  */
 export async function withSandbox<Result>(
-  options: CreateSandboxOptions,
+  arguments_: Arguments,
   interruption: Interruption,
   use: (sandbox: Sandbox) => Promise<Result>,
 ): Promise<Result | undefined> {
-  const { createSandbox } = await import("@sandpiper/node");
+  const options = createOptionsFrom(arguments_);
+  const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options.cwd));
+  const notice = noticeOf(arguments_);
+  const { createSandbox, LOCAL_WARNING } = await import("@sandpiper/node");
   const { signal } = interruption;
   const interrupted = new Promise<undefined>((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
+  const prepareAndUse = async (sandbox: Sandbox) => {
+    if (sandbox.capabilities.isolation === "none") notice(`provider ${sandbox.provider} ${LOCAL_WARNING}`);
+    for (const transfer of uploads) await upload(sandbox, transfer, { owner: options.user, warn: notice });
+    return use(sandbox);
+  };
   try {
     await using sandbox = await createSandbox({ ...options, signal });
-    const used = use(sandbox);
-    // Once the sandbox is being destroyed, how `use` ends says nothing new.
+    const used = prepareAndUse(sandbox);
+    // Once the sandbox is being destroyed, how this ends says nothing new.
     used.catch(() => {});
     return await Promise.race([used, interrupted]);
   } catch (error) {

@@ -1,14 +1,14 @@
 import { type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
-import { GvisorProvider } from "@sandpiper/providers";
+import { GvisorProvider, LocalProvider } from "@sandpiper/providers";
 
-export { findAgent, findCgroups, findRunsc, stateDirectory } from "@sandpiper/providers";
+export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-const constructors = { gvisor: GvisorProvider } as const;
+const constructors = { gvisor: GvisorProvider, local: LocalProvider } as const;
 
 export type ComposedProviderName = keyof typeof constructors;
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 export interface ProviderOptions {

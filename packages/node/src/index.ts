@@ -5,6 +5,7 @@ export {
   createManager,
   createProvider,
   defaultProvider,
+  LOCAL_WARNING,
   type ProviderOptions,
 } from "./compose.ts";
 export { type CreateSandboxOptions, createSandbox } from "./create-sandbox.ts";

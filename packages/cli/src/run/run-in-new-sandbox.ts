@@ -1,12 +1,10 @@
 import type { Arguments } from "../arguments.ts";
 import { parseEnv } from "../env-option.ts";
 import type { Interruption } from "../interruption.ts";
-import { notice, silence } from "../notice.ts";
-import { createOptionsFrom } from "../sandbox-options.ts";
+import { noticeOf } from "../notice.ts";
 import { isForegroundJob } from "../terminal-job.ts";
 import { download } from "../transfer/download.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
-import { upload } from "../transfer/upload.ts";
 import { withSandbox } from "../with-sandbox.ts";
 import { type OutputHandler, type RunOutcome, runCommand } from "./run-command.ts";
 
@@ -28,19 +26,16 @@ export async function runInNewSandbox(
   arguments_: Arguments,
   { timeoutMs, interruption, onOutput }: RunInNewSandboxOptions,
 ): Promise<EndedRun | undefined> {
-  const options = createOptionsFrom(arguments_);
   const env = parseEnv(arguments_.all("env"), process.env);
-  const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options.cwd));
-  const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, options.cwd));
+  const cwd = arguments_.get("cwd");
+  const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, cwd));
   const stdin = process.stdin.isTTY && !isForegroundJob() ? undefined : process.stdin;
-  const warn = arguments_.has("quiet") ? silence : notice;
 
-  return withSandbox(options, interruption, async (sandbox) => {
-    for (const transfer of uploads) await upload(sandbox, transfer, { owner: options.user, warn });
+  return withSandbox(arguments_, interruption, async (sandbox) => {
     const outcome = await runCommand(sandbox, { argv: arguments_.words, env, timeoutMs, stdin, onOutput });
     // Out of memory may have ended the whole sandbox, files included.
     const isGone = outcome.endedBy === "out_of_memory";
-    for (const transfer of isGone ? [] : downloads) await download(sandbox, transfer, warn);
+    for (const transfer of isGone ? [] : downloads) await download(sandbox, transfer, noticeOf(arguments_));
     return { outcome, sandboxId: sandbox.id, provider: sandbox.provider };
   });
 }

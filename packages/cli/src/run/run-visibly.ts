@@ -1,6 +1,6 @@
 import type { Arguments } from "../arguments.ts";
 import { Interruption } from "../interruption.ts";
-import { notice } from "../notice.ts";
+import { noticeOf } from "../notice.ts";
 import { print } from "../print.ts";
 import { OutputCollector } from "./output-collector.ts";
 import { passThrough } from "./pass-through.ts";
@@ -20,16 +20,17 @@ export async function runVisibly(arguments_: Arguments, timeoutMs: number | unde
     return printErrorJson(error);
   }
   if (ended === undefined) return interruption.exitCode as number;
-  if (!arguments_.has("quiet")) explain(ended, arguments_);
+  explain(ended, arguments_);
   if (collector !== undefined) await print(runJson(ended, collector));
   return ended.outcome.exitCode;
 }
 
 function explain({ outcome }: EndedRun, arguments_: Arguments): void {
+  const notice = noticeOf(arguments_);
   if (outcome.endedBy === "timeout")
     notice(`the command was killed after ${arguments_.get("timeout")} s, its --timeout`);
   if (outcome.endedBy === "out_of_memory") {
-    notice(`out of memory: the command was killed for using more than ${arguments_.get("memory") ?? 256} MiB`);
-    process.stderr.write("  Give the sandbox more with --memory MIB.\n");
+    const limit = `${arguments_.get("memory") ?? 256} MiB`;
+    notice(`out of memory: the command used more than ${limit} and was killed; --memory MIB gives it more`);
   }
 }

@@ -2,12 +2,8 @@ import type { Sandbox } from "@sandpiper/core";
 import type { Arguments } from "../arguments.ts";
 import { parseEnv } from "../env-option.ts";
 import { Interruption } from "../interruption.ts";
-import { notice, silence } from "../notice.ts";
 import { feedStdin } from "../run/feed-stdin.ts";
 import { passThrough } from "../run/pass-through.ts";
-import { createOptionsFrom } from "../sandbox-options.ts";
-import { parseTransfer } from "../transfer/transfer.ts";
-import { upload } from "../transfer/upload.ts";
 import { withSandbox } from "../with-sandbox.ts";
 import { type ShellCommand, startShell } from "./start-shell.ts";
 import { Terminal } from "./terminal.ts";
@@ -16,15 +12,12 @@ import { terminalEnv } from "./terminal-env.ts";
 /** Connects the user's terminal to one in a new sandbox. Returns the program's exit code. */
 export async function openShell(arguments_: Arguments): Promise<number> {
   using interruption = new Interruption();
-  const options = createOptionsFrom(arguments_);
-  const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options.cwd));
-  const warn = arguments_.has("quiet") ? silence : notice;
-  const env = { ...terminalEnv(options.rootfs, process.env), ...parseEnv(arguments_.all("env"), process.env) };
-
-  const exitCode = await withSandbox(options, interruption, async (sandbox) => {
-    for (const transfer of uploads) await upload(sandbox, transfer, { owner: options.user, warn });
-    return connect(sandbox, { argv: arguments_.words, env }, interruption);
-  });
+  const given = parseEnv(arguments_.all("env"), process.env);
+  const command = {
+    argv: arguments_.words,
+    env: { ...terminalEnv(arguments_.get("rootfs"), process.env), ...given },
+  };
+  const exitCode = await withSandbox(arguments_, interruption, (sandbox) => connect(sandbox, command, interruption));
   return exitCode ?? (interruption.exitCode as number);
 }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import type { TerminalSize } from "@sandpiper/core";
 
 /** What programs switch on and a killed one leaves on: mouse reports, pasting marks, the other screen, no cursor, colours. */
@@ -16,6 +17,8 @@ export class Terminal implements Disposable {
     this.#input = input;
     this.#output = output;
     input.setRawMode(true);
+    // Node leaves on that the terminal adds a carriage return to each line feed, which programs inside already did.
+    spawnSync("stty", ["-opost"], { stdio: [input, "ignore", "ignore"] });
     // Also when the program ends without unwinding.
     process.on("exit", this.#restore);
   }

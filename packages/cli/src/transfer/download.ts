@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Sandbox, SandboxError } from "@sandpiper/core";
@@ -35,9 +36,16 @@ async function downloadFile(
   { from, to, mode, budget }: Transfer & { readonly mode: number; readonly budget: Budget },
 ): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
-  // Permissions that would let a program act as its owner do not leave the sandbox.
-  const target = createWriteStream(to, { mode: mode & 0o777 });
-  await pipeline(within(budget, sandbox.files.read(from), from), target);
+  const draft = `${to}.${randomUUID()}`;
+  try {
+    // Permissions that would let a program act as its owner do not leave the sandbox.
+    const target = createWriteStream(draft, { mode: mode & 0o777, flags: "wx" });
+    await pipeline(within(budget, sandbox.files.read(from), from), target);
+    await rename(draft, to);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }
 
 async function* within(budget: Budget, source: AsyncIterable<Uint8Array>, from: string): AsyncGenerator<Uint8Array> {

@@ -39,7 +39,7 @@ Examples:
     if (arguments_.words.length === 0) {
       throw usageError("there is no command to run", "for example sandpiper run -- python3 -c 'print(6 * 7)'");
     }
-    const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3 });
+    const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
     const timeoutMs = timeoutSeconds === undefined ? undefined : Math.round(timeoutSeconds * 1000);
     const { runVisibly } = await import("../run/run-visibly.ts");
     return runVisibly(arguments_, timeoutMs);

@@ -17,7 +17,7 @@ Examples:
   sandpiper shell -- python3`,
   async run(arguments_) {
     if (!process.stdin.isTTY) {
-      throw usageError("sandpiper shell needs a terminal, and standard input is none", "use sandpiper run -- CMD");
+      throw usageError("shell needs a terminal, and standard input is none", "use sandpiper run -- CMD");
     }
     const { openShell } = await import("../shell/open-shell.ts");
     return openShell(arguments_);

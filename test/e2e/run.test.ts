@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { findLeftovers } from "./leftovers.ts";
+import { runCli, startCli } from "./run-cli.ts";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const scratch = useScratchDirectory();
+const run = (argv: readonly string[], stdin?: string | Buffer) =>
+  runCli(["run", ...argv], { env: { SANDPIPER_HOME: scratch.path }, ...(stdin === undefined ? {} : { stdin }) });
+
+describe("sandpiper run", () => {
+  it("passes output and exit code through, and leaves nothing behind", async () => {
+    const result = await run(["--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
+    expect(result).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 3 });
+    expect(findLeftovers(scratch.path)).toEqual([]);
+  });
+
+  it("shows output while the command still runs", async () => {
+    const child = startCli(["run", "--", "sh", "-c", "echo first; read line; echo $line"], {
+      env: { SANDPIPER_HOME: scratch.path },
+    });
+    const [first] = await once(child.stdout as NodeJS.ReadableStream, "data");
+    expect(String(first)).toBe("first\n");
+    child.stdin?.end("second\n");
+    const [second] = await once(child.stdout as NodeJS.ReadableStream, "data");
+    expect(String(second)).toBe("second\n");
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("passes bytes through both ways unchanged", async () => {
+    const bytes = randomBytes(3 * 1024 * 1024 + 1);
+    const { stdoutBytes, exitCode } = await run(["--", "cat"], bytes);
+    expect(exitCode).toBe(0);
+    expect(createHash("sha256").update(stdoutBytes).digest("hex")).toBe(
+      createHash("sha256").update(bytes).digest("hex"),
+    );
+  });
+
+  it("ends when the command ends, though its input goes on", async () => {
+    const child = startCli(["run", "--", "true"], { env: { SANDPIPER_HOME: scratch.path } });
+    expect(await once(child, "close")).toEqual([0, null]);
+  });
+
+  it("takes everything after -- as the command, and interprets nothing", async () => {
+    const { stdout } = await run(["--", "printf", "%s|", "--json", "$HOME", "a b", "*", "--"]);
+    expect(stdout).toBe("--json|$HOME|a b|*|--|");
+  });
+
+  it("gives one JSON object and nothing else with --json", async () => {
+    const { stdout, stderr, exitCode } = await run(["--json", "--", "sh", "-c", "echo grün; echo err >&2; exit 4"]);
+    expect([exitCode, stderr]).toEqual([4, ""]);
+    const object = JSON.parse(stdout);
+    expect(Object.keys(object)).toEqual([
+      "exitCode",
+      "signal",
+      "stdout",
+      "stderr",
+      "durationMs",
+      "sandboxId",
+      "provider",
+    ]);
+    expect(object).toMatchObject({ exitCode: 4, signal: null, stdout: "grün\n", stderr: "err\n", provider: "gvisor" });
+    expect(object.sandboxId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(object.durationMs).toBeGreaterThan(0);
+  });
+
+  it("gives a JSON object also when there is no run to tell of", async () => {
+    const { stdout, exitCode } = await run(["--json", "--", "no-such-program"]);
+    expect(exitCode).toBe(127);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: "not_found", reason: "no_such_program" } });
+  });
+
+  it("kills a command whose --timeout has passed, with exit code 124", async () => {
+    const { stdout, stderr, exitCode } = await run(["--timeout", "0.3", "--", "sh", "-c", "echo begun; sleep 60"]);
+    expect([stdout, exitCode]).toEqual(["begun\n", 124]);
+    expect(stderr).toBe("sandpiper: the command was killed after 0.3 s, its --timeout\n");
+  });
+
+  it("says nothing of its own with --quiet", async () => {
+    const { stderr, exitCode } = await run(["--quiet", "--timeout", "0.2", "--", "sleep", "60"]);
+    expect([stderr, exitCode]).toEqual(["", 124]);
+  });
+
+  it("says when memory ran out, with exit code 137", async () => {
+    const hog = "x = b'x' * (512 << 20); print(len(x))";
+    const { stdout, stderr, exitCode } = await run(["--memory", "64", "--", "python3", "-c", hog]);
+    expect([stdout, exitCode]).toEqual(["", 137]);
+    expect(stderr).toContain("out of memory: the command used more than 64 MiB");
+    expect(findLeftovers(scratch.path)).toEqual([]);
+  });
+
+  it("reports a signal that ended the command as a shell does", async () => {
+    const { stdout, exitCode } = await run(["--json", "--", "sh", "-c", "kill -TERM $$"]);
+    expect(exitCode).toBe(143);
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 143, signal: "SIGTERM" });
+  });
+
+  it.each([
+    [["no-such-program"], 127, "no-such-program"],
+    [["/etc/hostname"], 126, "/etc/hostname"],
+  ])("ends as a shell does when %j cannot be started", async (command, expected, named) => {
+    const { stderr, exitCode } = await run(["--", ...command]);
+    expect(exitCode).toBe(expected);
+    expect(stderr).toMatch(/^sandpiper: .*cannot run/);
+    expect(stderr).toContain(named);
+  });
+
+  it("sets the environment, the working directory and the user", async () => {
+    const script = "echo $FIRST $CALLERS; pwd; id -un";
+    const options = ["--env", "FIRST=a=b", "--env", "CALLERS", "--cwd", "/tmp", "--user", "root"];
+    const { stdout } = await runCli(["run", ...options, "--", "sh", "-c", script], {
+      env: { SANDPIPER_HOME: scratch.path, CALLERS: "mine", SECRET: "not handed on" },
+    });
+    expect(stdout).toBe("a=b mine\n/tmp\nroot\n");
+    expect((await run(["--", "env"])).stdout).not.toContain("SANDPIPER_HOME");
+  });
+
+  it("enforces the limits it was given", async () => {
+    const options = ["--disk", "16", "--processes", "20", "--memory", "128"];
+    const script = "head -c 32M /dev/zero > /tmp/filler; for i in $(seq 40); do sleep 5 & done";
+    const { stderr } = await run([...options, "--", "sh", "-c", script]);
+    expect(stderr).toContain("No space left on device");
+    expect(stderr).toContain("Cannot fork");
+  });
+
+  it("ends everything when nobody reads its output any more", async () => {
+    const child = startCli(["run", "--", "yes"], { env: { SANDPIPER_HOME: scratch.path } });
+    await once(child.stdout as NodeJS.ReadableStream, "data");
+    child.stdout?.destroy();
+    expect(await once(child, "exit")).toEqual([141, null]);
+    expect(findLeftovers(scratch.path)).toEqual([]);
+  });
+
+  it("says that output was lost when its file's disk is full", async () => {
+    const { stderr, exitCode } = await runCli(["run", "--", "echo", "lost"], {
+      env: { SANDPIPER_HOME: scratch.path },
+      stdoutFile: "/dev/full",
+    });
+    expect(exitCode).toBe(125);
+    expect(stderr).toContain("the command's stdout could not be written: ENOSPC");
+  });
+});
+
+describe("sandpiper run --provider local", () => {
+  it("says that it isolates nothing", async () => {
+    const { stdout, stderr, exitCode } = await run(["--provider", "local", "--", "echo", "hello"]);
+    expect([stdout, exitCode]).toEqual(["hello\n", 0]);
+    expect(stderr).toMatch(/^sandpiper: provider local isolates nothing.*\n$/);
+    expect(findLeftovers(scratch.path)).toEqual([]);
+  });
+});

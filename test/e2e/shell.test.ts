@@ -1,0 +1,103 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { findLeftovers } from "./leftovers.ts";
+import { childOf, PseudoTerminal } from "./pseudo-terminal.ts";
+import { runCli, sandpiper } from "./run-cli.ts";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const scratch = useScratchDirectory();
+let count = 0;
+
+/** Runs sandpiper shell from a host shell, which tells afterwards how it found its terminal. */
+function openShell(argv = "", env: NodeJS.ProcessEnv = {}) {
+  const home = join(scratch.path, String(count++));
+  const command = `${sandpiper} shell ${argv}; code=$?; stty -a; exit $code`;
+  return { home, terminal: new PseudoTerminal(command, { SANDPIPER_HOME: home, TERM: "xterm-256color", ...env }) };
+}
+
+/** A prompt that no echo of the line which sets it can be taken for. */
+const prompt = "PS1='ready''> '\n";
+
+describe("sandpiper shell", () => {
+  it("is a terminal inside, with colours, and gives back its exit code and the user's terminal", async () => {
+    const { home, terminal } = openShell();
+    await using _ = terminal;
+    terminal.type(prompt);
+    await terminal.shows(/ready> /);
+    terminal.type("tty; echo $TERM; id -un\n");
+    await terminal.shows(/\/dev\/pts\/\d+\r\nxterm-256color\r\nuser\r\n/);
+    terminal.type("touch file; mkdir directory; ls --color=auto\n");
+    await terminal.shows("\x1b[01;34mdirectory\x1b[0m");
+    terminal.type("exit 7\n");
+    expect(await terminal.exitCode()).toBe(7);
+    expect(terminal.screen).toMatch(/ icanon /);
+    expect(terminal.screen).toMatch(/ echo /);
+    expect(terminal.screen).toMatch(/(^|\s)opost /);
+    expect(findLeftovers(home)).toEqual([]);
+  });
+
+  it("sends Ctrl-C inside, where it ends the command and not the shell", async () => {
+    const { terminal } = openShell();
+    await using _ = terminal;
+    terminal.type(prompt);
+    await terminal.shows(/ready> /);
+    terminal.type("sh -c 'echo go\"\"ing; exec sleep 600'; echo never\n");
+    await terminal.shows(/going/);
+    terminal.type("\x03");
+    terminal.type("echo code $?\n");
+    await terminal.shows(/code 130/);
+    expect(terminal.screen).not.toMatch(/^never/m);
+    terminal.type("\x04");
+    await terminal.exitCode();
+  });
+
+  it("follows the size of the user's window", async () => {
+    const { terminal } = openShell();
+    await using _ = terminal;
+    terminal.type(prompt);
+    await terminal.shows(/ready> /);
+    await terminal.resize(41, 107);
+    terminal.type("until [ \"$(stty size)\" = '41 107' ]; do sleep 0.1; done; echo follo''wed\n");
+    await terminal.shows(/followed/);
+    terminal.type("exit\n");
+    expect(await terminal.exitCode()).toBe(0);
+  });
+
+  it("runs a command of the user's instead of a shell", async () => {
+    const { terminal } = openShell("-- python3");
+    await using _ = terminal;
+    await terminal.shows(/>>> /);
+    terminal.type("import sys; print(sys.stdout.isatty(), 6 * 7)\n");
+    await terminal.shows(/True 42/);
+    terminal.type("sys.exit(9)\n");
+    expect(await terminal.exitCode()).toBe(9);
+  });
+
+  it("gives back the user's terminal when it is ended from outside", async () => {
+    const { home, terminal } = openShell();
+    await using _ = terminal;
+    terminal.type(prompt);
+    await terminal.shows(/ready> /);
+    process.kill(childOf(terminal.shellId()), "SIGTERM");
+    expect(await terminal.exitCode()).toBe(143);
+    expect(terminal.screen).toMatch(/ icanon /);
+    expect(terminal.screen).toContain("\x1b[?1049l");
+    expect(findLeftovers(home)).toEqual([]);
+  });
+
+  it("gives back the user's terminal when memory runs out inside", async () => {
+    const { terminal } = openShell("--memory 64");
+    await using _ = terminal;
+    terminal.type(prompt);
+    await terminal.shows(/ready> /);
+    terminal.type("python3 -c 'x = b\"x\" * (512 << 20)'; echo lived $?; exit 137\n");
+    expect(await terminal.exitCode()).toBe(137);
+    expect(terminal.screen).toMatch(/ icanon /);
+  });
+
+  it("refuses to open where there is no terminal", async () => {
+    const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: scratch.path } });
+    expect(exitCode).toBe(2);
+    expect(stderr).toBe("sandpiper: shell needs a terminal, and standard input is none\n  use sandpiper run -- CMD\n");
+  });
+});

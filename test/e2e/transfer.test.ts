@@ -1,0 +1,86 @@
+import { createHash, randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { runCli } from "./run-cli.ts";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const scratch = useScratchDirectory();
+const bytes = randomBytes(5_000_000);
+const run = (argv: readonly string[]) =>
+  runCli(["run", ...argv], { env: { SANDPIPER_HOME: join(scratch.path, "home") }, cwd: scratch.path });
+
+beforeAll(async () => {
+  const tree = join(scratch.path, "tree");
+  await mkdir(join(tree, "sub/empty"), { recursive: true });
+  await writeFile(join(tree, "tool.sh"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
+  await writeFile(join(tree, "sub/bytes"), bytes, { mode: 0o640 });
+  await symlink("../tool.sh", join(tree, "sub/link"));
+  await symlink("/etc/shadow", join(tree, "sub/outside"));
+  await chmod(join(tree, "sub"), 0o555);
+});
+
+describe("--upload", () => {
+  it("copies a directory with its files, modes and links, and follows no link out of it", async () => {
+    const script =
+      "cd job && ./tool.sh && stat -c '%n %a %U' tool.sh sub sub/bytes sub/empty && readlink sub/link sub/outside";
+    const { stdout, stderr } = await run(["--upload", "tree:/home/user/job", "--", "sh", "-c", script]);
+    expect(stderr).toBe("");
+    expect(stdout).toBe(
+      "ran\ntool.sh 755 user\nsub 555 user\nsub/bytes 640 user\nsub/empty 755 user\n../tool.sh\n/etc/shadow\n",
+    );
+  });
+
+  it("copies a file byte by byte, into a directory when the target ends with a slash", async () => {
+    const { stdout } = await run(["--upload", "tree/sub/bytes:/tmp/in/", "--", "sha256sum", "/tmp/in/bytes"]);
+    expect(stdout).toBe(`${createHash("sha256").update(bytes).digest("hex")}  /tmp/in/bytes\n`);
+  });
+
+  it("gives the files to the user that the command runs as, below its working directory", async () => {
+    const options = ["--user", "root", "--cwd", "/srv", "--upload", "tree/tool.sh:bin/tool"];
+    const { stdout } = await run([...options, "--", "stat", "-c", "%n %U", "bin/tool"]);
+    expect(stdout).toBe("bin/tool root\n");
+  });
+
+  it("may be given several times", async () => {
+    const { stdout } = await run(["--upload", "tree/tool.sh:a", "--upload", "tree/tool.sh:b", "--", "ls"]);
+    expect(stdout).toBe("a\nb\n");
+  });
+
+  it("says what it cannot read, with exit code 2", async () => {
+    const { stderr, exitCode } = await run(["--upload", "missing:/tmp/x", "--", "true"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("--upload missing:/tmp/x cannot be read: ENOENT");
+  });
+});
+
+describe("--download", () => {
+  it("copies files and directories out, whatever the command's exit code, but makes no links", async () => {
+    const script =
+      "mkdir -p out/sub out/empty; echo result > out/sub/file; chmod 4755 out/sub/file; ln -s /etc/shadow out/link; exit 5";
+    const { stderr, exitCode } = await run(["--download", "out:got", "--", "sh", "-c", script]);
+    expect(exitCode).toBe(5);
+    expect(stderr).toBe("sandpiper: out/link is a symlink and was left out\n");
+    expect(await readFile(join(scratch.path, "got/sub/file"), "utf8")).toBe("result\n");
+    expect((await stat(join(scratch.path, "got/sub/file"))).mode & 0o7777).toBe(0o755);
+    expect((await readdir(join(scratch.path, "got"), { recursive: true })).sort()).toEqual([
+      "empty",
+      "sub",
+      "sub/file",
+    ]);
+  });
+
+  it("does not let a file full of holes fill this machine's disk", async () => {
+    const options = ["--disk", "16", "--download", "huge:huge"];
+    const { stderr, exitCode } = await run([...options, "--", "truncate", "-s", "1T", "huge"]);
+    expect(exitCode).toBe(125);
+    expect(stderr).toContain("larger than the sandbox's whole disk");
+    expect((await readdir(scratch.path)).filter((name) => name.startsWith("huge"))).toEqual([]);
+  });
+
+  it("says what it cannot find", async () => {
+    const { stderr, exitCode } = await run(["--download", "missing:here", "--", "true"]);
+    expect(exitCode).toBe(125);
+    expect(stderr).toContain("missing");
+  });
+});
