@@ -3,7 +3,7 @@ import type { Result, Target } from "./report.ts";
 /** Our own row comes first in every group; the others are told in relation to it. */
 const OURS = "sandpiper-gvisor";
 
-export interface Row {
+interface Row {
   readonly subject: string;
   readonly p50: string;
   readonly p95: string;

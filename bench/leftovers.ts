@@ -9,13 +9,13 @@ const CGROUP_ROOT = "/sys/fs/cgroup";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
 /** What is still on the machine of things whose path or name contains one of the markers. */
-export interface Leftovers {
+interface Leftovers {
   readonly processIds: readonly number[];
   readonly mounts: readonly string[];
   readonly cgroups: readonly string[];
 }
 
-export async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
+async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
   const isOurs = (text: string) => markers.some((marker) => text.includes(marker));
   const processes = await listProcesses();
   return {

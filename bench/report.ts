@@ -1,6 +1,6 @@
 import type { Summary } from "./statistics.ts";
 
-export type Unit = "ms" | "MB" | "MB/s" | "count";
+type Unit = "ms" | "MB" | "MB/s" | "count";
 
 export interface Result extends Summary {
   readonly name: string;

@@ -10,6 +10,8 @@ import { type DockerEngine, findDockerEngine } from "./docker-engine.ts";
 
 const START_ATTEMPTS = 300;
 const START_INTERVAL_MS = 100;
+/** Of util-linux: runs a program with changed settings of its process. */
+const SETPRIV = "setpriv";
 const STOP_TIMEOUT_MS = 20_000;
 /** Fixed directories that a daemon makes outside of its own, innermost first. */
 const RUN_DIRS = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
@@ -35,7 +37,7 @@ export class DockerDaemon implements AsyncDisposable {
     await using log = await open(logPath, "w");
     // A group of its own keeps the terminal's Ctrl-C away from it, and it ends with the bench even when that is killed.
     const args = ["--pdeathsig", "TERM", engine.dockerd, ...daemonArgs(dir, host, workspace)];
-    const child = spawn("setpriv", args, { stdio: ["ignore", log.fd, log.fd], env: engine.env, detached: true });
+    const child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env: engine.env, detached: true });
     const daemon = new DockerDaemon(engine, host, child);
     try {
       await daemon.#answers(workspace.signal);
