@@ -83,7 +83,7 @@ impl Walk {
                     return Ok(Some(Visit::Entered(name)));
                 }
             } else if !level.is_complete {
-                let budget_bytes = (TOP_BUDGET_BYTES >> depth.min(16)).max(LEAST_BUDGET_BYTES);
+                let budget_bytes = (TOP_BUDGET_BYTES >> (depth - 1).min(16)).max(LEAST_BUDGET_BYTES);
                 let with_contents = self.limits.depth == 0 || depth < self.limits.depth;
                 let batch =
                     names::batch_after(self.place.dir(), &level.last, budget_bytes, with_contents, &mut self.pace)

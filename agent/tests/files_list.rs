@@ -1,0 +1,178 @@
+mod client;
+
+use client::{Answer, Client, Event, TempDir};
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn list(agent: &mut Client, params: Value) -> (Vec<Value>, Answer) {
+    let call = agent.begin("file.list", params);
+    let (bytes, answer) = agent.collect(call);
+    let text = String::from_utf8(bytes).unwrap();
+    (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), answer)
+}
+
+fn paths(entries: &[Value]) -> Vec<&str> {
+    entries.iter().map(|entry| entry["path"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn entries_say_what_they_are() {
+    let home = TempDir::new("list-kinds");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "12345").unwrap();
+    fs::set_permissions(home.path().join("file"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(home.path().join("dir")).unwrap();
+    symlink("nowhere", home.path().join("link")).unwrap();
+    let (entries, answer) = list(&mut agent, json!({ "path": ".", "window": 1 << 20 }));
+    assert_eq!(answer, Ok(json!({ "count": 3 })));
+    assert_eq!(paths(&entries), ["dir", "file", "link"]);
+    assert_eq!((&entries[0]["kind"], &entries[1]["kind"]), (&json!("directory"), &json!("file")));
+    assert_eq!((&entries[1]["size"], &entries[1]["mode"]), (&json!(5), &json!(0o640)));
+    assert_eq!((&entries[2]["kind"], &entries[2]["target"]), (&json!("symlink"), &json!("nowhere")));
+    assert!(entries[1]["modified_at_ms"].as_f64().unwrap() > 1e12);
+    assert_eq!(entries[1].get("target"), None);
+}
+
+#[test]
+fn a_tree_is_sorted_by_whole_paths_and_cut_at_its_depth() {
+    let home = TempDir::new("list-depth");
+    let mut agent = Client::start(home.path());
+    for dir in ["a/b/c", "a-x", "aa"] {
+        fs::create_dir_all(home.path().join(dir)).unwrap();
+    }
+    for file in ["a.txt", "a/file", "a/b/c/deep", "a0"] {
+        fs::write(home.path().join(file), "").unwrap();
+    }
+    symlink("a", home.path().join("link-to-a")).unwrap();
+    let everything = ["a", "a-x", "a.txt", "a/b", "a/b/c", "a/b/c/deep", "a/file", "a0", "aa", "link-to-a"];
+    let (entries, answer) = list(&mut agent, json!({ "path": ".", "depth": 0, "window": 1 << 20 }));
+    assert_eq!((paths(&entries), answer), (everything.to_vec(), Ok(json!({ "count": 10 }))));
+    assert!(everything.is_sorted());
+    let (entries, _) = list(&mut agent, json!({ "path": ".", "depth": 2, "window": 1 << 20 }));
+    assert_eq!(paths(&entries), ["a", "a-x", "a.txt", "a/b", "a/file", "a0", "aa", "link-to-a"]);
+    let (entries, _) = list(&mut agent, json!({ "path": "a", "window": 1 << 20 }));
+    assert_eq!(paths(&entries), ["b", "file"]);
+}
+
+#[test]
+fn lines_are_never_split_and_wait_for_credit() {
+    let home = TempDir::new("list-window");
+    let mut agent = Client::start(home.path());
+    for number in 0..100 {
+        fs::write(home.path().join(format!("file-{number:03}")), "").unwrap();
+    }
+    let call = agent.begin("file.list", json!({ "path": ".", "window": 1000 }));
+    let mut count = 0;
+    loop {
+        match agent.event(call) {
+            Event::Data { bytes, .. } => {
+                assert!(bytes.len() <= 1000 && bytes.ends_with(b"\n"));
+                for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                    let entry: Value = serde_json::from_slice(line).unwrap();
+                    assert_eq!(entry["path"], format!("file-{count:03}"));
+                    count += 1;
+                }
+                agent.credit(call, bytes.len());
+            }
+            Event::Answer(answer) => {
+                assert_eq!((answer, count), (Ok(json!({ "count": 100 })), 100));
+                return;
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_window_too_small_for_one_line_is_refused() {
+    let home = TempDir::new("list-tiny");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "").unwrap();
+    let (_, answer) = list(&mut agent, json!({ "path": ".", "window": 20 }));
+    assert_eq!(answer.unwrap_err().reason, "window_too_small");
+}
+
+#[test]
+fn a_name_that_is_not_text_is_shown_with_replacement_characters() {
+    let home = TempDir::new("list-names");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join(OsStr::from_bytes(b"caf\xe9")), "").unwrap();
+    fs::write(home.path().join("with \"quotes\"\nand a line"), "").unwrap();
+    let (entries, _) = list(&mut agent, json!({ "path": ".", "window": 1 << 20 }));
+    assert_eq!(paths(&entries), ["caf\u{fffd}", "with \"quotes\"\nand a line"]);
+}
+
+#[test]
+fn a_directory_larger_than_one_batch_of_names_comes_whole_and_sorted() {
+    let home = TempDir::new("list-huge");
+    let mut agent = Client::start(home.path());
+    let dir = home.path().join("d".repeat(200));
+    fs::create_dir(&dir).unwrap();
+    // Three levels down the budget is a mebibyte; these names take about three.
+    let deep = dir.join("x/y");
+    fs::create_dir_all(&deep).unwrap();
+    let count = 12_000;
+    for number in 0..count {
+        let name = format!("{:05}-{}", number * 7919 % count, "n".repeat(200));
+        fs::File::create(deep.join(name)).unwrap();
+    }
+    let (entries, answer) = list(&mut agent, json!({ "path": ".", "depth": 0, "window": 1 << 20 }));
+    assert_eq!(answer, Ok(json!({ "count": count + 3 })));
+    assert!(paths(&entries).windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(agent.peak_memory_kib() < 16 * 1024, "{} KiB", agent.peak_memory_kib());
+}
+
+#[test]
+fn other_calls_are_answered_while_a_large_tree_is_listed() {
+    let home = TempDir::new("list-turns");
+    let mut agent = Client::start(home.path());
+    for number in 0..20_000 {
+        fs::File::create(home.path().join(format!("file-{number}"))).unwrap();
+    }
+    let listing = agent.begin("file.list", json!({ "path": ".", "window": 64 << 20 }));
+    let ping = agent.begin("ping", json!({}));
+    // The order of frames tells: the ping came after the listing began and is answered before it ends.
+    loop {
+        let frame = agent.frame();
+        match frame.message.get("id") {
+            Some(id) if *id == json!(ping) => break,
+            Some(id) => assert_ne!(*id, json!(listing), "the listing was answered before the ping"),
+            None => {}
+        }
+    }
+    assert_eq!(agent.answer(listing), Ok(json!({ "count": 20_000 })));
+}
+
+#[test]
+fn what_is_no_directory_is_refused() {
+    let home = TempDir::new("list-refused");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "").unwrap();
+    for (path, code, reason) in
+        [("file", "failed_precondition", "not_a_directory"), ("missing", "not_found", "no_such_file")]
+    {
+        let failure = agent.call("file.list", json!({ "path": path, "window": 1 })).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{path}");
+    }
+}
+
+#[test]
+fn stat_describes_a_path_or_the_symlink_itself() {
+    let home = TempDir::new("stat");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "12345").unwrap();
+    symlink("file", home.path().join("link")).unwrap();
+    symlink("missing", home.path().join("dangling")).unwrap();
+    let stat = agent.call("file.stat", json!({ "path": "link" })).unwrap();
+    assert_eq!((&stat["kind"], &stat["size"]), (&json!("file"), &json!(5)));
+    assert_eq!(stat["path"], json!(home.path().join("link")));
+    let stat = agent.call("file.stat", json!({ "path": "./link", "follow": false })).unwrap();
+    assert_eq!((&stat["kind"], &stat["target"]), (&json!("symlink"), &json!("file")));
+    let stat = agent.call("file.stat", json!({ "path": "/dev/null" })).unwrap();
+    assert_eq!(stat["kind"], "char_device");
+    assert_eq!(agent.call("file.stat", json!({ "path": "dangling" })).unwrap_err().reason, "no_such_file");
+    assert_eq!(agent.call("file.stat", json!({ "path": "file/x" })).unwrap_err().reason, "not_a_directory");
+}

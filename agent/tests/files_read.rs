@@ -1,0 +1,146 @@
+mod client;
+
+use client::{Client, Event, TempDir};
+use serde_json::json;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::time::Duration;
+
+fn make_fifo(path: &Path) {
+    let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path is NUL-terminated.
+    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o644) }, 0);
+}
+
+fn numbers(size: usize) -> Vec<u8> {
+    (0..size).map(|at| (at * 31 % 251) as u8).collect()
+}
+
+#[test]
+fn a_file_is_read_whole_or_in_a_range() {
+    let home = TempDir::new("read-range");
+    let mut agent = Client::start(home.path());
+    let contents = numbers(1_000_003);
+    fs::write(home.path().join("file"), &contents).unwrap();
+    let cases = [
+        (json!({}), 0..1_000_003),
+        (json!({ "offset": 5 }), 5..1_000_003),
+        (json!({ "offset": 5, "length": 300_000 }), 5..300_005),
+        (json!({ "length": 0 }), 0..0),
+        (json!({ "offset": 999_999, "length": 1_000_000 }), 999_999..1_000_003),
+        (json!({ "offset": 5_000_000 }), 0..0),
+    ];
+    for (mut params, range) in cases {
+        params["path"] = json!("file");
+        params["window"] = json!(100_000);
+        let call = agent.begin("file.read", params.clone());
+        let (bytes, answer) = agent.collect(call);
+        assert_eq!(answer, Ok(json!({ "size": range.len() })), "{params}");
+        assert!(bytes == contents[range], "{params}");
+    }
+}
+
+#[test]
+fn no_more_is_sent_than_was_granted_and_the_end_needs_no_credit() {
+    let home = TempDir::new("read-window");
+    let mut agent = Client::start(home.path());
+    let contents = numbers(10_000);
+    fs::write(home.path().join("file"), &contents).unwrap();
+    let call = agent.begin("file.read", json!({ "path": "file", "window": 6_000 }));
+    let mut read = Vec::new();
+    while read.len() < 6_000 {
+        let Event::Data { bytes, .. } = agent.event(call) else { panic!("only data is due") };
+        read.extend_from_slice(&bytes);
+    }
+    assert_eq!(read.len(), 6_000);
+    agent.call("ping", json!({})).unwrap();
+    assert_eq!(agent.event_within(call, Duration::from_millis(50)), None);
+    agent.credit(call, 4_000);
+    while read.len() < 10_000 {
+        let Event::Data { bytes, .. } = agent.event(call) else { panic!("only data is due") };
+        read.extend_from_slice(&bytes);
+    }
+    assert_eq!(agent.event(call), Event::Answer(Ok(json!({ "size": 10_000 }))));
+    assert!(read == contents);
+}
+
+#[test]
+fn one_message_carries_at_most_a_quarter_of_a_mebibyte() {
+    let home = TempDir::new("read-chunks");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), numbers(1_000_000)).unwrap();
+    let call = agent.begin("file.read", json!({ "path": "file", "window": 1 << 22 }));
+    let mut sizes = Vec::new();
+    while let Event::Data { bytes, .. } = agent.event(call) {
+        sizes.push(bytes.len());
+    }
+    assert_eq!(sizes.iter().sum::<usize>(), 1_000_000);
+    assert!(sizes.iter().all(|size| *size <= 256 * 1024), "{sizes:?}");
+}
+
+#[test]
+fn a_file_that_hides_its_size_is_read_to_its_end() {
+    let home = TempDir::new("read-proc");
+    let mut agent = Client::start(home.path());
+    let call = agent.begin("file.read", json!({ "path": "/proc/self/status", "window": 1 << 20 }));
+    let (bytes, answer) = agent.collect(call);
+    assert!(String::from_utf8(bytes).unwrap().starts_with("Name:\tsandpiper-agent"));
+    assert!(answer.unwrap()["size"].as_u64().unwrap() > 100);
+}
+
+#[test]
+fn a_symlink_is_read_through() {
+    let home = TempDir::new("read-link");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "contents").unwrap();
+    symlink("file", home.path().join("link")).unwrap();
+    let call = agent.begin("file.read", json!({ "path": "link", "window": 100 }));
+    assert_eq!(agent.collect(call), (b"contents".to_vec(), Ok(json!({ "size": 8 }))));
+}
+
+#[test]
+fn a_canceled_read_is_answered_and_the_channel_goes_on() {
+    let home = TempDir::new("read-cancel");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), numbers(100_000)).unwrap();
+    let call = agent.begin("file.read", json!({ "path": "file", "window": 10 }));
+    assert!(matches!(agent.event(call), Event::Data { .. }));
+    agent.cancel(call);
+    assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
+    agent.call("ping", json!({})).unwrap();
+}
+
+#[test]
+fn what_is_no_file_is_refused_without_waiting() {
+    let home = TempDir::new("read-refused");
+    let mut agent = Client::start(home.path());
+    make_fifo(&home.path().join("fifo"));
+    let _listener = UnixListener::bind(home.path().join("socket")).unwrap();
+    let cases = [
+        (json!({ "path": "fifo", "window": 1 }), "failed_precondition", "not_a_file"),
+        (json!({ "path": "socket", "window": 1 }), "failed_precondition", "not_a_file"),
+        (json!({ "path": "/dev/zero", "window": 1 }), "failed_precondition", "not_a_file"),
+        (json!({ "path": ".", "window": 1 }), "failed_precondition", "is_a_directory"),
+        (json!({ "path": "missing", "window": 1 }), "not_found", "no_such_file"),
+        (json!({ "path": "missing", "window": 0 }), "invalid_argument", "bad_params"),
+        (json!({ "path": "missing", "window": (64 << 20) + 1 }), "invalid_argument", "bad_params"),
+        (json!({ "path": "missing" }), "invalid_argument", "bad_params"),
+        (json!({ "path": "/proc/self/status", "window": 1, "offset": u64::MAX }), "invalid_argument", "bad_params"),
+    ];
+    for (params, code, reason) in cases {
+        let failure = agent.call("file.read", params.clone()).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{params}");
+    }
+}
+
+#[test]
+fn an_error_names_the_path_and_what_was_tried() {
+    let home = TempDir::new("read-message");
+    let mut agent = Client::start(home.path());
+    let failure = agent.call("file.read", json!({ "path": "notes/missing", "window": 1 })).unwrap_err();
+    assert_eq!(failure.message, "cannot read notes/missing: No such file or directory (os error 2)");
+}

@@ -1,0 +1,207 @@
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// A tree so deep that its path is far longer than the system's limit.
+fn make_deep_tree(parent: &Path, depth: usize) {
+    let name = "d".repeat(100);
+    // A short chain at a time, each put on top of the one before it.
+    let (top, stage) = (parent.join("deep"), parent.join("stage"));
+    fs::create_dir(&top).unwrap();
+    for _ in 0..depth / 20 {
+        let chain = std::iter::repeat_n(name.as_str(), 20).collect::<Vec<_>>().join("/");
+        fs::create_dir_all(stage.join(&chain)).unwrap();
+        fs::write(stage.join(&chain).join("file"), "").unwrap();
+        fs::rename(&top, stage.join(&chain).join("deeper")).unwrap();
+        fs::rename(&stage, &top).unwrap();
+    }
+}
+
+#[test]
+fn mkdir_makes_one_directory_or_all_its_parents() {
+    let home = TempDir::new("mkdir");
+    let mut agent = Client::start(home.path());
+    assert_eq!(agent.call("file.mkdir", json!({ "path": "a" })), Ok(json!({ "created": true })));
+    assert_eq!(agent.call("file.mkdir", json!({ "path": "a/" })), Ok(json!({ "created": false })));
+    assert_eq!(agent.call("file.mkdir", json!({ "path": "b/c/d" })).unwrap_err().reason, "no_such_file");
+    assert!(!home.path().join("b").exists());
+    let answer = agent.call("file.mkdir", json!({ "path": "b/c/d", "parents": true, "mode": 0o1777 }));
+    assert_eq!(answer, Ok(json!({ "created": true })));
+    assert_eq!(mode(&home.path().join("b/c")), 0o755);
+    assert_eq!(mode(&home.path().join("b/c/d")), 0o1777);
+    fs::write(home.path().join("file"), "").unwrap();
+    symlink("a", home.path().join("link")).unwrap();
+    symlink("missing", home.path().join("dangling")).unwrap();
+    assert_eq!(agent.call("file.mkdir", json!({ "path": "link" })), Ok(json!({ "created": false })));
+    for path in ["file", "dangling"] {
+        let failure = agent.call("file.mkdir", json!({ "path": path })).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("already_exists", "file_exists"), "{path}");
+    }
+    assert_eq!(agent.call("file.mkdir", json!({ "path": "/" })), Ok(json!({ "created": false })));
+}
+
+#[test]
+fn move_renames_and_replaces_only_when_told_to() {
+    let home = TempDir::new("move");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("a"), "a").unwrap();
+    fs::write(home.path().join("b"), "b").unwrap();
+    let failure = agent.call("file.move", json!({ "from": "a", "to": "b" })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("already_exists", "file_exists"));
+    assert_eq!(fs::read(home.path().join("b")).unwrap(), b"b");
+    agent.call("file.move", json!({ "from": "a", "to": "b", "overwrite": true })).unwrap();
+    assert_eq!(fs::read(home.path().join("b")).unwrap(), b"a");
+    agent.call("file.move", json!({ "from": "b", "to": "c" })).unwrap();
+    assert!(!home.path().join("b").exists());
+    symlink("c", home.path().join("link")).unwrap();
+    agent.call("file.move", json!({ "from": "link", "to": "moved-link" })).unwrap();
+    assert!(fs::symlink_metadata(home.path().join("moved-link")).unwrap().is_symlink());
+    fs::create_dir_all(home.path().join("dir/sub")).unwrap();
+    agent.call("file.move", json!({ "from": "dir", "to": "moved" })).unwrap();
+    assert!(home.path().join("moved/sub").is_dir());
+    let cases = [
+        (json!({ "from": "missing", "to": "x" }), "no_such_file"),
+        (json!({ "from": "c", "to": "missing/x" }), "no_such_file"),
+        (json!({ "from": "moved", "to": "moved/sub/x" }), "bad_path"),
+        (json!({ "from": "c", "to": "moved", "overwrite": true }), "is_a_directory"),
+        (json!({ "from": "moved/sub", "to": "c", "overwrite": true }), "not_a_directory"),
+        (json!({ "from": "/", "to": "x" }), "bad_path"),
+        (json!({ "from": "c", "to": "moved/.." }), "bad_path"),
+    ];
+    for (params, reason) in cases {
+        assert_eq!(agent.call("file.move", params.clone()).unwrap_err().reason, reason, "{params}");
+    }
+}
+
+#[test]
+fn remove_takes_files_and_empty_directories_and_trees_only_when_told_to() {
+    let home = TempDir::new("remove");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "").unwrap();
+    fs::create_dir_all(home.path().join("tree/a/b")).unwrap();
+    fs::create_dir(home.path().join("empty")).unwrap();
+    fs::create_dir(home.path().join("kept")).unwrap();
+    fs::write(home.path().join("kept/file"), "").unwrap();
+    fs::write(home.path().join("tree/a/b/file"), "").unwrap();
+    symlink("../kept", home.path().join("tree/link")).unwrap();
+    symlink("kept", home.path().join("link")).unwrap();
+    for path in ["file", "empty"] {
+        agent.call("file.remove", json!({ "path": path })).unwrap();
+        assert!(!home.path().join(path).exists());
+    }
+    let failure = agent.call("file.remove", json!({ "path": "tree" })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("failed_precondition", "directory_not_empty"));
+    agent.call("file.remove", json!({ "path": "tree", "recursive": true })).unwrap();
+    assert!(!home.path().join("tree").exists());
+    agent.call("file.remove", json!({ "path": "link", "recursive": true })).unwrap();
+    assert!(home.path().join("kept/file").exists());
+    let failure = agent.call("file.remove", json!({ "path": "tree" })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("not_found", "no_such_file"));
+    agent.call("file.remove", json!({ "path": "tree", "missing_ok": true })).unwrap();
+}
+
+#[test]
+fn the_root_directory_is_refused_before_anything_is_removed() {
+    let home = TempDir::new("remove-root");
+    let mut agent = Client::start(home.path());
+    for path in ["/", "//", "/.", "/..", "/tmp/.."] {
+        // Not recursive, so that a fault found by this test does no harm.
+        let failure = agent.call("file.remove", json!({ "path": path })).unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "bad_path"), "{path}");
+    }
+}
+
+#[test]
+fn a_tree_deeper_than_any_path_is_listed_and_removed_with_little_memory() {
+    let home = TempDir::new("deep");
+    let mut agent = Client::start(home.path());
+    make_deep_tree(home.path(), 2_000);
+    let call = agent.begin("file.list", json!({ "path": "deep", "depth": 0, "window": 1 << 20 }));
+    let (bytes, answer) = agent.collect(call);
+    // Every path that a call can name is there, and no more.
+    let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
+    assert!((4_000..5_000).contains(&longest), "{longest}");
+    assert!((40..60).contains(&answer.unwrap()["count"].as_u64().unwrap()));
+    agent.call("file.chmod", json!({ "path": "deep", "mode": 0o711, "recursive": true })).unwrap();
+    agent.call("file.remove", json!({ "path": "deep", "recursive": true })).unwrap();
+    assert!(!home.path().join("deep").exists());
+    assert!(agent.peak_memory_kib() < 16 * 1024, "{} KiB", agent.peak_memory_kib());
+}
+
+#[test]
+fn a_tree_of_many_entries_is_removed_while_other_calls_are_answered() {
+    let home = TempDir::new("remove-many");
+    let mut agent = Client::start(home.path());
+    for dir in 0..20 {
+        let dir = home.path().join(format!("tree/{dir}"));
+        fs::create_dir_all(&dir).unwrap();
+        for file in 0..500 {
+            fs::File::create(dir.join(file.to_string())).unwrap();
+        }
+    }
+    let removal = agent.begin("file.remove", json!({ "path": "tree", "recursive": true }));
+    let ping = agent.begin("ping", json!({}));
+    assert_eq!(agent.frame().message["id"], json!(ping), "the ping is answered first");
+    assert_eq!(agent.answer(removal), Ok(json!({})));
+    assert!(!home.path().join("tree").exists());
+}
+
+#[test]
+fn chmod_changes_one_entry_or_a_tree_but_never_through_a_symlink_in_it() {
+    let home = TempDir::new("chmod");
+    let mut agent = Client::start(home.path());
+    fs::create_dir_all(home.path().join("tree/sub")).unwrap();
+    for file in ["outside", "tree/file", "tree/sub/file"] {
+        fs::write(home.path().join(file), "").unwrap();
+        fs::set_permissions(home.path().join(file), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+    symlink("../outside", home.path().join("tree/link")).unwrap();
+    agent.call("file.chmod", json!({ "path": "outside", "mode": 0o600 })).unwrap();
+    assert_eq!(mode(&home.path().join("outside")), 0o600);
+    agent.call("file.chmod", json!({ "path": "tree", "mode": 0o700 })).unwrap();
+    assert_eq!((mode(&home.path().join("tree")), mode(&home.path().join("tree/file"))), (0o700, 0o644));
+    agent.call("file.chmod", json!({ "path": "tree", "mode": 0o751, "recursive": true })).unwrap();
+    for path in ["tree", "tree/file", "tree/sub", "tree/sub/file"] {
+        assert_eq!(mode(&home.path().join(path)), 0o751, "{path}");
+    }
+    assert_eq!(mode(&home.path().join("outside")), 0o600);
+    assert_eq!(agent.call("file.chmod", json!({ "path": "missing", "mode": 0 })).unwrap_err().reason, "no_such_file");
+    let failure = agent.call("file.chmod", json!({ "path": "tree", "mode": 0o10000 })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "bad_params"));
+}
+
+#[test]
+fn files_of_the_default_user_belong_to_that_user() {
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("SKIP: acting for another user needs root");
+        return;
+    }
+    let home = TempDir::new("default-user");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--exit-on-eof", "--default-user", "nobody"]);
+    let mut agent = Client::spawn(command);
+    let nobody = fs::read_to_string("/etc/passwd").unwrap();
+    let nobody = nobody.lines().find(|line| line.starts_with("nobody:")).expect("there is a user nobody").to_string();
+    let expected: (u32, u32) = {
+        let fields: Vec<&str> = nobody.split(':').collect();
+        (fields[2].parse().unwrap(), fields[3].parse().unwrap())
+    };
+    let owner = |path: &str| fs::metadata(home.path().join(path)).map(|stat| (stat.uid(), stat.gid())).unwrap();
+    let path = |name: &str| home.path().join(name).to_str().unwrap().to_string();
+    agent.write_file(json!({ "path": path("a/b/file") }), b"x").unwrap();
+    agent.call("file.mkdir", json!({ "path": path("c/d"), "parents": true })).unwrap();
+    for made in ["a", "a/b", "a/b/file", "c", "c/d"] {
+        assert_eq!(owner(made), expected, "{made}");
+    }
+    agent.call("file.mkdir", json!({ "path": path("e"), "owner": "0:0" })).unwrap();
+    assert_eq!(owner("e"), (0, 0));
+}

@@ -1,0 +1,144 @@
+//! A home with a small second file system in it: full disks, and moves from one to the other.
+
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::{Value, json};
+use std::ffi::{CString, c_char, c_void};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+/// An agent that alone sees `small`, a file system of two mebibytes, in its home.
+fn start(home: &Path) -> Client {
+    fs::create_dir(home.join("small")).unwrap();
+    let small = CString::new(home.join("small").as_os_str().as_bytes()).unwrap();
+    // SAFETY: these calls only read the process's own ids.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let maps = [
+        (c"/proc/self/setgroups", CString::from(c"deny")),
+        (c"/proc/self/uid_map", CString::new(format!("{uid} {uid} 1")).unwrap()),
+        (c"/proc/self/gid_map", CString::new(format!("{gid} {gid} 1")).unwrap()),
+    ];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.arg("--exit-on-eof").env("HOME", home).current_dir(home);
+    // SAFETY: only system calls on strings made beforehand.
+    unsafe {
+        command.pre_exec(move || {
+            let namespaces = if uid == 0 { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
+            done(libc::unshare(namespaces))?;
+            if uid != 0 {
+                for (path, text) in &maps {
+                    let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
+                    done(file)?;
+                    let text = text.as_bytes();
+                    done(libc::write(file, text.as_ptr().cast::<c_void>(), text.len()) as i32)?;
+                    libc::close(file);
+                }
+            }
+            let none: *const c_char = std::ptr::null();
+            done(libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, std::ptr::null()))?;
+            let options = c"size=2m".as_ptr().cast::<c_void>();
+            done(libc::mount(c"tmpfs".as_ptr(), small.as_ptr(), c"tmpfs".as_ptr(), 0, options))
+        });
+    }
+    Client::spawn(command)
+}
+
+fn done(outcome: i32) -> io::Result<()> {
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn names(agent: &mut Client, path: &str) -> Vec<String> {
+    let answer = agent.call("list_dir", json!({ "path": path })).unwrap();
+    answer["entries"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_string()).collect()
+}
+
+fn stat(agent: &mut Client, path: &str) -> Value {
+    agent.call("file.stat", json!({ "path": path, "follow": false })).unwrap()
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file_and_says_so() {
+    let home = TempDir::new("full");
+    let mut agent = start(home.path());
+    agent.write_file(json!({ "path": "small/file" }), b"old").unwrap();
+    let failure = agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 4 << 20]).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "disk_full"));
+    assert_eq!(agent.call("read_file", json!({ "path": "small/file" })), Ok(json!({ "content": "old" })));
+    assert_eq!(names(&mut agent, "small"), ["file"]);
+    agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 1 << 20]).unwrap();
+}
+
+#[test]
+fn a_tree_moves_to_another_file_system_as_it_was() {
+    let home = TempDir::new("transfer");
+    let mut agent = start(home.path());
+    let tree = home.path().join("tree");
+    fs::create_dir_all(tree.join("sub/empty")).unwrap();
+    fs::write(tree.join("file"), vec![b'x'; 300_000]).unwrap();
+    fs::write(tree.join("sub/script"), "#!").unwrap();
+    fs::set_permissions(tree.join("sub/script"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o500)).unwrap();
+    symlink("../file", tree.join("sub/link")).unwrap();
+    let fifo = CString::new(tree.join("fifo").as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path is NUL-terminated.
+    assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o640) }, 0);
+    let modified = fs::metadata(tree.join("sub")).unwrap().mtime();
+    assert_eq!(agent.call("file.move", json!({ "from": "tree", "to": "small/moved" })), Ok(json!({})));
+    assert!(!tree.exists());
+    assert_eq!(names(&mut agent, "small"), ["moved"]);
+    assert_eq!(names(&mut agent, "small/moved"), ["fifo", "file", "sub"]);
+    assert_eq!(names(&mut agent, "small/moved/sub"), ["empty", "link", "script"]);
+    assert_eq!(stat(&mut agent, "small/moved/file")["size"], 300_000);
+    assert_eq!(stat(&mut agent, "small/moved/sub/script")["mode"], 0o750);
+    assert_eq!(stat(&mut agent, "small/moved/sub/link")["target"], "../file");
+    assert_eq!((&stat(&mut agent, "small/moved/fifo")["kind"]), "fifo");
+    let sub = stat(&mut agent, "small/moved/sub");
+    assert_eq!((&sub["mode"], sub["modified_at_ms"].as_f64().unwrap() as i64 / 1000), (&json!(0o500), modified));
+}
+
+#[test]
+fn a_move_to_another_file_system_replaces_only_when_told_to() {
+    let home = TempDir::new("transfer-overwrite");
+    let mut agent = start(home.path());
+    fs::write(home.path().join("new"), "new").unwrap();
+    agent.write_file(json!({ "path": "small/old" }), b"old").unwrap();
+    let failure = agent.call("file.move", json!({ "from": "new", "to": "small/old" })).unwrap_err();
+    assert_eq!(failure.reason, "file_exists");
+    assert_eq!(names(&mut agent, "small"), ["old"]);
+    agent.call("file.move", json!({ "from": "new", "to": "small/old", "overwrite": true })).unwrap();
+    assert_eq!(agent.call("read_file", json!({ "path": "small/old" })), Ok(json!({ "content": "new" })));
+    assert!(!home.path().join("new").exists());
+}
+
+#[test]
+fn a_move_that_does_not_fit_leaves_the_source_and_no_part_of_a_copy() {
+    let home = TempDir::new("transfer-full");
+    let mut agent = start(home.path());
+    fs::create_dir(home.path().join("tree")).unwrap();
+    for number in 0..8 {
+        fs::write(home.path().join(format!("tree/{number}")), vec![b'x'; 500_000]).unwrap();
+    }
+    let failure = agent.call("file.move", json!({ "from": "tree", "to": "small/tree" })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "disk_full"));
+    assert_eq!(fs::read_dir(home.path().join("tree")).unwrap().count(), 8);
+    // The copy is removed in the background of other calls.
+    while !names(&mut agent, "small").is_empty() {}
+    agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 1 << 20]).unwrap();
+}
+
+#[test]
+fn a_directory_is_not_moved_into_itself_across_file_systems() {
+    let home = TempDir::new("transfer-inside");
+    let mut agent = start(home.path());
+    agent.call("file.mkdir", json!({ "path": "small/x" })).unwrap();
+    let (from, to) = (home.path().to_str().unwrap(), home.path().join("small/x/y"));
+    let failure = agent.call("file.move", json!({ "from": from, "to": to })).unwrap_err();
+    assert_eq!(failure.reason, "bad_path");
+    assert_eq!(names(&mut agent, "small/x"), Vec::<String>::new());
+}

@@ -1,0 +1,185 @@
+mod client;
+
+use client::{Client, Event, TempDir};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// Opens a write and sends the beginning of the contents.
+fn begin_write(agent: &mut Client, path: &str, contents: &[u8]) -> u64 {
+    let call = agent.begin("file.write", json!({ "path": path }));
+    assert!(matches!(agent.event(call), Event::Credit(1048576)));
+    agent.data(call, contents);
+    // Credit comes back when the bytes have reached the file.
+    assert_eq!(agent.event(call), Event::Credit(contents.len() as u64));
+    call
+}
+
+#[test]
+fn bytes_of_every_value_arrive_in_a_new_file_with_new_parents() {
+    let home = TempDir::new("write-new");
+    let mut agent = Client::start(home.path());
+    let contents: Vec<u8> = (0..=255).cycle().take(3_000_001).collect();
+    let answer = agent.write_file(json!({ "path": "a/b/c.bin" }), &contents);
+    assert_eq!(answer, Ok(json!({ "size": contents.len() })));
+    let path = home.path().join("a/b/c.bin");
+    assert!(fs::read(&path).unwrap() == contents);
+    assert_eq!((mode(&path), mode(&home.path().join("a"))), (0o644, 0o755));
+    assert_eq!(names(&home.path().join("a/b")), ["c.bin"]);
+    assert_eq!(names(home.path()), ["a"]);
+}
+
+#[test]
+fn an_empty_file_can_be_written() {
+    let home = TempDir::new("write-empty");
+    let mut agent = Client::start(home.path());
+    assert_eq!(agent.write_file(json!({ "path": "empty" }), b""), Ok(json!({ "size": 0 })));
+    assert_eq!(fs::read(home.path().join("empty")).unwrap(), b"");
+}
+
+#[test]
+fn a_replaced_file_keeps_its_mode_unless_one_is_given() {
+    let home = TempDir::new("write-mode");
+    let mut agent = Client::start(home.path());
+    let path = home.path().join("script");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o4750)).unwrap();
+    agent.write_file(json!({ "path": "script" }), b"new").unwrap();
+    assert_eq!((fs::read(&path).unwrap().as_slice(), mode(&path)), (b"new".as_slice(), 0o4750));
+    agent.write_file(json!({ "path": "script", "mode": 0o600 }), b"newer").unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn a_given_owner_and_a_replaced_files_owner_are_kept() {
+    let home = TempDir::new("write-owner");
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("SKIP: giving files away needs root");
+        return;
+    }
+    let mut agent = Client::start(home.path());
+    let path = home.path().join("theirs");
+    let owner = || fs::metadata(&path).map(|stat| (stat.uid(), stat.gid())).unwrap();
+    agent.write_file(json!({ "path": "theirs", "owner": "12345:54321" }), b"1").unwrap();
+    assert_eq!(owner(), (12345, 54321));
+    agent.write_file(json!({ "path": "theirs" }), b"2").unwrap();
+    assert_eq!(owner(), (12345, 54321));
+    agent.write_file(json!({ "path": "theirs", "owner": "0:0" }), b"3").unwrap();
+    assert_eq!(owner(), (0, 0));
+    let failure = agent.write_file(json!({ "path": "theirs", "owner": "no-such-user" }), b"4").unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "unknown_user"));
+    assert_eq!(fs::read(&path).unwrap(), b"3");
+}
+
+#[test]
+fn a_symlink_is_written_through_also_to_a_target_that_does_not_exist_yet() {
+    let home = TempDir::new("write-link");
+    let mut agent = Client::start(home.path());
+    fs::create_dir(home.path().join("real")).unwrap();
+    fs::write(home.path().join("real/file"), "old").unwrap();
+    symlink("real/file", home.path().join("link")).unwrap();
+    symlink("link", home.path().join("link-to-link")).unwrap();
+    symlink("real/new", home.path().join("dangling")).unwrap();
+    symlink("loop", home.path().join("loop")).unwrap();
+    agent.write_file(json!({ "path": "link-to-link" }), b"new").unwrap();
+    agent.write_file(json!({ "path": "dangling" }), b"fresh").unwrap();
+    assert_eq!(fs::read(home.path().join("real/file")).unwrap(), b"new");
+    assert_eq!(fs::read(home.path().join("real/new")).unwrap(), b"fresh");
+    assert!(fs::symlink_metadata(home.path().join("link")).unwrap().is_symlink());
+    let failure = agent.write_file(json!({ "path": "loop" }), b"x").unwrap_err();
+    assert_eq!(failure.reason, "bad_path");
+}
+
+#[test]
+fn readers_see_the_old_contents_until_the_new_are_complete() {
+    let home = TempDir::new("write-atomic");
+    let mut agent = Client::start(home.path());
+    let path = home.path().join("file");
+    fs::write(&path, "old").unwrap();
+    let call = begin_write(&mut agent, "file", b"half of the new");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    agent.end(call);
+    assert_eq!(agent.answer(call), Ok(json!({ "size": 15 })));
+    assert_eq!(fs::read(&path).unwrap(), b"half of the new");
+}
+
+#[test]
+fn a_canceled_write_leaves_the_old_file_and_nothing_else() {
+    let home = TempDir::new("write-cancel");
+    let mut agent = Client::start(home.path());
+    fs::write(home.path().join("file"), "old").unwrap();
+    let replacing = begin_write(&mut agent, "file", b"new");
+    let creating = begin_write(&mut agent, "new/parents/file", b"new");
+    assert_eq!(names(home.path()).len(), 3);
+    for call in [replacing, creating] {
+        agent.cancel(call);
+        assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
+    }
+    // Answered in order: whatever the cancels undid is undone by now.
+    agent.call("ping", json!({})).unwrap();
+    assert_eq!(names(home.path()), ["file"]);
+    assert_eq!(fs::read(home.path().join("file")).unwrap(), b"old");
+}
+
+#[test]
+fn a_caller_that_goes_away_leaves_no_half_written_file() {
+    let home = TempDir::new("write-gone");
+    let mut agent = Client::start(home.path());
+    begin_write(&mut agent, "file", b"half");
+    assert_eq!(names(home.path()).len(), 1);
+    agent.close_input();
+    agent.child.wait().unwrap();
+    assert_eq!(names(home.path()), Vec::<String>::new());
+}
+
+#[test]
+fn more_than_was_granted_ends_the_write() {
+    let home = TempDir::new("write-window");
+    let mut agent = Client::start(home.path());
+    // In one piece, so that the bytes are there before the agent has granted any.
+    agent.write(
+        b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"file.write\",\"params\":{\"path\":\"file\"}}\n\
+          {\"jsonrpc\":\"2.0\",\"method\":\"stream.data\",\"params\":{\"call\":77},\"bytes\":1}\nx\n",
+    );
+    let failure = agent.answer(77).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "window_exceeded"));
+    agent.call("ping", json!({})).unwrap();
+    assert_eq!(names(home.path()), Vec::<String>::new());
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let home = TempDir::new("write-refused");
+    let mut agent = Client::start(home.path());
+    fs::create_dir(home.path().join("dir")).unwrap();
+    fs::write(home.path().join("file"), "").unwrap();
+    let cases = [
+        (json!({ "path": "dir" }), "failed_precondition", "is_a_directory"),
+        (json!({ "path": "/" }), "failed_precondition", "is_a_directory"),
+        (json!({ "path": "file/below" }), "failed_precondition", "not_a_directory"),
+        (json!({ "path": "/dev/null" }), "failed_precondition", "not_a_file"),
+        (json!({ "path": "" }), "invalid_argument", "bad_path"),
+        (json!({ "path": "a\u{0}b" }), "invalid_argument", "bad_path"),
+        (json!({ "path": "x".repeat(4097) }), "invalid_argument", "bad_path"),
+        (json!({ "path": "x".repeat(300) }), "invalid_argument", "bad_path"),
+        (json!({ "path": "file", "mode": 0o10000 }), "invalid_argument", "bad_params"),
+        (json!({}), "invalid_argument", "bad_params"),
+    ];
+    for (params, code, reason) in cases {
+        let failure = agent.write_file(params.clone(), b"").unwrap_err();
+        assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{params}");
+    }
+}
