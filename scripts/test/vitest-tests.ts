@@ -22,7 +22,7 @@ function vitestTally(modules: readonly TestModule[]): Tally {
       const result = test.result();
       if (result.state === "passed") passed++;
       else if (result.state === "failed") failed++;
-      else if (result.state === "skipped") skips.push({ test: test.fullName, reason: result.note });
+      else if (result.state === "skipped") skips.push(skipOf(test.fullName, result.note));
       else faults.push(`${module.relativeModuleId}: "${test.fullName}" did not finish`);
     }
     for (const error of module.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
@@ -31,6 +31,12 @@ function vitestTally(modules: readonly TestModule[]): Tally {
     }
   }
   return { passed, failed, skips, faults };
+}
+
+/** The reason is the note of `context.skip("why")`, or stands at the end of the title: `(skipped: why)`. */
+export function skipOf(title: string, note: string | undefined): Skip {
+  const [, test = title, reason] = /^(.*) \(skipped: (.+)\)$/.exec(title) ?? [];
+  return { test, reason: note ?? reason };
 }
 
 function messageOf(error: unknown): string {
