@@ -60,8 +60,7 @@ impl Destination {
 
 /// Opens a directory, making it when it is missing; true when it was.
 pub fn make_dir(parent: &Dir, name: &CStr, mode: u32, owner: Owner) -> io::Result<(Dir, bool)> {
-    // Nobody else enters it before its owner is known.
-    match parent.make_dir(name, 0o700) {
+    match parent.make_dir(name, mode) {
         Ok(()) => {
             let dir = parent.child(name)?;
             owner.apply(dir.as_fd(), mode)?;

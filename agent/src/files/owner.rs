@@ -32,11 +32,16 @@ impl Owner {
     /// clears the set-user-id bits.
     pub fn apply(self, fd: BorrowedFd, mode: u32) -> io::Result<()> {
         let now = super::dir::stat_fd(fd)?;
-        if Self::of(&now) != self {
+        let is_other = Self::of(&now) != self;
+        if is_other {
             // SAFETY: plain call on an open descriptor.
             check(unsafe { libc::fchown(fd.as_raw_fd(), self.uid, self.gid) })?;
         }
-        // SAFETY: plain call on an open descriptor.
-        check(unsafe { libc::fchmod(fd.as_raw_fd(), mode) })
+        // Not when nothing changes: whoever watches would be told of it.
+        if is_other || now.mode() != mode {
+            // SAFETY: plain call on an open descriptor.
+            check(unsafe { libc::fchmod(fd.as_raw_fd(), mode) })?;
+        }
+        Ok(())
     }
 }

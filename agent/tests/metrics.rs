@@ -1,0 +1,50 @@
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::json;
+use std::process::Command;
+
+#[test]
+fn the_figures_are_there_and_make_sense() {
+    let home = TempDir::new("metrics");
+    let mut agent = Client::start(home.path());
+    let metrics = agent.call("system.metrics", json!({})).unwrap();
+    let figure = |name: &str| metrics[name].as_f64().unwrap_or_else(|| panic!("{name} is missing in {metrics}"));
+    assert!(figure("cpu_ms") > 0.0);
+    assert!(figure("memory_used_bytes") > 0.0);
+    assert!(figure("memory_total_bytes") > figure("memory_used_bytes"));
+    assert!(figure("disk_used_bytes") > 0.0);
+    assert!(figure("disk_total_bytes") > figure("disk_used_bytes"));
+    assert!(figure("processes") >= 2.0);
+    assert!(figure("uptime_ms") > 0.0);
+    for name in ["memory_used_bytes", "memory_total_bytes", "disk_used_bytes", "disk_total_bytes", "processes"] {
+        assert!(metrics[name].is_u64(), "{name} is an integer in {metrics}");
+    }
+}
+
+#[test]
+fn processor_time_of_finished_processes_stays_counted() {
+    let home = TempDir::new("metrics-cpu");
+    let mut agent = Client::start(home.path());
+    let mut cpu_ms = || agent.call("system.metrics", json!({})).unwrap()["cpu_ms"].as_f64().unwrap();
+    let before = cpu_ms();
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    assert!(Command::new("sh").args(["-c", busy]).status().unwrap().success());
+    assert!(cpu_ms() > before);
+}
+
+#[test]
+fn more_processes_are_counted() {
+    let home = TempDir::new("metrics-processes");
+    let mut agent = Client::start(home.path());
+    let mut count = || agent.call("system.metrics", json!({})).unwrap()["processes"].as_u64().unwrap();
+    let before = count();
+    let mut sleepers: Vec<_> = (0..100).map(|_| Command::new("sleep").arg("600").spawn().unwrap()).collect();
+    let with_sleepers = count();
+    for sleeper in &mut sleepers {
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+    }
+    // Others on this machine come and go as well.
+    assert!(with_sleepers > before + 50, "{before}, then {with_sleepers}");
+}

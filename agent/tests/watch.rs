@@ -1,0 +1,298 @@
+mod client;
+
+use client::{Client, Event, TempDir};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// A watch and the lines that have come but not been looked at.
+struct Watch {
+    call: u64,
+    lines: VecDeque<Value>,
+}
+
+impl Watch {
+    fn start(agent: &mut Client, params: Value) -> Self {
+        let mut params = params;
+        params["window"] = json!(1 << 20);
+        let call = agent.begin("file.watch", params);
+        let mut watch = Self { call, lines: VecDeque::new() };
+        assert_eq!(watch.next(agent), json!({ "kind": "ready", "path": "" }));
+        watch
+    }
+
+    fn next(&mut self, agent: &mut Client) -> Value {
+        while self.lines.is_empty() {
+            match agent.event(self.call) {
+                Event::Data { bytes, .. } => {
+                    assert!(bytes.ends_with(b"\n"));
+                    agent.credit(self.call, bytes.len());
+                    let text = String::from_utf8(bytes).unwrap();
+                    self.lines.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+                }
+                other => panic!("a watch sends lines, not {other:?}"),
+            }
+        }
+        self.lines.pop_front().unwrap()
+    }
+
+    /// Everything up to the creation of a file that only serves as a mark.
+    fn up_to_mark(&mut self, agent: &mut Client, mark: &Path) -> Vec<String> {
+        File::create(mark).unwrap();
+        let name = mark.file_name().unwrap().to_str().unwrap();
+        let mut seen = Vec::new();
+        loop {
+            let line = self.next(agent);
+            if line == json!({ "kind": "create", "path": name }) {
+                return seen;
+            }
+            let text = |field: &str| line[field].as_str().unwrap();
+            let to = line.get("to").map(|to| format!(" > {}", to.as_str().unwrap())).unwrap_or_default();
+            seen.push(format!("{} {}{to}", text("kind"), text("path")));
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_change_is_one_event() {
+    let home = TempDir::new("watch-kinds");
+    let mut agent = Client::start(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("old"), "").unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": "." }));
+    File::create(path("new")).unwrap();
+    fs::OpenOptions::new().append(true).open(path("new")).unwrap().write_all(b"text").unwrap();
+    fs::set_permissions(path("new"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::rename(path("new"), path("renamed")).unwrap();
+    fs::remove_file(path("renamed")).unwrap();
+    fs::create_dir(path("dir")).unwrap();
+    fs::remove_dir(path("dir")).unwrap();
+    fs::rename(path("old"), path("even older")).unwrap();
+    let expected = [
+        "create new",
+        "write new",
+        "chmod new",
+        "rename new > renamed",
+        "remove renamed",
+        "create dir",
+        "remove dir",
+        "rename old > even older",
+    ];
+    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), expected);
+}
+
+#[test]
+fn a_plain_watch_does_not_look_below_its_directory() {
+    let home = TempDir::new("watch-plain");
+    let mut agent = Client::start(home.path());
+    fs::create_dir(home.path().join("sub")).unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": "." }));
+    File::create(home.path().join("sub/file")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &home.path().join("mark")), Vec::<String>::new());
+}
+
+#[test]
+fn a_recursive_watch_sees_old_and_new_subdirectories() {
+    let home = TempDir::new("watch-tree");
+    let mut agent = Client::start(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::create_dir_all(path("a/b")).unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    File::create(path("a/b/file")).unwrap();
+    assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "a/b/file" }));
+    fs::create_dir(path("c")).unwrap();
+    assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c" }));
+    // Told of the directory, the caller may rely on its being watched.
+    File::create(path("c/file")).unwrap();
+    assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c/file" }));
+    fs::remove_file(path("c/file")).unwrap();
+    fs::remove_dir(path("c")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), ["remove c/file", "remove c"]);
+}
+
+#[test]
+fn what_is_made_in_a_new_directory_before_it_is_watched_is_reported_once() {
+    let home = TempDir::new("watch-race");
+    let mut agent = Client::start(home.path());
+    let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    for round in 0..50 {
+        let top = format!("top-{round:02}");
+        fs::create_dir_all(home.path().join(&top).join("b/c")).unwrap();
+        File::create(home.path().join(&top).join("b/c/file")).unwrap();
+        File::create(home.path().join(&top).join("b/file")).unwrap();
+        let mut seen = watch.up_to_mark(&mut agent, &home.path().join(format!("mark-{round}")));
+        // What is below may still be on its way when the mark is seen.
+        while seen.len() < 5 {
+            let line = watch.next(&mut agent);
+            seen.push(format!("{} {}", line["kind"].as_str().unwrap(), line["path"].as_str().unwrap()));
+        }
+        seen.sort();
+        let expected = ["", "/b", "/b/c", "/b/c/file", "/b/file"].map(|below| format!("create {top}{below}"));
+        assert_eq!(seen, expected);
+    }
+}
+
+#[test]
+fn a_renamed_directory_is_one_event_and_its_contents_go_on_under_the_new_path() {
+    let home = TempDir::new("watch-rename");
+    let mut agent = Client::start(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::create_dir_all(path("a/b")).unwrap();
+    fs::create_dir(path("x")).unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    fs::rename(path("a"), path("x/y")).unwrap();
+    assert_eq!(watch.next(&mut agent), json!({ "kind": "rename", "path": "a", "to": "x/y" }));
+    File::create(path("x/y/b/file")).unwrap();
+    assert_eq!(watch.up_to_mark(&mut agent, &path("mark")), ["create x/y/b/file"]);
+}
+
+#[test]
+fn a_directory_renamed_right_after_its_creation_is_still_watched() {
+    let home = TempDir::new("watch-mkdir-rename");
+    let mut agent = Client::start(home.path());
+    let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    for round in 0..50 {
+        let (first, second) = (home.path().join("first"), home.path().join(format!("second-{round}")));
+        fs::create_dir(&first).unwrap();
+        fs::rename(&first, &second).unwrap();
+        let mark = home.path().join(format!("mark-{round}"));
+        let seen = watch.up_to_mark(&mut agent, &mark);
+        assert_eq!(seen, ["create first".to_string(), format!("rename first > second-{round}")]);
+        File::create(second.join("file")).unwrap();
+        assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": format!("second-{round}/file") }));
+    }
+}
+
+#[test]
+fn what_leaves_the_tree_is_removed_and_what_comes_in_is_created_with_its_contents() {
+    let home = TempDir::new("watch-in-out");
+    let mut agent = Client::start(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::create_dir_all(path("tree/a/b")).unwrap();
+    fs::create_dir_all(path("outside/c")).unwrap();
+    File::create(path("outside/c/file")).unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": "tree", "recursive": true }));
+    fs::rename(path("tree/a"), path("a")).unwrap();
+    assert_eq!(watch.next(&mut agent), json!({ "kind": "remove", "path": "a" }));
+    File::create(path("a/b/unseen")).unwrap();
+    fs::rename(path("outside"), path("tree/inside")).unwrap();
+    let expected = ["create inside", "create inside/c", "create inside/c/file"];
+    assert_eq!(watch.up_to_mark(&mut agent, &path("tree/mark")), expected);
+}
+
+#[test]
+fn a_file_written_by_the_agent_is_created_or_written_and_its_temporary_name_unseen() {
+    let home = TempDir::new("watch-own");
+    let mut agent = Client::start(home.path());
+    let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    agent.write_file(json!({ "path": "file" }), b"first").unwrap();
+    agent.write_file(json!({ "path": "file" }), b"second").unwrap();
+    agent.write_file(json!({ "path": "new/dir/file" }), b"third").unwrap();
+    let mut seen = watch.up_to_mark(&mut agent, &home.path().join("mark"));
+    while seen.len() < 5 {
+        let line = watch.next(&mut agent);
+        seen.push(format!("{} {}", line["kind"].as_str().unwrap(), line["path"].as_str().unwrap()));
+    }
+    assert_eq!(seen, ["create file", "write file", "create new", "create new/dir", "create new/dir/file"]);
+}
+
+#[test]
+fn a_single_file_is_watched_through_its_replacement_removal_and_return() {
+    let home = TempDir::new("watch-file");
+    let mut agent = Client::start(home.path());
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("file"), "").unwrap();
+    fs::write(path("other"), "").unwrap();
+    let mut watch = Watch::start(&mut agent, json!({ "path": "file" }));
+    let event = |kind: &str| json!({ "kind": kind, "path": "" });
+    fs::write(path("other"), "unseen").unwrap();
+    fs::write(path("file"), "1").unwrap();
+    assert_eq!(watch.next(&mut agent), event("write"));
+    fs::set_permissions(path("file"), fs::Permissions::from_mode(0o600)).unwrap();
+    while watch.lines.is_empty() {
+        match watch.next(&mut agent) {
+            // A file rewritten whole is cut first and then filled, which may come as two writes.
+            line if line == event("write") => {}
+            line => {
+                assert_eq!(line, event("chmod"));
+                break;
+            }
+        }
+    }
+    agent.write_file(json!({ "path": "file" }), b"2").unwrap();
+    assert_eq!(watch.next(&mut agent), event("write"));
+    fs::rename(path("file"), path("gone")).unwrap();
+    assert_eq!(watch.next(&mut agent), event("remove"));
+    fs::rename(path("gone"), path("file")).unwrap();
+    assert_eq!(watch.next(&mut agent), event("create"));
+    fs::remove_file(path("file")).unwrap();
+    assert_eq!(watch.next(&mut agent), event("remove"));
+}
+
+#[test]
+fn the_end_of_what_is_watched_ends_the_watch() {
+    let home = TempDir::new("watch-end");
+    let mut agent = Client::start(home.path());
+    for (name, recursive) in [("plain", false), ("tree", true)] {
+        fs::create_dir(home.path().join(name)).unwrap();
+        let mut watch = Watch::start(&mut agent, json!({ "path": name, "recursive": recursive }));
+        fs::remove_dir(home.path().join(name)).unwrap();
+        assert_eq!(watch.next(&mut agent), json!({ "kind": "remove", "path": "" }));
+        assert_eq!(agent.event(watch.call), Event::Answer(Ok(json!({}))));
+    }
+}
+
+#[test]
+fn a_caller_that_grants_nothing_loses_events_in_one_overflow_and_hears_later_ones() {
+    let home = TempDir::new("watch-overflow");
+    let mut agent = Client::start(home.path());
+    fs::create_dir(home.path().join("dir")).unwrap();
+    let call = agent.begin("file.watch", json!({ "path": "dir", "window": 4096 }));
+    let Event::Data { bytes, .. } = agent.event(call) else { panic!("ready comes first") };
+    assert_eq!(bytes, b"{\"kind\":\"ready\",\"path\":\"\"}\n");
+    // More than the agent keeps.
+    for number in 0..10_000 {
+        File::create(home.path().join("dir").join(number.to_string())).unwrap();
+    }
+    assert!(agent.peak_memory_kib() < 16 * 1024, "{} KiB", agent.peak_memory_kib());
+    let mut overflows = 0;
+    let mut last = Value::Null;
+    agent.credit(call, 64 << 20);
+    while let Some(Event::Data { bytes, .. }) = agent.event_within(call, Duration::from_millis(500)) {
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            last = serde_json::from_slice(line).unwrap();
+            overflows += usize::from(last["kind"] == "overflow");
+        }
+    }
+    assert_eq!(overflows, 1, "the last line was {last}");
+    File::create(home.path().join("dir/afterwards")).unwrap();
+    let Event::Data { bytes, .. } = agent.event(call) else { panic!("the watch goes on") };
+    assert_eq!(bytes, b"{\"kind\":\"create\",\"path\":\"afterwards\"}\n");
+}
+
+#[test]
+fn a_canceled_watch_is_answered_and_frees_its_descriptor() {
+    let home = TempDir::new("watch-cancel");
+    let mut agent = Client::start(home.path());
+    let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
+    agent.call("ping", json!({})).unwrap();
+    let before = descriptors(&agent);
+    let watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
+    assert_eq!(descriptors(&agent), before + 1);
+    agent.cancel(watch.call);
+    assert_eq!(agent.answer(watch.call).unwrap_err().code, "canceled");
+    agent.call("ping", json!({})).unwrap();
+    assert_eq!(descriptors(&agent), before);
+}
+
+#[test]
+fn what_does_not_exist_cannot_be_watched() {
+    let home = TempDir::new("watch-missing");
+    let mut agent = Client::start(home.path());
+    let failure = agent.call("file.watch", json!({ "path": "missing", "window": 1000 })).unwrap_err();
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("not_found", "no_such_file"));
+}
