@@ -1,4 +1,4 @@
-import { lstat, readdir, readlink } from "node:fs/promises";
+import { lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { ImageEntry } from "./image-entry.ts";
 
@@ -20,16 +20,14 @@ const PARENTS = ["", "pki", "pki/tls", "ssl"];
 /** More than any of these files has; a larger one is not what it seems. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** The allowed part of the host's /etc, as entries of an image. */
-export async function hostEtcEntries(etc = "/etc"): Promise<ImageEntry[]> {
-  const entries: ImageEntry[] = [];
-  for (const parent of PARENTS) {
-    for (const name of await readdir(join(etc, parent)).catch(() => [])) {
-      const path = join(parent, name);
-      if (isAllowed(path)) entries.push(...(await collect(etc, path)));
-    }
-  }
-  return entries;
+/** The allowed part of the host's /etc, as entries of an image. Synchronous: some hundred tiny calls take 3 ms this way. */
+export function hostEtcEntries(etc = "/etc"): ImageEntry[] {
+  return PARENTS.flatMap((parent) =>
+    namesIn(join(etc, parent))
+      .map((name) => join(parent, name))
+      .filter(isAllowed)
+      .flatMap((path) => collect(etc, path)),
+  );
 }
 
 function isAllowed(path: string): boolean {
@@ -37,18 +35,26 @@ function isAllowed(path: string): boolean {
 }
 
 /** Only what every user of the machine may read, whatever the list says. */
-async function collect(etc: string, path: string): Promise<ImageEntry[]> {
+function collect(etc: string, path: string): ImageEntry[] {
   const source = join(etc, path);
   const target = join("etc", path);
-  const info = await lstat(source);
-  if (info.isSymbolicLink()) return [{ kind: "link", path: target, target: await readlink(source) }];
+  const info = lstatSync(source, { throwIfNoEntry: false });
+  if (info === undefined) return [];
+  if (info.isSymbolicLink()) return [{ kind: "link", path: target, target: readlinkSync(source) }];
   const mode = info.mode & 0o777;
   if (info.isDirectory() && (mode & 0o005) === 0o005) {
-    const names = await readdir(source);
-    const below = await Promise.all(names.map((name) => collect(etc, join(path, name))));
-    return [{ kind: "directory", path: target, mode: 0o755 }, ...below.flat()];
+    const below = namesIn(source).flatMap((name) => collect(etc, join(path, name)));
+    return [{ kind: "directory", path: target, mode: 0o755 }, ...below];
   }
   if (!info.isFile() || (mode & 0o004) === 0 || info.size > MAX_FILE_BYTES) return [];
   const version = `${info.size}-${info.mtimeMs}-${info.ino}`;
   return [{ kind: "copy", path: target, source, mode: mode & 0o755, version }];
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
 }

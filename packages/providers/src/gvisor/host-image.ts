@@ -1,7 +1,9 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, lstat, mkdir, mkdtemp, readlink, realpath, rename, rm } from "node:fs/promises";
+import { chmod, lstat, mkdir, readlink, realpath, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { currentOwner } from "../host/process-owner.ts";
+import { removeAbandoned, transientName } from "../host/transient-name.ts";
 import { hostEtcEntries } from "./host-etc.ts";
 import { hostSkeleton } from "./host-skeleton.ts";
 import { type Image, maskMounts, readOnlyBinds } from "./image.ts";
@@ -21,7 +23,7 @@ export interface HostImageOptions {
 /** The machine's own programs, read-only, in a root filesystem that has nothing else of the machine. */
 export async function hostImage({ imagesDirectory, stateDirectory }: HostImageOptions): Promise<Image> {
   const { binds, links } = await findPrograms();
-  const root = await buildOnce(imagesDirectory, [...hostSkeleton, ...links, ...(await hostEtcEntries())]);
+  const root = await buildOnce(imagesDirectory, [...hostSkeleton, ...links, ...hostEtcEntries()]);
   const privateDirectories = [...PRIVATE_DIRECTORIES.filter(existsSync), await realpath(stateDirectory)];
   return { root, mounts: [...readOnlyBinds(binds), ...maskMounts(binds, privateDirectories)] };
 }
@@ -39,13 +41,19 @@ async function findPrograms(): Promise<{ binds: string[]; links: ImageEntry[] }>
 
 /** Whoever finds the directory finds all of it: it gets its name when it is complete. */
 async function buildOnce(imagesDirectory: string, entries: readonly ImageEntry[]): Promise<string> {
-  const version = createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 16);
+  const version = createHash("sha256")
+    .update(JSON.stringify(entries.toSorted(byPath)))
+    .digest("hex")
+    .slice(0, 16);
   const target = join(imagesDirectory, `host-${version}`);
   if (existsSync(target)) return target;
   await mkdir(imagesDirectory, { recursive: true, mode: 0o700 });
-  const draft = await mkdtemp(join(imagesDirectory, ".host-"));
+  await removeAbandoned(imagesDirectory);
+  const draft = join(imagesDirectory, transientName(randomUUID(), await currentOwner()));
   try {
-    for (const entry of entries) await writeImageEntry(draft, entry);
+    const [directories, others] = [entries.filter(isDirectory), entries.filter((entry) => !isDirectory(entry))];
+    for (const entry of directories) await writeImageEntry(draft, entry);
+    await Promise.all(others.map((entry) => writeImageEntry(draft, entry)));
     await chmod(draft, 0o755);
     await rename(draft, target);
   } catch (error) {
@@ -54,4 +62,12 @@ async function buildOnce(imagesDirectory: string, entries: readonly ImageEntry[]
     if (!existsSync(target)) throw error;
   }
   return target;
+}
+
+function isDirectory(entry: ImageEntry): boolean {
+  return entry.kind === "directory";
+}
+
+function byPath(one: ImageEntry, other: ImageEntry): number {
+  return one.path < other.path ? -1 : 1;
 }

@@ -15,7 +15,7 @@ export type ImageEntry =
       readonly version: string;
     };
 
-/** Parents must come before what is in them, or have default permissions. */
+/** Directories come before what is in them; parents that are not listed get default permissions. */
 export async function writeImageEntry(root: string, entry: ImageEntry): Promise<void> {
   const path = join(root, entry.path);
   await mkdir(dirname(path), { recursive: true });

@@ -9,7 +9,7 @@ import { findRunsc } from "../host/find-runsc.ts";
 import { GvisorProvider } from "./provider.ts";
 import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
-import { tracesOf } from "./testing/traces.ts";
+import { crashSandbox, tracesOf } from "./testing/traces.ts";
 
 let fixture: GvisorFixture;
 beforeAll(async () => {
@@ -34,7 +34,7 @@ describe("nothing is left", () => {
 
   it("of a sandbox whose processes were killed from outside", async () => {
     const sandbox = await fixture.create();
-    for (const pid of await sandboxProcesses(sandbox.id)) process.kill(pid, "SIGKILL");
+    await crashSandbox(sandbox.id);
     expect(await sandbox.closed).toMatchObject({ reason: "crashed" });
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);
@@ -115,11 +115,6 @@ describe("a program that is killed", () => {
 
 async function find(id: SandboxId) {
   return (await fixture.provider.list()).find((record) => record.id === id);
-}
-
-async function sandboxProcesses(id: SandboxId): Promise<number[]> {
-  const found = (await traces(id)).map((trace) => /^process (\d+) runsc-sandbox/.exec(trace)?.[1]);
-  return found.filter((pid) => pid !== undefined).map(Number);
 }
 
 async function mountsBelow(directory: string): Promise<string[]> {

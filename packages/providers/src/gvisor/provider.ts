@@ -1,13 +1,13 @@
-import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import {
+  type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
   type Provider,
   type ProviderStatus,
   SandboxError,
+  systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
@@ -16,8 +16,7 @@ import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { gvisorCapabilities } from "./capabilities.ts";
 import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
-import { hostImage } from "./host-image.ts";
-import { directoryImage, type Image } from "./image.ts";
+import { Images } from "./images.ts";
 import { GvisorInstance } from "./instance.ts";
 import { ociConfig } from "./oci-config.ts";
 import { probeGvisor } from "./probe.ts";
@@ -32,11 +31,14 @@ export class GvisorProvider implements Provider {
   readonly capabilities = gvisorCapabilities;
   readonly #options: GvisorOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
+  readonly #images: Images;
+  readonly #clock: Clock;
   #host: Promise<GvisorHost> | undefined;
-  #hostImage: Promise<Image> | undefined;
 
-  constructor(options: Partial<GvisorOptions> = {}) {
+  constructor({ clock = systemClock, ...options }: Partial<GvisorOptions> & { readonly clock?: Clock } = {}) {
     this.#options = { stateDirectory: stateDirectory(), ...options };
+    this.#images = new Images(this.#options.stateDirectory, clock);
+    this.#clock = clock;
   }
 
   probe(): Promise<ProviderStatus> {
@@ -46,19 +48,7 @@ export class GvisorProvider implements Provider {
   async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
     signal.throwIfAborted();
     const host = await this.#findHost();
-    const image = await this.#image(spec.rootfs);
-    const config = ociConfig({ spec, image, agent: host.agent, cgroupPath: host.cgroupPath(spec.id) });
-    const entry = { spec, createdAt: new Date().toISOString() };
-    const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
-    try {
-      const { exitCode, failure } = await this.#boots.run(() => host.runsc.run(spec, directory, signal), signal);
-      signal.throwIfAborted();
-      if (exitCode !== 0) throw bootFailed(spec.id, failure ?? (await host.runsc.explain(directory)));
-      return new GvisorInstance(host, { spec, isAdopted: false });
-    } catch (error) {
-      await removeInstance(host, spec.id);
-      throw error;
-    }
+    return await this.#boots.run(() => this.#boot(host, spec, signal), signal);
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
@@ -90,20 +80,28 @@ export class GvisorProvider implements Provider {
     await removeInstance(await this.#findHost(), id);
   }
 
+  async #boot(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    const image = await this.#images.find(spec.rootfs);
+    const config = ociConfig({ spec, image, agent: host.agent, cgroupPath: host.cgroupPath(spec.id) });
+    const entry = { spec, createdAt: this.#clock.now().toISOString() };
+    const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
+    try {
+      const { exitCode, failure } = await host.runsc.run(spec, directory, signal);
+      signal.throwIfAborted();
+      if (exitCode !== 0) throw bootFailed(spec.id, failure ?? (await host.runsc.explain(directory)));
+      return new GvisorInstance(host, { spec, isAdopted: false });
+    } catch (error) {
+      await removeInstance(host, spec.id).catch((left: unknown) => Promise.reject(cleanUpFailed(spec.id, error, left)));
+      throw error;
+    }
+  }
+
   #findHost(): Promise<GvisorHost> {
     this.#host ??= findGvisorHost(this.#options).catch((error: unknown) => {
       this.#host = undefined;
       throw error;
     });
     return this.#host;
-  }
-
-  async #image(rootfs: string): Promise<Image> {
-    const { stateDirectory } = this.#options;
-    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
-    if (rootfs !== "host") return await directoryImage(rootfs, stateDirectory);
-    this.#hostImage ??= hostImage({ stateDirectory, imagesDirectory: join(stateDirectory, "gvisor/images") });
-    return await this.#hostImage;
   }
 }
 
@@ -112,5 +110,14 @@ function bootFailed(id: SandboxId, explanation: string): SandboxError {
     reason: "boot_failed",
     message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
     hint: "Run `sandpiper doctor`; if it finds nothing, please report this.",
+  });
+}
+
+function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
+  return new SandboxError("internal", {
+    reason: "clean_up_failed",
+    message: `Instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either.`,
+    hint: "Remove it by its id, or reconcile: it is still in the provider's list.",
+    cause: left,
   });
 }

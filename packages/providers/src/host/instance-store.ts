@@ -4,10 +4,9 @@ import { SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
+import { removeAbandoned, transientName } from "./transient-name.ts";
 
 const RECORD = "record.json";
-/** A directory that is being made or removed, named for who does it: <id>~<pid>~<start ticks>. */
-const TRANSIENT = /^([0-9a-f-]{36})~(\d+)~(\d+)$/;
 
 /**
  * The instances of one provider as directories, each with a record of what runs there and who owns it.
@@ -63,11 +62,11 @@ export class InstanceStore {
 
   /** All instances, whoever owns them; clears away what dead programs were making or removing. */
   async list(): Promise<InstanceEntry[]> {
+    await removeAbandoned(this.#root);
     const names = await readdir(this.#root).catch((error: unknown) => {
       if (isCode(error, "ENOENT")) return [];
       throw error;
     });
-    await Promise.all(names.map((name) => this.#removeAbandoned(name)));
     const entries = await Promise.all(names.filter(isSandboxId).map((id) => this.read(id as SandboxId)));
     return entries.filter((entry) => entry !== undefined);
   }
@@ -122,15 +121,7 @@ export class InstanceStore {
   }
 
   #transient(id: SandboxId, owner: ProcessOwner): string {
-    return join(this.#root, `${id}~${owner.pid}~${owner.startTicks}`);
-  }
-
-  async #removeAbandoned(name: string): Promise<void> {
-    const [, , pid, startTicks] = TRANSIENT.exec(name) ?? [];
-    if (pid === undefined) return;
-    const { bootId } = await this.owner();
-    if (await isOwnerAlive({ pid: Number(pid), startTicks: Number(startTicks), bootId })) return;
-    await rm(join(this.#root, name), { recursive: true, force: true });
+    return join(this.#root, transientName(id, owner));
   }
 }
 

@@ -1,12 +1,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
   type Provider,
   type ProviderStatus,
   SandboxError,
+  systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
@@ -16,7 +18,7 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { startAgentProcess } from "./agent-process.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { LocalInstance } from "./instance.ts";
-import { INSTANCE_MARK, killMarkedProcesses } from "./marked-processes.ts";
+import { killLeftProcesses } from "./left-processes.ts";
 import { probeLocal } from "./probe.ts";
 
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -30,10 +32,12 @@ export class LocalProvider implements Provider {
   readonly name = "local";
   readonly capabilities = localCapabilities;
   readonly #store: InstanceStore;
+  readonly #clock: Clock;
   readonly #running = new Map<SandboxId, LocalInstance>();
 
-  constructor(options: Partial<LocalOptions> = {}) {
+  constructor({ clock = systemClock, ...options }: Partial<LocalOptions> & { readonly clock?: Clock } = {}) {
     this.#store = new InstanceStore(join(options.stateDirectory ?? stateDirectory(), "local/instances"));
+    this.#clock = clock;
   }
 
   probe(): Promise<ProviderStatus> {
@@ -45,13 +49,13 @@ export class LocalProvider implements Provider {
     if (spec.rootfs !== "host") throw onlyHost(spec.rootfs);
     const { id } = spec;
     const agent = findAgent();
-    const directory = await this.#store.add({ spec, createdAt: new Date().toISOString() }, {});
+    const directory = await this.#store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
     try {
-      const home = join(directory, "home");
+      const home = this.#home(id);
       const journals = join(directory, "journals");
       await Promise.all([mkdir(home), mkdir(journals)]);
       const env = { PATH: process.env["PATH"] ?? DEFAULT_PATH, LANG: "C.UTF-8", ...spec.env, HOME: home };
-      const child = await startAgentProcess({ agent, home, journals, env: { ...env, [INSTANCE_MARK]: id } });
+      const child = await startAgentProcess({ agent, home, journals, env });
       signal.throwIfAborted();
       const instance = new LocalInstance({ id, agent: child, cleanUp: () => this.remove(id) });
       this.#running.set(id, instance);
@@ -83,9 +87,13 @@ export class LocalProvider implements Provider {
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await killMarkedProcesses(id);
+    await killLeftProcesses(this.#home(id));
     await this.#store.remove(id);
     this.#running.delete(id);
+  }
+
+  #home(id: SandboxId): string {
+    return join(this.#store.directory(id), "home");
   }
 }
 

@@ -9,8 +9,8 @@ export type HostProgramMessage =
   | { readonly ready: SandboxId; readonly process: string | undefined };
 
 // A program that makes or adopts a sandbox, runs a command in it, and is killed by a test.
-const options = { state: { type: "string" }, adopt: { type: "string" }, command: { type: "string" } } as const;
-const { values } = parseArgs({ options });
+const text = { type: "string" } as const;
+const { values } = parseArgs({ options: { state: text, config: text, adopt: text, command: text } });
 const provider = new GvisorProvider({ stateDirectory: String(values.state) });
 const sandbox = await (values.adopt === undefined ? create() : Sandbox.adopt(provider, values.adopt as SandboxId));
 const started = values.command === undefined ? undefined : await sandbox.start(values.command);
@@ -20,7 +20,7 @@ setInterval(() => {}, 60_000);
 async function create(): Promise<Sandbox> {
   const id = createSandboxId();
   say({ creating: id });
-  return await Sandbox.create(provider, { diskMib: 64 }, { id });
+  return await Sandbox.create(provider, { diskMib: 64, ...JSON.parse(values.config ?? "{}") }, { id });
 }
 
 function say(message: HostProgramMessage): void {

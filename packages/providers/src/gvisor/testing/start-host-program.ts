@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { SandboxConfigOptions } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { HostProgramMessage } from "./host-program.ts";
 
@@ -18,14 +19,15 @@ export interface HostProgram {
 
 export interface HostProgramOptions {
   readonly stateDirectory: string;
+  readonly config?: SandboxConfigOptions;
   /** Run in its sandbox. */
   readonly command?: string;
   /** The sandbox to adopt instead of creating one. */
   readonly adopt?: SandboxId;
 }
 
-export function startHostProgram({ stateDirectory, command, adopt }: HostProgramOptions): HostProgram {
-  const args = [script, `--state=${stateDirectory}`];
+export function startHostProgram({ stateDirectory, config, command, adopt }: HostProgramOptions): HostProgram {
+  const args = [script, `--state=${stateDirectory}`, `--config=${JSON.stringify(config ?? {})}`];
   if (command !== undefined) args.push(`--command=${command}`);
   if (adopt !== undefined) args.push(`--adopt=${adopt}`);
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,0 +1,31 @@
+import { describeProvider } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { GvisorProvider } from "./provider.ts";
+import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
+import { startHostProgram } from "./testing/start-host-program.ts";
+import { crashSandbox, tracesOf } from "./testing/traces.ts";
+
+let fixture: GvisorFixture;
+beforeAll(async () => {
+  fixture = await createGvisorFixture();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+describeProvider("gvisor", () => fixture.provider, {
+  framework: { describe, it, beforeAll, afterAll, expect },
+  capabilities: {
+    isolation: "user_space_kernel",
+    checkpoint: "none",
+    limits: { memory: true, cpu: true, processes: true, disk: true },
+    supportsAdopt: true,
+    supportsUsers: true,
+  },
+  crash: (_provider, id) => crashSandbox(id),
+  leftovers: (_provider, id) => tracesOf(id, fixture.stateDirectory),
+  orphan: async (config) => {
+    const program = startHostProgram({ ...fixture, config });
+    const { id } = await program.ready();
+    await program.kill();
+    return { provider: new GvisorProvider({ stateDirectory: fixture.stateDirectory }), id };
+  },
+});

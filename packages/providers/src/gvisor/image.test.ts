@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { hostEtcEntries } from "./host-etc.ts";
+import { directoryImage, maskMounts } from "./image.ts";
+
+let root: string;
+let state: string;
+beforeEach(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-image-")));
+  state = join(root, "state");
+  await mkdir(state);
+});
+afterEach(() => rm(root, { recursive: true }));
+
+describe("a directory as an image", () => {
+  it("is used as it is, links followed", async () => {
+    await mkdir(join(root, "rootfs/tmp/full"), { recursive: true });
+    await symlink("rootfs", join(root, "link"));
+    expect(await directoryImage(join(root, "link"), state)).toEqual({ root: join(root, "rootfs"), mounts: [] });
+  });
+
+  it("gets something to put into an empty /tmp, so that /tmp counts as disk", async () => {
+    await mkdir(join(root, "rootfs/tmp"), { recursive: true });
+    const { mounts } = await directoryImage(join(root, "rootfs"), state);
+    expect(mounts.map(({ destination }) => destination)).toEqual(["/tmp/.X11-unix"]);
+  });
+
+  it("is refused, with the reason, when it cannot be one", async () => {
+    await writeFile(join(root, "file"), "");
+    await mkdir(join(state, "inside"));
+    const refusals = {
+      "relative/path": "relative_rootfs",
+      [join(root, "missing")]: "no_such_rootfs",
+      [join(root, "file")]: "rootfs_not_a_directory",
+      [join(state, "inside")]: "rootfs_overlaps_state",
+      [root]: "rootfs_overlaps_state",
+      "/": "rootfs_overlaps_state",
+    };
+    for (const [rootfs, reason] of Object.entries(refusals)) {
+      await expect(directoryImage(rootfs, state), rootfs).rejects.toMatchObject({ code: "invalid_argument", reason });
+    }
+  });
+});
+
+describe("a private directory of the host", () => {
+  it("is covered where a bind would show it, and only there", () => {
+    const covered = maskMounts(["/usr", "/bin"], ["/usr/lib/sandpiper", "/usr", "/usrlocal", "/root/.sandpiper"]);
+    expect(covered.map(({ destination, type }) => [destination, type])).toEqual([
+      ["/usr/lib/sandpiper", "tmpfs"],
+      ["/usr", "tmpfs"],
+    ]);
+    for (const { options } of covered) expect(options).toContain("ro");
+  });
+});
+
+describe("the host's /etc in the host image", () => {
+  const entriesOf = async (files: Record<string, number>) => {
+    const etc = join(root, "etc");
+    for (const [path, mode] of Object.entries(files)) {
+      await mkdir(join(etc, path, ".."), { recursive: true });
+      await writeFile(join(etc, path), path, { mode });
+    }
+    return hostEtcEntries(etc).map(({ path }) => path);
+  };
+
+  it("is what the list allows and nothing else", async () => {
+    const paths = await entriesOf({
+      "ld.so.cache": 0o644,
+      "python3.11/sitecustomize.py": 0o644,
+      "ssl/certs/ca.pem": 0o644,
+      "ssl/private/key.pem": 0o644,
+      "pki/tls/private/key.pem": 0o644,
+      shadow: 0o644,
+      "ssh/ssh_host_ed25519_key": 0o644,
+      "sudoers.d/admin": 0o644,
+      npmrc: 0o644,
+      "profile.d/token.sh": 0o644,
+      "machine-id": 0o444,
+    });
+    expect(paths.toSorted()).toEqual([
+      "etc/ld.so.cache",
+      "etc/python3.11",
+      "etc/python3.11/sitecustomize.py",
+      "etc/ssl/certs",
+      "etc/ssl/certs/ca.pem",
+    ]);
+  });
+
+  it("leaves out what not every user may read, even where the list allows it", async () => {
+    const paths = await entriesOf({ "java-17/management/jmxremote.password": 0o600, "java-17/net.properties": 0o644 });
+    expect(paths).toContain("etc/java-17/net.properties");
+    expect(paths).not.toContain("etc/java-17/management/jmxremote.password");
+  });
+
+  it("changes its version when a file changes", async () => {
+    await entriesOf({ "mime.types": 0o644 });
+    const before = hostEtcEntries(join(root, "etc"));
+    await writeFile(join(root, "etc/mime.types"), "changed");
+    expect(hostEtcEntries(join(root, "etc"))).not.toEqual(before);
+  });
+});

@@ -1,0 +1,57 @@
+import type { InstanceSpec } from "@sandpiper/core";
+import { createSandboxId } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import { ociConfig, SENTRY_MEMORY_MIB } from "./oci-config.ts";
+
+const spec: InstanceSpec = {
+  id: createSandboxId(),
+  rootfs: "host",
+  kernel: undefined,
+  memoryMib: 256,
+  vcpuCount: 0.5,
+  diskMib: 1024,
+  maxProcesses: 100,
+  env: { NAME: "a=b", PATH: "/own" },
+  vsockCid: 3,
+  labels: {},
+};
+const config = ociConfig({
+  spec,
+  image: { root: "/image", mounts: [] },
+  agent: "/host/agent",
+  cgroupPath: `/sandpiper-${spec.id}`,
+}) as {
+  process: { args: string[]; env: string[]; capabilities: Record<string, string[]>; rlimits: object[] };
+  mounts: { source: string; destination: string; options: string[] }[];
+  linux: { resources: object; cgroupsPath: string };
+};
+
+describe("the configuration of a sandbox", () => {
+  it("sets every limit of the spec", () => {
+    const bytes = (256 + SENTRY_MEMORY_MIB) << 20;
+    expect(config.linux.resources).toEqual({
+      memory: { limit: bytes, swap: bytes },
+      cpu: { quota: 50_000, period: 100_000 },
+      pids: { limit: 656 },
+    });
+    expect(config.process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 100, hard: 100 });
+  });
+
+  it("gives no capability that would lift a limit or reach the network below sockets", () => {
+    const given = Object.values(config.process.capabilities).flat();
+    expect(given).not.toEqual([]);
+    for (const name of ["CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_PTRACE"]) {
+      expect(given).not.toContain(name);
+    }
+  });
+
+  it("passes the environment on, the spec's before the defaults", () => {
+    expect(config.process.env).toEqual(["PATH=/own", "LANG=C.UTF-8", "NAME=a=b"]);
+  });
+
+  it("shows the agent read-only and starts it", () => {
+    const mount = config.mounts.find(({ source }) => source === "/host/agent");
+    expect(mount?.options).toContain("ro");
+    expect(config.process.args[0]).toBe(mount?.destination);
+  });
+});

@@ -1,0 +1,103 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findCgroups } from "./cgroups.ts";
+import { endCgroup } from "./end-cgroup.ts";
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "sandpiper-cgroups-"));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function write(path: string, text: string): Promise<void> {
+  await mkdir(join(root, path, ".."), { recursive: true });
+  await writeFile(join(root, path), text);
+}
+
+describe("a host with version 1", () => {
+  beforeEach(async () => {
+    for (const name of ["cpu", "memory", "pids"]) await write(`${name}/cgroup.procs`, "");
+    await mkdir(join(root, "unified"));
+  });
+
+  it("is recognised, also beside an empty version 2", async () => {
+    await write("unified/cgroup.controllers", "");
+    expect(findCgroups(root)?.version).toBe(1);
+  });
+
+  it("finds the processes of all hierarchies, each once", async () => {
+    await write("cpu/box/cgroup.procs", "11\n12\n");
+    await write("memory/box/cgroup.procs", "12\n13\n");
+    const found = await findCgroups(root)?.processes("/box");
+    expect(found?.toSorted()).toEqual([11, 12, 13]);
+  });
+
+  it("counts kills for want of memory, none where there is no cgroup", async () => {
+    await write("memory/box/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+    expect(await findCgroups(root)?.oomKills("/box")).toBe(2);
+    expect(await findCgroups(root)?.oomKills("/other")).toBe(0);
+  });
+
+  it("removes a cgroup from every hierarchy", async () => {
+    await mkdir(join(root, "cpu/box"));
+    await mkdir(join(root, "pids/box"));
+    expect(await findCgroups(root)?.remove("/box")).toBe(true);
+    expect(await readdir(join(root, "cpu"))).toEqual(["cgroup.procs"]);
+  });
+});
+
+describe("a host with version 2", () => {
+  beforeEach(() => write("cgroup.controllers", "cpu memory pids"));
+
+  it("is recognised", () => {
+    expect(findCgroups(root)?.version).toBe(2);
+  });
+
+  it("counts kills for want of memory", async () => {
+    await write("box/memory.events", "low 0\noom 3\noom_kill 1\noom_group_kill 0\n");
+    expect(await findCgroups(root)?.oomKills("/box")).toBe(1);
+  });
+
+  it("kills a cgroup as a whole where the kernel can", async () => {
+    await write("box/cgroup.kill", "0");
+    await findCgroups(root)?.kill("/box");
+    expect(await readFile(join(root, "box/cgroup.kill"), "utf8")).toBe("1");
+  });
+
+  it("kills the processes one by one where the kernel is older", async () => {
+    const child = spawn("sleep", ["60"], { stdio: "ignore" });
+    await write("box/cgroup.procs", `${child.pid}\n`);
+    const ended = once(child, "exit");
+    await findCgroups(root)?.kill("/box");
+    expect((await ended)[1]).toBe("SIGKILL");
+    expect(await readdir(join(root, "box"))).toEqual(["cgroup.procs"]);
+  });
+});
+
+describe("a host without cgroups", () => {
+  it("is recognised", () => {
+    expect(findCgroups(root)).toBeUndefined();
+  });
+});
+
+describe("ending a cgroup", () => {
+  it("kills until nothing is left to kill", async () => {
+    const left = [3, 2, 1];
+    const killed: string[] = [];
+    await endCgroup(
+      {
+        version: 2,
+        processes: async () => left,
+        kill: async (path) => void killed.push(`${path} ${left.pop()}`),
+        oomKills: async () => 0,
+        remove: async () => left.length === 0,
+      },
+      "/box",
+    );
+    expect(killed).toEqual(["/box 1", "/box 2", "/box 3"]);
+  });
+});

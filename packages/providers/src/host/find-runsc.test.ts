@@ -1,0 +1,64 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findRunsc } from "./find-runsc.ts";
+import { runscRelease } from "./runsc-release.ts";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "sandpiper-runsc-"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function fakeRunsc(path: string, version: string): Promise<string> {
+  const file = join(directory, path);
+  await mkdir(join(file, ".."), { recursive: true });
+  await writeFile(file, `#!/bin/sh\necho 'runsc version release-${version}'\n`);
+  await chmod(file, 0o755);
+  return file;
+}
+const environment = (extra: Record<string, string> = {}) => ({
+  PATH: join(directory, "bin"),
+  XDG_CACHE_HOME: join(directory, "cache"),
+  ...extra,
+});
+const cachedPath = `cache/sandpiper/runsc/${runscRelease.moduleVersion}/runsc`;
+
+describe("looking for runsc", () => {
+  it("takes the configured one first, whatever its release, then the environment's", async () => {
+    const configured = await fakeRunsc("configured", "20200101.0");
+    const named = await fakeRunsc("named", "20210101.0");
+    await fakeRunsc("bin/runsc", "20990101.0");
+    const both = environment({ SANDPIPER_RUNSC: named });
+    expect(await findRunsc(configured, both)).toEqual({ path: configured, version: "20200101.0" });
+    expect(await findRunsc(undefined, both)).toEqual({ path: named, version: "20210101.0" });
+  });
+
+  it("takes a recent one on the PATH before the cached build", async () => {
+    const installed = await fakeRunsc("bin/runsc", "20990101.0");
+    await fakeRunsc(cachedPath, runscRelease.version);
+    expect(await findRunsc(undefined, environment())).toEqual({ path: installed, version: "20990101.0" });
+  });
+
+  it("takes the cached build before an old one on the PATH", async () => {
+    await fakeRunsc("bin/runsc", "20220101.0");
+    const cached = await fakeRunsc(cachedPath, runscRelease.version);
+    expect(await findRunsc(undefined, environment())).toEqual({ path: cached, version: runscRelease.version });
+  });
+
+  it("says what to do when there is none, and that an old one is too old", async () => {
+    await fakeRunsc("bin/runsc", "20220101.0");
+    expect(await findRunsc(undefined, environment())).toEqual({
+      reason: expect.stringMatching(/20220101\.0, which is too old/),
+      hint: expect.stringContaining("node scripts/setup.mjs"),
+    });
+  });
+
+  it("does not go past a configured one that does not work", async () => {
+    await fakeRunsc(cachedPath, runscRelease.version);
+    expect(await findRunsc("/bin/false", environment())).toMatchObject({
+      reason: expect.stringContaining("/bin/false"),
+    });
+  });
+});

@@ -1,0 +1,116 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { InstanceSpec } from "@sandpiper/core";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { InstanceStore } from "./instance-store.ts";
+import type { ProcessOwner } from "./process-owner.ts";
+
+let root: string;
+let store: InstanceStore;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), "sandpiper-store-"));
+  store = new InstanceStore(root);
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const createdAt = "2026-01-02T03:04:05.000Z";
+const specOf = (id: SandboxId): InstanceSpec => ({
+  id,
+  rootfs: "host",
+  kernel: undefined,
+  memoryMib: 1,
+  vcpuCount: 1,
+  diskMib: 1,
+  maxProcesses: 1,
+  env: { A: "b" },
+  vsockCid: 3,
+  labels: {},
+});
+
+async function addOwnedBy(owner: ProcessOwner): Promise<SandboxId> {
+  const id = createSandboxId();
+  await mkdir(store.directory(id));
+  await writeFile(join(store.directory(id), "record.json"), JSON.stringify({ spec: specOf(id), createdAt, owner }));
+  return id;
+}
+
+describe("a store of instances", () => {
+  it("keeps what is added, with its files and this program as owner", async () => {
+    const id = createSandboxId();
+    const directory = await store.add({ spec: specOf(id), createdAt }, { "config.json": "{}" });
+    expect((await readdir(directory)).toSorted()).toEqual(["config.json", "record.json"]);
+    const entry = await store.read(id);
+    expect(entry).toMatchObject({ createdAt, owner: { pid: process.pid }, spec: { id, env: { A: "b" } } });
+    expect(await store.list()).toEqual([entry]);
+  });
+
+  it("refuses an id that it has, and leaves that one alone", async () => {
+    const id = createSandboxId();
+    await store.add({ spec: specOf(id), createdAt }, { first: "" });
+    await expect(store.add({ spec: specOf(id), createdAt }, {})).rejects.toMatchObject({ code: "already_exists" });
+    expect(await readdir(root)).toEqual([id]);
+    expect(await readdir(store.directory(id))).toContain("first");
+  });
+
+  it("forgets what is removed, and takes an unknown id calmly", async () => {
+    const id = createSandboxId();
+    await store.add({ spec: specOf(id), createdAt }, {});
+    await store.remove(id);
+    await store.remove(id);
+    expect(await store.read(id)).toBeUndefined();
+    expect(await readdir(root)).toEqual([]);
+  });
+
+  it("has nothing before anything was added", async () => {
+    expect(await new InstanceStore(join(root, "not/there")).list()).toEqual([]);
+  });
+
+  it("clears away what dead programs were making or removing, and nothing of the living", async () => {
+    const { pid, startTicks } = await store.owner();
+    const dead = `${createSandboxId()}~${pid}~${startTicks - 1}`;
+    const living = `${createSandboxId()}~${pid}~${startTicks}`;
+    await mkdir(join(root, dead));
+    await mkdir(join(root, living));
+    await store.list();
+    expect(await readdir(root)).toEqual([living]);
+  });
+
+  it("names the instance whose record is damaged", async () => {
+    const id = createSandboxId();
+    await mkdir(store.directory(id));
+    await writeFile(join(store.directory(id), "record.json"), '{"spec":{}}');
+    await expect(store.list()).rejects.toMatchObject({ code: "data_loss", message: expect.stringContaining(id) });
+  });
+});
+
+describe("claiming an instance", () => {
+  it("makes this program its owner when the earlier one has ended", async () => {
+    const owner = await store.owner();
+    for (const dead of [
+      { ...owner, startTicks: owner.startTicks - 1 },
+      { ...owner, bootId: "another boot" },
+    ]) {
+      const id = await addOwnedBy(dead);
+      expect((await store.claim(id)).owner).toEqual(owner);
+      expect((await store.read(id))?.owner).toEqual(owner);
+    }
+  });
+
+  it("is refused while the owner lives", async () => {
+    const id = await addOwnedBy(await store.owner());
+    await expect(store.claim(id)).rejects.toMatchObject({ code: "failed_precondition", reason: "instance_owned" });
+  });
+
+  it("succeeds for exactly one of many that try at once", async () => {
+    const owner = await store.owner();
+    const id = await addOwnedBy({ ...owner, startTicks: owner.startTicks - 1 });
+    const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => new InstanceStore(root).claim(id)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+  });
+
+  it("is refused for an id that is not there", async () => {
+    await expect(store.claim(createSandboxId())).rejects.toMatchObject({ code: "not_found" });
+  });
+});

@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describeProvider } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LocalProvider } from "./provider.ts";
+import { processesOf, tracesOf } from "./testing/traces.ts";
+
+let stateDirectory: string;
+beforeAll(async () => {
+  stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-local-"));
+});
+afterAll(() => rm(stateDirectory, { recursive: true }));
+
+describeProvider("local", () => new LocalProvider({ stateDirectory }), {
+  framework: { describe, it, beforeAll, afterAll, expect },
+  capabilities: {
+    isolation: "none",
+    checkpoint: "none",
+    limits: { memory: false, cpu: false, processes: false, disk: false },
+    supportsAdopt: false,
+    supportsUsers: false,
+  },
+  crash: async (_provider, id) => {
+    const [agent] = await processesOf(id);
+    if (agent === undefined) throw new Error(`instance ${id} has no agent`);
+    process.kill(agent, "SIGKILL");
+  },
+  leftovers: (_provider, id) => tracesOf(id, stateDirectory),
+});

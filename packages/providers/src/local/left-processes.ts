@@ -1,0 +1,45 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SandboxError } from "@sandpiper/core";
+
+const ROUNDS = 100;
+const ROUND_MS = 20;
+
+/**
+ * Ends what an agent left behind that could not end it itself, because it was killed. Such processes have the instance's
+ * home as their HOME, or stand in it.
+ */
+export async function killLeftProcesses(home: string): Promise<void> {
+  let left: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    left = await findProcesses(home);
+    if (left.length === 0) return;
+    for (const pid of left) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // It ended by itself since the list was read.
+      }
+    }
+    await sleep(ROUND_MS);
+  }
+  throw new SandboxError("unavailable", {
+    reason: "processes_left",
+    message: `Processes with the home ${home} do not end: ${left.join(", ")}.`,
+    hint: "Look at them with `ps`, and try again.",
+  });
+}
+
+async function findProcesses(home: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const matches = await Promise.all(pids.map((pid) => belongsTo(home, pid)));
+  return pids.filter((_, index) => matches[index]).map(Number);
+}
+
+/** A process of another user cannot be read, and is not ours; one that has ended shows nothing. */
+async function belongsTo(home: string, pid: string): Promise<boolean> {
+  const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
+  if (environment.split("\0").includes(`HOME=${Buffer.from(home).toString("latin1")}`)) return true;
+  const directory = await readlink(`/proc/${pid}/cwd`).catch(() => "");
+  return directory === home || directory.startsWith(`${home}/`);
+}

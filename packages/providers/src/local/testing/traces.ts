@@ -1,0 +1,22 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
+
+/** Everything on this host that still bears the id of an instance: processes by environment or directory, and files. */
+export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
+  const files = await readdir(join(stateDirectory, "local/instances")).catch(() => []);
+  return [...(await processesOf(id)).map((pid) => `process ${pid}`), ...files.filter((name) => name.includes(id))];
+}
+
+/** The agent is the oldest. */
+export async function processesOf(id: SandboxId): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, "utf8").catch(() => "");
+      const directory = await readlink(`/proc/${pid}/cwd`).catch(() => "");
+      return environment.includes(id) || directory.includes(id) ? [pid] : [];
+    }),
+  );
+  return found.flat().toSorted((one, other) => one - other);
+}
