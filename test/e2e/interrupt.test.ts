@@ -43,6 +43,17 @@ describe("a signal to sandpiper run", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
+  it("ends a run whose reader has stalled", async () => {
+    const { child, home } = startRun("stalled", ["--", "yes"]);
+    await untilItRuns(child);
+    child.stdout?.pause();
+    // The pipe is full and the program waits for its reader.
+    await sleep(500);
+    child.kill("SIGINT");
+    expect(await once(child, "exit")).toEqual([130, null]);
+    expect(findLeftovers(home)).toEqual([]);
+  });
+
   it("leaves nothing behind while files travel", async () => {
     const { child, home } = startRun("upload", ["--upload", "/dev/zero:/tmp/endless", "--disk", "4096", "--", "true"]);
     while (findLeftovers(home).length === 0) await sleep(20);

@@ -1,0 +1,31 @@
+import { SandboxError } from "@sandpiper/core";
+import { describe, expect, it } from "vitest";
+import { reportError } from "./report-error.ts";
+
+function report(thrown: unknown) {
+  let text = "";
+  const exitCode = reportError(thrown, (line) => {
+    text += line;
+    return true;
+  });
+  return { text, exitCode };
+}
+
+describe("an error", () => {
+  it("is shown with what to do about it", () => {
+    const error = new SandboxError("unavailable", { reason: "agent_timeout", message: "no answer", hint: "try again" });
+    expect(report(error)).toEqual({ text: "sandpiper: no answer\n  try again\n", exitCode: 125 });
+  });
+
+  it("without a hint is one line", () => {
+    expect(report(new SandboxError("gone", { reason: "ended", message: "it is gone" })).text).toBe(
+      "sandpiper: it is gone\n",
+    );
+  });
+
+  it("that is a fault of Sandpiper shows where it happened", () => {
+    const { text, exitCode } = report(new TypeError("undefined is not a function"));
+    expect(exitCode).toBe(125);
+    expect(text).toMatch(/^sandpiper: undefined is not a function\n.*report-error\.test\.ts/s);
+  });
+});

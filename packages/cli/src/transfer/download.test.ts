@@ -1,0 +1,45 @@
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Sandbox } from "@sandpiper/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { download } from "./download.ts";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "sandpiper-download-"));
+  await mkdir(join(directory, "target"));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+/** A sandbox whose code has taken over the agent: it lists whatever it likes, and every file is endless. */
+function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Sandbox {
+  const entry = (path: string, kind: string) => ({ path, kind, mode: 0o777, sizeBytes: 1 });
+  const files = {
+    stat: async () => entry("/out", "directory"),
+    async *list() {
+      for (const path of paths) yield entry(path, "file");
+    },
+    async *read() {
+      for (;;) yield new Uint8Array(64 * 1024);
+    },
+  };
+  return { config: { diskMib }, files } as unknown as Sandbox;
+}
+
+const downloadFrom = (sandbox: Sandbox) => download(sandbox, { from: "/out", to: join(directory, "target") }, () => {});
+
+describe("a download from a hostile sandbox", () => {
+  it.each(["../escaped", "/etc/escaped", "a/../../escaped", "..", ".", "", "a//b", "a\0b"])(
+    "refuses the path %j and writes nothing",
+    async (path) => {
+      await expect(downloadFrom(hostileSandbox([path]))).rejects.toMatchObject({ reason: "path_escapes" });
+      expect(await readdir(directory, { recursive: true })).toEqual(["target"]);
+    },
+  );
+
+  it("stops an endless file at the size of the sandbox's disk and keeps nothing of it", async () => {
+    await expect(downloadFrom(hostileSandbox(["endless"]))).rejects.toMatchObject({ reason: "download_too_large" });
+    expect(await readdir(directory, { recursive: true })).toEqual(["target"]);
+  });
+});

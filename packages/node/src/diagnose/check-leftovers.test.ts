@@ -1,0 +1,46 @@
+import type { InstanceRecord, Provider } from "@sandpiper/core";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import { checkLeftovers } from "./check-leftovers.ts";
+
+function providerWith(...instances: readonly Partial<InstanceRecord>[]) {
+  const removed: SandboxId[] = [];
+  const list = async () => instances.map((instance) => ({ id: createSandboxId(), isOrphan: false, ...instance }));
+  const remove = async (id: SandboxId) => void removed.push(id);
+  return { removed, provider: { list, remove } as unknown as Provider };
+}
+
+describe("leftovers", () => {
+  it("are none when every instance has a living owner", async () => {
+    const { provider, removed } = providerWith({ isOrphan: false });
+    expect(await checkLeftovers([provider], { remove: true })).toMatchObject({
+      status: "ok",
+      detail: "none of dead programs",
+    });
+    expect(removed).toEqual([]);
+  });
+
+  it("are named, and not touched, unless they are to be removed", async () => {
+    const id = createSandboxId();
+    const { provider, removed } = providerWith({ id, isOrphan: true });
+    const check = await checkLeftovers([provider], { remove: false });
+    expect(check).toMatchObject({ status: "warning", hint: expect.stringContaining("--fix") });
+    expect(check.detail).toContain(id);
+    expect(removed).toEqual([]);
+  });
+
+  it("are removed on request, and nothing else is", async () => {
+    const id = createSandboxId();
+    const { provider, removed } = providerWith({ id, isOrphan: true }, { isOrphan: false });
+    expect(await checkLeftovers([provider], { remove: true })).toMatchObject({ status: "ok" });
+    expect(removed).toEqual([id]);
+  });
+
+  it("that cannot be looked for are said to be unknown", async () => {
+    const provider = { list: () => Promise.reject(new Error("no such disk")) } as unknown as Provider;
+    expect(await checkLeftovers([provider], { remove: false })).toMatchObject({
+      status: "warning",
+      detail: "no such disk",
+    });
+  });
+});

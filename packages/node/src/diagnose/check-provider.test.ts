@@ -1,0 +1,28 @@
+import { type Provider, SandboxError } from "@sandpiper/core";
+import { describe, expect, it } from "vitest";
+import { checkProvider } from "./check-provider.ts";
+
+const failing = (parts: Partial<Provider>) => ({ name: "gvisor", capabilities: {}, ...parts }) as unknown as Provider;
+
+describe("a provider", () => {
+  it("that is not available fails with its reason and what to do", async () => {
+    const provider = failing({ probe: async () => ({ available: false, reason: "no runsc", hint: "build one" }) });
+    expect(await checkProvider(provider)).toEqual({
+      name: "provider gvisor",
+      status: "failed",
+      detail: "no runsc",
+      hint: "build one",
+    });
+  });
+
+  it("that claims to be available and starts nothing fails all the same", async () => {
+    const provider = failing({
+      probe: async () => ({ available: true, detail: "looks fine" }),
+      create: () =>
+        Promise.reject(
+          new SandboxError("internal", { reason: "boot_failed", message: "it did not boot", hint: "look" }),
+        ),
+    });
+    expect(await checkProvider(provider)).toMatchObject({ status: "failed", detail: "it did not boot", hint: "look" });
+  });
+});

@@ -1,0 +1,51 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { startCli } from "./run-cli.ts";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const scratch = useScratchDirectory();
+const MIB = 1024 ** 2;
+const BLOCK_BYTES = 64 * MIB;
+const ROUNDS = 16;
+/** Far below the 1 GiB that passes through it, and above what Node and its garbage need. */
+const MAX_MEMORY_BYTES = 256 * MIB;
+
+describe("an output of 1 GiB", () => {
+  it("arrives byte by byte, while the program's memory stays flat", { timeout: 240_000 }, async () => {
+    const block = randomBytes(BLOCK_BYTES);
+    await writeFile(join(scratch.path, "block"), block);
+    const expected = createHash("sha256");
+    // Numbered, so that a block which is lost, repeated or out of order changes the hash.
+    for (let round = 1; round <= ROUNDS; round++) expected.update(`${round}\n`).update(block);
+
+    const script = `for n in $(seq ${ROUNDS}); do echo $n; cat /tmp/block; done`;
+    const upload = `${join(scratch.path, "block")}:/tmp/block`;
+    const child = startCli(["run", "--memory", "256", "--upload", upload, "--", "sh", "-c", script], {
+      env: { SANDPIPER_HOME: scratch.path },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const received = createHash("sha256");
+    let sizeBytes = 0;
+    let peakBytes = 0;
+    child.stdout?.on("data", (chunk: Buffer) => {
+      received.update(chunk);
+      sizeBytes += chunk.length;
+      if (sizeBytes % MIB < chunk.length) peakBytes = Math.max(peakBytes, peakMemoryBytes(child.pid as number));
+    });
+    expect(await once(child, "close")).toEqual([0, null]);
+    expect(sizeBytes).toBeGreaterThan(1024 * MIB);
+    expect(received.digest("hex")).toBe(expected.digest("hex"));
+    expect(peakBytes).toBeGreaterThan(0);
+    expect(peakBytes).toBeLessThan(MAX_MEMORY_BYTES);
+  });
+});
+
+/** The most memory that a process has had at once. */
+function peakMemoryBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
+}

@@ -1,0 +1,37 @@
+import type { Sandbox } from "@sandpiper/core";
+import { createSandbox } from "@sandpiper/node";
+import { describe, expect, it } from "vitest";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const scratch = useScratchDirectory();
+const EXECS = 500;
+const AGENT_GROWTH_KIB = 1024;
+
+describe(`${EXECS} commands one after another`, () => {
+  it("leave nothing in the sandbox that would slow down the next one", { timeout: 120_000 }, async () => {
+    await using sandbox = await createSandbox({ home: scratch.path });
+    // Whatever the agent allocates once, it has allocated after these.
+    for (let count = 0; count < 20; count++) await runOne(sandbox, count);
+    const before = await inspect(sandbox);
+    for (let count = 0; count < EXECS; count++) await runOne(sandbox, count);
+    const after = await inspect(sandbox);
+
+    expect(await sandbox.processes()).toEqual([]);
+    expect(after.processes).toEqual(before.processes);
+    expect(after.agentFiles).toEqual(before.agentFiles);
+    expect(after.agentKib - before.agentKib).toBeLessThan(AGENT_GROWTH_KIB);
+  });
+});
+
+async function runOne(sandbox: Sandbox, count: number): Promise<void> {
+  const { stdout, exitCode } = await sandbox.exec(["sh", "-c", `echo ${count}; exit ${count % 7}`]);
+  expect([stdout, exitCode]).toEqual([`${count}\n`, count % 7]);
+}
+
+/** What the agent, PID 1, holds; seen by root from inside. */
+async function inspect(sandbox: Sandbox) {
+  const script = "ls /proc | grep -c '^[0-9]'; ls /proc/1/fd | wc -l; grep VmRSS /proc/1/status";
+  const { stdout } = await sandbox.exec(script, { user: "root" });
+  const [processes, agentFiles, memory = ""] = stdout.trim().split("\n");
+  return { processes, agentFiles, agentKib: Number(/\d+/.exec(memory)?.[0]) };
+}
