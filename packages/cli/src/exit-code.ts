@@ -1,10 +1,10 @@
 import { constants } from "node:os";
 import type { SandboxError } from "@sandpiper/core";
 
-/** Sandpiper itself failed, as opposed to the command it ran. */
-export const EXIT_TOOL_FAILED = 125;
-export const EXIT_USAGE = 2;
 export const EXIT_TIMED_OUT = 124;
+const EXIT_USAGE = 2;
+/** Sandpiper itself failed, as opposed to the command it ran. */
+const EXIT_TOOL_FAILED = 125;
 const EXIT_NOT_EXECUTABLE = 126;
 const EXIT_NO_SUCH_PROGRAM = 127;
 
