@@ -15,12 +15,14 @@ const spec: InstanceSpec = {
   vsockCid: 3,
   labels: {},
 };
-const config = ociConfig({
+const options = {
   spec,
   image: { root: "/image", mounts: [] },
   agent: "/host/agent",
   cgroupPath: `/sandpiper-${spec.id}`,
-}) as {
+  canLimitSwap: true,
+};
+const config = ociConfig(options) as {
   process: { args: string[]; env: string[]; capabilities: Record<string, string[]>; rlimits: object[] };
   mounts: { source: string; destination: string; options: string[] }[];
   linux: { resources: object; cgroupsPath: string };
@@ -35,6 +37,13 @@ describe("the configuration of a sandbox", () => {
       pids: { limit: 656 },
     });
     expect(config.process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 100, hard: 100 });
+  });
+
+  it("does not mention swap where it cannot be limited", () => {
+    expect(ociConfig({ ...options, canLimitSwap: false })).toMatchObject({
+      linux: { resources: { memory: { limit: expect.any(Number) } } },
+    });
+    expect(JSON.stringify(ociConfig({ ...options, canLimitSwap: false }))).not.toContain("swap");
   });
 
   it("gives no capability that would lift a limit or reach the network below sockets", () => {

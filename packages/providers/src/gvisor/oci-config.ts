@@ -50,10 +50,11 @@ export interface OciConfigOptions {
   /** The agent's binary on the host. */
   readonly agent: string;
   readonly cgroupPath: string;
+  readonly canLimitSwap: boolean;
 }
 
 /** The `config.json` of an instance, in the OCI runtime specification's terms. */
-export function ociConfig({ spec, image, agent, cgroupPath }: OciConfigOptions): object {
+export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
   const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
   const env = { ...DEFAULT_ENV, ...spec.env };
   return {
@@ -85,7 +86,8 @@ export function ociConfig({ spec, image, agent, cgroupPath }: OciConfigOptions):
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
       cgroupsPath: cgroupPath,
       resources: {
-        memory: { limit: memoryBytes, swap: memoryBytes },
+        // Memory and swap together: no more than memory alone means no swap.
+        memory: { limit: memoryBytes, ...(canLimitSwap ? { swap: memoryBytes } : {}) },
         cpu: { quota: Math.round(spec.vcpuCount * CPU_PERIOD_US), period: CPU_PERIOD_US },
         pids: { limit: spec.maxProcesses * HOST_TASKS_PER_PROCESS + HOST_TASKS_OF_SENTRY },
       },

@@ -82,7 +82,9 @@ export class GvisorProvider implements Provider {
 
   async #boot(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
     const image = await this.#images.find(spec.rootfs);
-    const config = ociConfig({ spec, image, agent: host.agent, cgroupPath: host.cgroupPath(spec.id) });
+    const { agent, cgroups } = host;
+    const cgroupPath = host.cgroupPath(spec.id);
+    const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
     const entry = { spec, createdAt: this.#clock.now().toISOString() };
     const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
     try {

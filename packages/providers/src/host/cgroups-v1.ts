@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
@@ -6,12 +7,14 @@ import type { Cgroups } from "./cgroups.ts";
 /** Version 1: every controller has a hierarchy of its own, and a sandbox has a cgroup in each. */
 export class CgroupsV1 implements Cgroups {
   readonly version = 1;
+  readonly canLimitSwap: boolean;
   readonly #root: string;
   readonly #hierarchies: readonly string[];
 
   constructor(root: string, hierarchies: readonly string[]) {
     this.#root = root;
     this.#hierarchies = hierarchies;
+    this.canLimitSwap = existsSync(join(root, "memory/memory.memsw.limit_in_bytes"));
   }
 
   /** From all hierarchies: a process that was killed while it moved may be in only some of them. */

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
@@ -6,10 +7,14 @@ import type { Cgroups } from "./cgroups.ts";
 /** Version 2: one hierarchy for all controllers. */
 export class CgroupsV2 implements Cgroups {
   readonly version = 2;
+  readonly canLimitSwap: boolean;
   readonly #root: string;
 
   constructor(root: string) {
     this.#root = root;
+    // A machine's topmost cgroup has no limits, so those below it are asked.
+    const cgroups = [".", ...readdirSync(root)];
+    this.canLimitSwap = cgroups.some((name) => existsSync(join(root, name, "memory.swap.max")));
   }
 
   processes(path: string): Promise<number[]> {

@@ -29,6 +29,12 @@ describe("a host with version 1", () => {
     expect(findCgroups(root)?.version).toBe(1);
   });
 
+  it("can limit swap where the kernel counts it", async () => {
+    expect(findCgroups(root)?.canLimitSwap).toBe(false);
+    await write("memory/memory.memsw.limit_in_bytes", "");
+    expect(findCgroups(root)?.canLimitSwap).toBe(true);
+  });
+
   it("finds the processes of all hierarchies, each once", async () => {
     await write("cpu/box/cgroup.procs", "11\n12\n");
     await write("memory/box/cgroup.procs", "12\n13\n");
@@ -55,6 +61,12 @@ describe("a host with version 2", () => {
 
   it("is recognised", () => {
     expect(findCgroups(root)?.version).toBe(2);
+  });
+
+  it("can limit swap where the kernel counts it", async () => {
+    expect(findCgroups(root)?.canLimitSwap).toBe(false);
+    await write("system.slice/memory.swap.max", "max");
+    expect(findCgroups(root)?.canLimitSwap).toBe(true);
   });
 
   it("counts kills for want of memory", async () => {
@@ -91,6 +103,7 @@ describe("ending a cgroup", () => {
     await endCgroup(
       {
         version: 2,
+        canLimitSwap: true,
         processes: async () => left,
         kill: async (path) => void killed.push(`${path} ${left.pop()}`),
         oomKills: async () => 0,

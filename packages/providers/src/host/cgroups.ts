@@ -6,6 +6,8 @@ import { CgroupsV2 } from "./cgroups-v2.ts";
 /** What a provider needs of the host's cgroups; a cgroup is named by its path below the root, like `/sandpiper/<id>`. */
 export interface Cgroups {
   readonly version: 1 | 2;
+  /** Some kernels do not count swap; a limit on it cannot be set there. */
+  readonly canLimitSwap: boolean;
   /** Process ids in the cgroup; none when it does not exist. */
   processes(path: string): Promise<number[]>;
   kill(path: string): Promise<void>;
