@@ -1,6 +1,7 @@
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { eventually, rejection, shareSandbox } from "./contract-sandbox.ts";
+import { eventually, shareSandbox } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
+import { rejection } from "./rejection.ts";
 
 export function describeCode(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

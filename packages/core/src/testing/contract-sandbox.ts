@@ -1,5 +1,4 @@
 import { Sandbox } from "../sandbox/sandbox.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import type { ContractContext } from "./provider-contract.ts";
 
 /** One sandbox for the tests of one part of the suite: made before them, destroyed after them. */
@@ -15,16 +14,6 @@ export function shareSandbox({ framework, provider, config }: ContractContext): 
     if (shared === undefined) throw new Error("the shared sandbox could not be created");
     return shared;
   };
-}
-
-/** What a promise rejects with; a promise that resolves is itself the failure. */
-export async function rejection(promise: Promise<unknown>): Promise<SandboxError> {
-  try {
-    await promise;
-  } catch (thrown) {
-    return SandboxError.from(thrown);
-  }
-  throw new Error("this was expected to be refused, and was not");
 }
 
 /** Waits for something that becomes true by itself; a framework's time limit is what ends a wait in vain. */

@@ -1,6 +1,7 @@
 import { ByteCollector } from "../byte-collector.ts";
-import { eventually, isEqualBytes, rejection, sampleBytes, shareSandbox } from "./contract-sandbox.ts";
+import { eventually, isEqualBytes, sampleBytes, shareSandbox } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
+import { rejection } from "./rejection.ts";
 
 export function describeExec(context: ContractContext): void {
   const { describe, it, expect, afterAll } = context.framework;

@@ -1,6 +1,7 @@
 import type { FileEvent } from "../files/file-watcher.ts";
-import { isEqualBytes, rejection, sampleBytes, shareSandbox, textOf } from "./contract-sandbox.ts";
+import { isEqualBytes, sampleBytes, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
+import { rejection } from "./rejection.ts";
 
 export function describeFiles(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

@@ -1,7 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
 import { Sandbox } from "../sandbox/sandbox.ts";
-import { rejection } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
+import { rejection } from "./rejection.ts";
 
 export function describeLife(context: ContractContext): void {
   const { framework, provider, config, leftovers, crash, capabilities } = context;

@@ -1,5 +1,6 @@
-import { eventually, rejection, shareSandbox, textOf } from "./contract-sandbox.ts";
+import { eventually, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
+import { rejection } from "./rejection.ts";
 
 export function describeProcesses(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

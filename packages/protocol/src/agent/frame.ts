@@ -78,8 +78,8 @@ export class FrameDecoder {
         this.#lineLength = 0;
         this.#sink.fault("line_too_long");
       } else if (piece.length > 0) {
-        // The chunk may be a buffer that its owner reuses, so what outlives this call is copied.
-        this.#line.push(end === -1 ? piece.slice() : piece);
+        // The chunk may be a buffer that its owner reuses, so what outlives this call is copied; slice() of a Node Buffer is no copy.
+        this.#line.push(end === -1 ? new Uint8Array(piece) : piece);
         this.#lineLength += piece.length;
       }
     }

@@ -1,0 +1,115 @@
+import { createSandboxId } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import type { ConnectedChannel, Instance, InstanceExit } from "../provider.ts";
+import { FakeClock, settle } from "../testing/fake-clock.ts";
+import { rejection } from "../testing/rejection.ts";
+import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectAgent } from "./connect-agent.ts";
+
+class ConnectScript implements Instance {
+  readonly id = createSandboxId();
+  readonly exit = Promise.withResolvers<InstanceExit>();
+  readonly exited = this.exit.promise;
+  attempts = 0;
+  readonly #connect: (attempt: number) => Promise<ConnectedChannel>;
+
+  constructor(connect: (attempt: number) => Promise<ConnectedChannel>) {
+    this.#connect = connect;
+  }
+
+  connect(): Promise<ConnectedChannel> {
+    return this.#connect(++this.attempts);
+  }
+
+  async destroy(): Promise<void> {}
+}
+
+const silentAgent = () => {
+  const agent = new ScriptedAgent();
+  agent.on("hello", () => {});
+  return agent;
+};
+const accept = async ({ channel }: ScriptedAgent) => ({ channel, needsResync: false });
+
+describe("connecting to an agent", () => {
+  it("tries again every 100 ms until it is there", async () => {
+    const clock = new FakeClock();
+    const instance = new ConnectScript((attempt) =>
+      attempt < 4 ? Promise.reject(new Error("refused")) : accept(new ScriptedAgent()),
+    );
+    const connecting = connectAgent(instance, { clock });
+    await clock.advance(299);
+    expect(instance.attempts).toBe(3);
+    await clock.advance(1);
+    await connecting;
+    expect(instance.attempts).toBe(4);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("gives up after 10 s and says what the last attempt said", async () => {
+    const clock = new FakeClock();
+    const instance = new ConnectScript(() => Promise.reject(new Error("connection refused")));
+    const connecting = rejection(connectAgent(instance, { clock }));
+    await clock.advance(10_000);
+    const error = await connecting;
+    expect(error).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
+    expect(error.message).toContain("connection refused");
+    expect(instance.attempts).toBe(100);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is not hung by a channel that is accepted and silent: it tries another", async () => {
+    const clock = new FakeClock();
+    const silent = silentAgent();
+    const instance = new ConnectScript((attempt) => accept(attempt === 1 ? silent : new ScriptedAgent()));
+    const connecting = connectAgent(instance, { clock });
+    await clock.advance(5_000);
+    await connecting;
+    expect(silent.isClosed).toBe(true);
+    expect(instance.attempts).toBe(2);
+  });
+
+  it("is not hung by channels that are all silent", async () => {
+    const clock = new FakeClock();
+    const agents: ScriptedAgent[] = [];
+    const instance = new ConnectScript(() => accept(agents[agents.push(silentAgent()) - 1] as ScriptedAgent));
+    const connecting = rejection(connectAgent(instance, { clock }));
+    await clock.advance(10_000);
+    expect(await connecting).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
+    expect(agents.every(({ isClosed }) => isClosed)).toBe(true);
+  });
+
+  it("is not hung by a provider that never answers, and closes the channel that comes too late", async () => {
+    const clock = new FakeClock();
+    const late = Promise.withResolvers<ConnectedChannel>();
+    const instance = new ConnectScript(() => late.promise);
+    const connecting = rejection(connectAgent(instance, { clock }));
+    await clock.advance(10_000);
+    expect(await connecting).toMatchObject({ reason: "agent_timeout" });
+    const agent = new ScriptedAgent();
+    late.resolve(await accept(agent));
+    await settle();
+    expect(agent.isClosed).toBe(true);
+  });
+
+  it("fails at once, with the reason, when the instance ends meanwhile", async () => {
+    const clock = new FakeClock();
+    const instance = new ConnectScript(() => accept(silentAgent()));
+    const connecting = rejection(connectAgent(instance, { clock }));
+    await settle();
+    instance.exit.resolve({ reason: "out_of_memory", message: "too small" });
+    expect(await connecting).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
+    expect(clock.pending).toBe(0);
+  });
+
+  it("ends when its caller aborts", async () => {
+    const clock = new FakeClock();
+    const abort = new AbortController();
+    const instance = new ConnectScript(() => Promise.reject(new Error("refused")));
+    const connecting = rejection(connectAgent(instance, { clock, signal: abort.signal }));
+    await settle();
+    abort.abort();
+    expect(await connecting).toMatchObject({ code: "canceled" });
+    expect(clock.pending).toBe(0);
+  });
+});

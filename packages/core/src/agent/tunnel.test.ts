@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock, settle } from "../testing/fake-clock.ts";
+import { rejection } from "../testing/rejection.ts";
+import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { dial } from "./tunnel.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+
+async function dialed() {
+  const clock = new FakeClock();
+  const agent = new ScriptedAgent();
+  const client = await agent.client({ clock });
+  const dialing = dial(client, { port: 80 });
+  await settle();
+  return { clock, agent, client, dialing, request: agent.sent("port.dial")[0] ?? {} };
+}
+
+describe("a tunnel", () => {
+  it("is open with the agent's first credit, and each direction ends by itself", async () => {
+    const { agent, dialing, request } = await dialed();
+    expect(request).toMatchObject({ params: { port: 80 } });
+    agent.credit(request, 1000);
+    const tunnel = await dialing;
+    agent.data(request, text("hello"));
+    agent.say({ jsonrpc: "2.0", method: "stream.end", params: { call: request["id"] } });
+    const seen: string[] = [];
+    for await (const bytes of tunnel.readable) seen.push(new TextDecoder().decode(bytes));
+    expect(seen).toEqual(["hello"]);
+    await Promise.all([tunnel.write(text("one ")), tunnel.write(text("two")), tunnel.end()]);
+    await settle();
+    const sent = agent.received.flatMap(({ attachment }) => (attachment === undefined ? [] : [...attachment]));
+    expect(new TextDecoder().decode(Uint8Array.from(sent))).toBe("one two");
+    expect(agent.sent("stream.end")).toHaveLength(1);
+    agent.answer(request, { sent: 5, received: 7 });
+    await tunnel.closed;
+    expect(await rejection(tunnel.write(text("more")))).toMatchObject({ reason: "stream_closed" });
+  });
+
+  it("says why nothing answers", async () => {
+    const { agent, dialing, request } = await dialed();
+    agent.refuse(request, {
+      code: -32000,
+      message: "refused",
+      data: { code: "unavailable", reason: "connection_refused" },
+    });
+    expect(await rejection(dialing)).toMatchObject({ code: "unavailable", reason: "connection_refused" });
+  });
+
+  it("does not wait for ever to be opened", async () => {
+    const { clock, dialing } = await dialed();
+    const waiting = rejection(dialing);
+    await clock.advance(30_000);
+    expect(await waiting).toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  it("ends on both sides when it is closed", async () => {
+    const { agent, dialing, request } = await dialed();
+    agent.credit(request, 1);
+    const tunnel = await dialing;
+    const writing = rejection(tunnel.write(text("more than the credit")));
+    tunnel.close();
+    expect(await writing).toMatchObject({ code: "canceled" });
+    expect(await rejection(tunnel.closed)).toMatchObject({ reason: "tunnel_closed" });
+    await settle();
+    expect(agent.sent("cancel")).toHaveLength(1);
+  });
+});

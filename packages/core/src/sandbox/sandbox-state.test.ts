@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { createSandboxId } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import { SandboxError } from "../sandbox-error.ts";
+import { canTransition, type SandboxState, sandboxTransitions, transition } from "./sandbox-state.ts";
+import { stateNames } from "./state-names.ts";
+
+const states = Object.keys(sandboxTransitions) as SandboxState[];
+const allowed = [
+  "creating ready",
+  "ready paused",
+  "paused ready",
+  "ready checkpointing",
+  "checkpointing stopped",
+  "stopped restoring",
+  "restoring ready",
+];
+
+describe("the states of a sandbox", () => {
+  it("follow the life that is documented, and no other", () => {
+    for (const from of states) {
+      for (const to of states) {
+        const isEnd =
+          (to === "failed" && from !== "failed" && from !== "destroyed") || (to === "destroyed" && from !== to);
+        expect(`${from} ${to} ${canTransition(from, to)}`).toBe(
+          `${from} ${to} ${isEnd || allowed.includes(`${from} ${to}`)}`,
+        );
+      }
+    }
+  });
+
+  it("refuse a step that is not allowed, with those that are", () => {
+    const id = createSandboxId();
+    expect(transition(id, "creating", "ready")).toBe("ready");
+    expect(() => transition(id, "destroyed", "ready")).toThrow(SandboxError);
+    try {
+      transition(id, "stopped", "ready");
+      expect.unreachable();
+    } catch (thrown) {
+      expect(thrown).toMatchObject({
+        code: "failed_precondition",
+        reason: "illegal_transition",
+        details: { from: "stopped", to: "ready", allowed: ["restoring", "failed", "destroyed"] },
+      });
+    }
+  });
+
+  it("have the other names that docs/states.md shows", () => {
+    const page = readFileSync(new URL("../../../../docs/states.md", import.meta.url), "utf8");
+    for (const state of states) {
+      const { lifecycle, container, status } = stateNames[state];
+      const cell = (name: string | undefined) => (name === undefined ? "–" : `\`${name}\``);
+      expect(page).toContain(`| \`${state}\` | ${cell(lifecycle)} | ${cell(container)} | ${cell(status)} |`);
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeFrame, type Frame, FrameDecoder, resyncPadding } from "./frame.ts";
+import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
+
+function decode(chunks: Iterable<Uint8Array>): (Frame | string)[] {
+  const seen: (Frame | string)[] = [];
+  const decoder = new FrameDecoder({ frame: (frame) => seen.push(frame), fault: (fault) => seen.push(fault) });
+  for (const chunk of chunks) {
+    // A chunk is often a Node Buffer, and belongs to its sender again after the call.
+    const lent = Buffer.from(chunk);
+    decoder.push(lent);
+    lent.fill(0x21);
+  }
+  return seen;
+}
+
+function* cut(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+}
+
+const frame = fc.record({
+  message: fc.dictionary(
+    fc.string({ maxLength: 8 }).filter((key) => key !== "bytes" && key !== "__proto__"),
+    fc.jsonValue(),
+    {
+      maxKeys: 4,
+      noNullPrototype: true,
+    },
+  ),
+  attachment: fc.option(fc.uint8Array({ maxLength: 300 }), { nil: undefined }),
+});
+const noise = fc.uint8Array({ maxLength: 60 });
+const sizes = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
+
+describe("a stream of frames", () => {
+  it("is the same frames again, whatever chunks it is cut into", () => {
+    fc.assert(
+      fc.property(fc.array(frame, { maxLength: 8 }), sizes, (frames, chunkSizes) => {
+        const bytes = Buffer.concat(frames.flatMap(({ message, attachment }) => encodeFrame(message, attachment)));
+        const expected = frames.map(({ message, attachment }) => ({
+          message: JSON.parse(
+            JSON.stringify(attachment === undefined ? message : { ...message, bytes: attachment.length }),
+          ),
+          attachment,
+        }));
+        expect(decode(cut(bytes, chunkSizes))).toEqual(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is the same frames and faults, whatever chunks it is cut into, when noise lies between the frames", () => {
+    fc.assert(
+      fc.property(fc.array(fc.oneof(frame, noise), { maxLength: 8 }), sizes, (parts, chunkSizes) => {
+        const bytes = Buffer.concat(
+          parts.flatMap((part) => (part instanceof Uint8Array ? [part] : encodeFrame(part.message, part.attachment))),
+        );
+        expect(decode(cut(bytes, chunkSizes))).toEqual(decode([bytes]));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("goes on after a line that is too long, without keeping it", () => {
+    const long = new Uint8Array(MAX_LINE_BYTES + 1).fill(0x78);
+    const good = encodeFrame({ id: 1 });
+    expect(decode([long, Uint8Array.of(0x0a), ...good])).toEqual([
+      "line_too_long",
+      { message: { id: 1 }, attachment: undefined },
+    ]);
+  });
+
+  it("holds the largest attachment and refuses a larger one", () => {
+    const largest = new Uint8Array(MAX_ATTACHMENT_BYTES);
+    expect(decode(encodeFrame({}, largest))).toHaveLength(1);
+    expect(() => encodeFrame({}, new Uint8Array(MAX_ATTACHMENT_BYTES + 1))).toThrow(RangeError);
+  });
+
+  it("is whole again after resync padding, wherever an earlier sender stopped", () => {
+    const whole = Buffer.concat(encodeFrame({ jsonrpc: "2.0", id: 1, method: "write" }, new Uint8Array(40).fill(0x7b)));
+    const hello = { jsonrpc: "2.0", id: "mine", method: "hello" };
+    for (let stop = 0; stop < whole.length; stop++) {
+      const seen = decode([whole.subarray(0, stop), resyncPadding(), ...encodeFrame(hello)]);
+      expect(seen.filter((each) => typeof each !== "string")).toEqual([{ message: hello, attachment: undefined }]);
+    }
+  });
+});
