@@ -81,7 +81,7 @@ describe("sandpiper shell", () => {
     process.kill(childOf(terminal.shellId()), "SIGTERM");
     expect(await terminal.exitCode()).toBe(143);
     expect(terminal.screen).toMatch(/ icanon /);
-    expect(terminal.screen).toContain("\x1b[?1049l");
+    expect(terminal.screen).toContain("\x1b[?1047l");
     expect(findLeftovers(home)).toEqual([]);
   });
 

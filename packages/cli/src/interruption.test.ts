@@ -23,6 +23,7 @@ describe("an interruption", () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129],
+    ["SIGQUIT", 131],
   ])("by %s aborts what runs and makes the exit code %i", (signal, exitCode) => {
     const { program, interruption, receive } = interruptible();
     receive(signal);

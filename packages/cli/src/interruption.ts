@@ -1,6 +1,6 @@
 import { exitCodeOfSignal } from "./exit-code.ts";
 
-const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 /** One Ctrl-C can arrive twice: from the terminal, and from npm handing on its own. */
 const SAME_KEYPRESS_MS = 250;

@@ -6,7 +6,7 @@ import { feedStdin } from "../run/feed-stdin.ts";
 import { passThrough } from "../run/pass-through.ts";
 import { withSandbox } from "../with-sandbox.ts";
 import { type ShellCommand, startShell } from "./start-shell.ts";
-import { Terminal } from "./terminal.ts";
+import { Terminal, terminalSize } from "./terminal.ts";
 import { terminalEnv } from "./terminal-env.ts";
 
 /** Connects the user's terminal to one in a new sandbox. Returns the program's exit code. */
@@ -22,17 +22,18 @@ export async function openShell(arguments_: Arguments): Promise<number> {
 }
 
 async function connect(sandbox: Sandbox, command: ShellCommand, interruption: Interruption): Promise<number> {
-  using terminal = new Terminal(process.stdin, process.stdout);
-  const shell = await startShell(sandbox, command, terminal.size);
-  const resize = () => void shell.resize(terminal.size).catch(() => {});
-  terminal.onResize(resize);
+  const { stdin, stdout } = process;
+  const shell = await startShell(sandbox, command, terminalSize(stdout));
+  using terminal = new Terminal(stdin, stdout);
+  const resize = () => void shell.resize(terminalSize(stdout)).catch(() => {});
+  stdout.on("resize", resize);
   // The window may have changed while the shell was starting.
   resize();
   const writeOutput = passThrough(interruption);
   const showOutput = async () => {
     for await (const { bytes } of shell.output) await writeOutput("stdout", bytes);
   };
-  const inputFailed = new Promise<never>((_, reject) => feedStdin(shell, process.stdin).catch(reject));
+  const inputFailed = new Promise<never>((_, reject) => feedStdin(shell, stdin).catch(reject));
   await Promise.race([showOutput(), inputFailed]);
   const { exitCode, signal } = await shell.wait();
   if (signal === null) terminal.endedTidily();

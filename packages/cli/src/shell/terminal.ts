@@ -1,11 +1,15 @@
 import { spawnSync } from "node:child_process";
 import type { TerminalSize } from "@sandpiper/core";
 
-/** What programs switch on and a killed one leaves on: mouse reports, pasting marks, the other screen, no cursor, colours. */
-const RESET = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[?1l\x1b>\x1b[?25h\x1b[0m";
+/** What programs switch on and a killed one leaves on: mouse reports, marks around pasted text, the other screen, no cursor, colours. */
+const RESET = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1047l\x1b[?1l\x1b>\x1b[?25h\x1b[0m";
 
 /** The size of a terminal that does not tell its own. */
 const DEFAULT_SIZE: TerminalSize = { rows: 24, cols: 80 };
+
+export function terminalSize({ rows, columns }: NodeJS.WriteStream): TerminalSize {
+  return rows > 0 && columns > 0 ? { rows, cols: columns } : DEFAULT_SIZE;
+}
 
 /** The user's terminal, every key of which goes to the sandbox until this is disposed. */
 export class Terminal implements Disposable {
@@ -21,15 +25,6 @@ export class Terminal implements Disposable {
     spawnSync("stty", ["-opost"], { stdio: [input, "ignore", "ignore"] });
     // Also when the program ends without unwinding.
     process.on("exit", this.#restore);
-  }
-
-  get size(): TerminalSize {
-    const { rows, columns } = this.#output;
-    return rows > 0 && columns > 0 ? { rows, cols: columns } : DEFAULT_SIZE;
-  }
-
-  onResize(listener: (size: TerminalSize) => void): void {
-    this.#output.on("resize", () => listener(this.size));
   }
 
   /** The program on the terminal ended by itself and left it tidy. */
