@@ -248,11 +248,10 @@ describe("opening", () => {
     for (const chunkBytes of [1, 2, 7, 64, 4096]) {
       const agent = new ScriptedAgent();
       agent.on("hello", () => {});
-      agent.on("ping", () => {});
       const opening = AgentClient.open({ channel: agent.channel, needsResync: true }, { randomUuid: () => "mine" });
       await settle();
       const stale = `half a frame"}\n{"jsonrpc":"2.0","id":1,"result":{"pong":false}}\n${hello("other")}{"jsonrpc":"2.0","id":"mi{{`;
-      const bytes = text(`${stale}${hello("mine")}{"jsonrpc":"2.0","id":1,"result":{"pong":true}}\n`);
+      const bytes = text(stale + hello("mine"));
       for (let at = 0; at < bytes.length; at += chunkBytes) agent.raw(bytes.subarray(at, at + chunkBytes));
       expect((await opening).faults).toEqual({ malformedFrames: 0, strayMessages: 0 });
     }

@@ -62,10 +62,9 @@ export class AgentClient {
     const { signal } = options;
     try {
       client.connection.open(id, connected.needsResync);
-      const hello = client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal });
-      const ping = client.begin("ping", {}, { signal });
-      client.#hello = await hello.result;
-      await ping.result;
+      client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
+      // Not sent along with hello: an answer that comes before hello's would be skipped with what is not ours.
+      await client.ping({ signal });
       return client;
     } catch (thrown) {
       const error = SandboxError.from(thrown);
