@@ -28,7 +28,10 @@ describe("docs/cli.md", () => {
         SANDPIPER_HOME: join(scratch.path, "home"),
         PATH: `${dirname(sandpiper)}:${process.env["PATH"]}`,
       };
-      const { stdout } = await run("bash", ["-c", `exec 2>&1\n${commands.join("\n")}\nexit 0`], { cwd: directory, env });
+      const { stdout } = await run("bash", ["-c", `exec 2>&1\n${commands.join("\n")}\nexit 0`], {
+        cwd: directory,
+        env,
+      });
       // An ellipsis stands for whatever differs from run to run.
       const pattern = expected.map((line) => `${line.split("…").map(RegExp.escape).join(".*")}\n`).join("");
       expect(stdout).toMatch(new RegExp(`^${pattern}$`));
