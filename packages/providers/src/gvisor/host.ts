@@ -35,6 +35,10 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
     const hint = 'Run it again as root: sudo env "PATH=$PATH" …';
     throw missing("not_root", "gVisor sandboxes need root, for their namespaces and cgroups.", hint);
   }
+  if (options.stateDirectory.includes(",")) {
+    const message = `The state directory ${options.stateDirectory} has a comma in its path, which runsc cannot take.`;
+    throw missing("unusable_state_directory", message, "Set SANDPIPER_HOME to another directory.");
+  }
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = findCgroups();

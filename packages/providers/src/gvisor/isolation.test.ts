@@ -1,10 +1,11 @@
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findLauncher } from "../host/find-agent.ts";
 import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
 
 /** In this program's environment, and in a file: whoever inside can read anything of the host finds it. */
@@ -164,12 +165,18 @@ describe("two sandboxes", () => {
 });
 
 describe("a directory as root filesystem", () => {
-  it("is not changed by what is written inside", async () => {
+  it("gives its programs, and is not changed by what is written inside", async () => {
     const rootfs = join(hostDirectory, "rootfs");
     for (const name of ["usr", "tmp", "etc", "bin", "lib", "lib64"])
       await mkdir(join(rootfs, name), { recursive: true });
     await writeFile(join(rootfs, "etc/motd"), "original");
+    // Any static program will do; this one says how to use it and exits with 2.
+    await copyFile(findLauncher(), join(rootfs, "bin/program"));
     await using inDirectory = await fixture.create({ rootfs });
+    expect(await inDirectory.exec(["/bin/program"])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(/^usage/),
+    });
     await inDirectory.writeFile("/etc/motd", "changed");
     await inDirectory.writeFile("/new", "new");
     await inDirectory.writeFile("/tmp/new", "new");

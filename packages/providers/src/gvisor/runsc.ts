@@ -50,7 +50,10 @@ export class Runsc {
   async forget(id: SandboxId): Promise<void> {
     const { root } = this.#options;
     const names = await readdir(root).catch(() => []);
-    await Promise.all(names.filter((name) => name.includes(id)).map((name) => rm(join(root, name), { force: true })));
+    const files = names.filter((name) => name.includes(id)).map((name) => join(root, name));
+    // Where the path of the state directory is too long for a socket, runsc takes another place.
+    const sockets = ["/var/run", "/run", "/tmp"].map((directory) => join(directory, `runsc-${id}.sock`));
+    await Promise.all([...files, ...sockets].map((path) => rm(path, { force: true })));
   }
 
   /** What went wrong, in the words of whoever failed. */
