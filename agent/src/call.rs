@@ -1,6 +1,7 @@
 //! One unanswered call, and the stream it may carry.
 
 use crate::error::{AgentError, Code, Result};
+use crate::memory;
 use crate::message::CallId;
 use crate::outbox::{Outbox, Room};
 use serde::de::DeserializeOwned;
@@ -21,6 +22,15 @@ pub struct StreamState {
     inbox: RefCell<VecDeque<Vec<u8>>>,
     ended: Cell<bool>,
     arrived: Notify,
+    has_carried: Cell<bool>,
+}
+
+impl Drop for StreamState {
+    fn drop(&mut self) {
+        if self.has_carried.get() {
+            memory::give_back_soon();
+        }
+    }
 }
 
 impl StreamState {
@@ -40,6 +50,7 @@ impl StreamState {
             return true;
         }
         self.granted.set(self.granted.get() - size);
+        self.has_carried.set(true);
         self.inbox.borrow_mut().push_back(bytes);
         self.arrived.notify_one();
         true
@@ -99,6 +110,7 @@ impl Call {
 
     /// Sends bytes for which credit was taken. `fields` are further members of the params: `,"offset":0` or nothing.
     pub async fn send_data(&self, fields: &str, bytes: Vec<u8>) {
+        self.stream.has_carried.set(true);
         self.outbox.send(&self.data_head(fields, bytes.len()), Some(bytes)).await;
     }
 

@@ -1,5 +1,6 @@
 //! What the agent sets up for itself before it serves anybody.
 
+use crate::memory;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
@@ -14,6 +15,7 @@ pub struct Startup {
 }
 
 pub fn prepare() -> io::Result<Startup> {
+    memory::keep_freed();
     let is_init = std::process::id() == 1;
     reset_signals();
     let signals = take_signals(is_init)?;

@@ -141,7 +141,7 @@ fn a_caller_that_goes_away_leaves_no_half_written_file() {
     begin_write(&mut agent, "file", b"half");
     assert_eq!(names(home.path()).len(), 1);
     agent.close_input();
-    agent.child.wait().unwrap();
+    assert!(agent.child.wait().unwrap().success());
     assert_eq!(names(home.path()), Vec::<String>::new());
 }
 
