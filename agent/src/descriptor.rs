@@ -12,13 +12,12 @@ pub fn watch(fd: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     unsafe { AsyncFd::register_with_interest(fd, interest) }.map_err(io::Error::from)
 }
 
+/// One system call, where reading and writing the flags would be two; this is on the path of every process's start.
 fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
-    // SAFETY: plain fcntl calls on a descriptor we own.
-    unsafe {
-        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
-        if flags < 0 || libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+    let on: libc::c_int = 1;
+    // SAFETY: the ioctl reads an integer.
+    if unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &on) } < 0 {
+        return Err(io::Error::last_os_error());
     }
     Ok(())
 }

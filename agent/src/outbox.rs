@@ -15,10 +15,18 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Bytes that may wait to be written; a sender beyond it waits, in order of arrival.
 const QUEUE_BYTES: usize = 1024 * 1024;
+/// Written with one system call.
+const MAX_SLICES: usize = 64;
 
 struct Queued {
     pieces: Vec<Vec<u8>>,
     _room: Room,
+}
+
+impl Queued {
+    fn size(&self) -> usize {
+        self.pieces.iter().map(Vec::len).sum()
+    }
 }
 
 /// A place in the queue.
@@ -98,7 +106,7 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Drops what has not begun to be written; a frame half written is finished first.
+    /// Drops what the writer has not taken yet; it finishes what it has.
     pub fn clear(&self) {
         self.queue.borrow_mut().clear();
     }
@@ -114,17 +122,17 @@ impl Outbox {
         }
     }
 
-    /// Writes until the channel fails.
+    /// Writes until the channel fails; whatever has gathered goes out together.
     pub async fn run(&self, writer: Writer) -> std::io::Result<()> {
         loop {
-            let next = self.queue.borrow_mut().pop_front();
-            let Some(frame) = next else {
+            let frames = self.queue.take();
+            if frames.is_empty() {
                 self.drained.notify_waiters();
                 self.filled.notified().await;
                 continue;
-            };
+            }
             self.writing.set(true);
-            let outcome = write_all(&writer, &frame.pieces).await;
+            let outcome = write_all(&writer, frames).await;
             self.writing.set(false);
             outcome?;
         }
@@ -143,20 +151,22 @@ fn answer_line(id: Option<&CallId>, outcome: &Result<Value, AgentError>) -> Stri
     }
 }
 
-async fn write_all(writer: &Writer, pieces: &[Vec<u8>]) -> std::io::Result<()> {
-    let (mut piece, mut offset) = (0, 0);
-    while piece < pieces.len() {
-        let slices: Vec<IoSlice> = std::iter::once(&pieces[piece][offset..])
-            .chain(pieces[piece + 1..].iter().map(Vec::as_slice))
-            .map(IoSlice::new)
-            .collect();
-        let mut written = writer.write_vectored(&slices).await?;
-        while piece < pieces.len() && written >= pieces[piece].len() - offset {
-            written -= pieces[piece].len() - offset;
-            piece += 1;
-            offset = 0;
+/// A frame's place in the queue is free again once the whole of it is written.
+async fn write_all(writer: &Writer, mut frames: VecDeque<Queued>) -> std::io::Result<()> {
+    let mut written = 0;
+    while !frames.is_empty() {
+        let mut skipped = written;
+        let mut slices = Vec::new();
+        for piece in frames.iter().flat_map(|frame| &frame.pieces).take(MAX_SLICES) {
+            let begin = skipped.min(piece.len());
+            skipped -= begin;
+            slices.push(IoSlice::new(&piece[begin..]));
         }
-        offset += written;
+        written += writer.write_vectored(&slices).await?;
+        while let Some(first) = frames.front().map(Queued::size).filter(|size| *size <= written) {
+            written -= first;
+            frames.pop_front();
+        }
     }
     Ok(())
 }

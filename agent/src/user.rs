@@ -1,10 +1,13 @@
-//! Who owns files and runs processes: /etc/passwd and /etc/group of the sandbox, read anew at each look-up because the
-//! code inside may add users at any time.
+//! Who owns files and runs processes: /etc/passwd and /etc/group of the sandbox, looked at anew each time because the
+//! code inside may add users at any moment.
 
 use crate::args::Args;
 use crate::error::{AgentError, Result};
 use crate::files::small_file::read_small_file;
+use crate::files::unchanged::Stamp;
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -21,12 +24,12 @@ pub struct User {
 
 /// Finds a user by name, "uid" or "uid:gid".
 pub fn find(text: &str) -> Result<User> {
-    find_in(&Tables::read(), text)
+    find_in(&Tables::current(), text)
 }
 
 /// Who acts when a call names nobody.
 pub fn default_user(args: &Args) -> User {
-    let tables = Tables::read();
+    let tables = Tables::current();
     // SAFETY: these calls only read the process's own ids.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
     if let Some(named) = args.default_user.as_deref().and_then(|name| tables.by_name(name)) {
@@ -78,12 +81,22 @@ struct Tables {
 }
 
 impl Tables {
-    /// A missing or unreadable table counts as empty: a sandbox without users still has uids.
-    fn read() -> Self {
-        Self {
-            passwd: read_small_file("/etc/passwd").unwrap_or_default(),
-            group: read_small_file("/etc/group").unwrap_or_default(),
-        }
+    /// Every start of a process looks somebody up, so the tables are read again only when they have changed.
+    fn current() -> Rc<Self> {
+        thread_local!(static LAST: RefCell<Option<([Stamp; 2], Rc<Tables>)>> = const { RefCell::new(None) });
+        let paths = ["/etc/passwd", "/etc/group"];
+        let stamps = paths.map(Stamp::of);
+        let known =
+            LAST.with_borrow(|last| last.as_ref().filter(|(at, _)| *at == stamps).map(|(_, tables)| Rc::clone(tables)));
+        known.unwrap_or_else(|| {
+            // A missing or unreadable table counts as empty: a sandbox without users still has uids.
+            let [passwd, group] = paths.map(|path| read_small_file(path).unwrap_or_default());
+            let tables = Rc::new(Self { passwd, group });
+            if stamps.iter().all(Stamp::is_settled) {
+                LAST.set(Some((stamps, Rc::clone(&tables))));
+            }
+            tables
+        })
     }
 
     fn by_name(&self, name: &str) -> Option<User> {

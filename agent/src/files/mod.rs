@@ -24,4 +24,5 @@ pub mod stat;
 pub mod temp_file;
 pub mod temp_tree;
 pub mod transfer;
+pub mod unchanged;
 pub mod walk;

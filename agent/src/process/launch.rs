@@ -56,7 +56,7 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
     let environment = Environment::new(&user, &id, params.pty.is_some(), &params.env)?;
     let cwd = choose_directory(&user, params.cwd);
     let resolved = command.resolve(&environment, &cwd)?;
-    let is_root = own_ids().0 == 0;
+    let is_root = agent.is_root;
     let stdio = Stdio::open(&agent.processes, params.pty, params.stdin == Some(true), is_root.then_some(user.uid))?;
 
     let argv = c_strings(&resolved.argv)?;
@@ -145,8 +145,7 @@ fn own_ids() -> (u32, u32) {
 fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
     let Some(name) = named else { return Ok(user::default_user(&agent.args)) };
     let user = user::find(name)?;
-    let own = own_ids();
-    if own.0 != 0 && own != (user.uid, user.gid) {
+    if !agent.is_root && own_ids() != (user.uid, user.gid) {
         let message =
             format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
         return Err(AgentError::new(Code::PermissionDenied, "other_user", message));

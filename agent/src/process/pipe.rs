@@ -10,6 +10,14 @@ use std::rc::Rc;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
+/// Smaller reads are copied out of the buffer, larger ones take it along.
+const HANDED_OVER_BYTES: usize = PIECE_BYTES / 4;
+
+thread_local! {
+    /// Most reads are small and this buffer is large, so one is kept.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 pub struct Pipe {
     pub source: Source,
     pub fd: Rc<AsyncFd<OwnedFd>>,
@@ -25,21 +33,33 @@ impl Pipe {
 
     /// At most `most` bytes; empty at the end.
     pub fn read(&self, most: usize) -> io::Result<Vec<u8>> {
-        let size = most.min(PIECE_BYTES);
-        let mut buffer: Vec<u8> = Vec::with_capacity(size);
+        let mut buffer = SPARE.take();
+        buffer.reserve_exact(PIECE_BYTES);
+        let outcome = self.read_into(&mut buffer, most.min(PIECE_BYTES));
+        if outcome.is_ok() && buffer.len() >= HANDED_OVER_BYTES {
+            return Ok(buffer);
+        }
+        let bytes = buffer.clone();
+        buffer.clear();
+        SPARE.set(buffer);
+        outcome.map(|()| bytes)
+    }
+
+    /// `buffer` is empty and has room for `size` bytes.
+    fn read_into(&self, buffer: &mut Vec<u8>, size: usize) -> io::Result<()> {
         loop {
             // SAFETY: the buffer has room for `size` bytes.
             let taken = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), size) };
             if taken >= 0 {
                 // SAFETY: the kernel has written that many bytes.
                 unsafe { buffer.set_len(taken as usize) };
-                return Ok(buffer);
+                return Ok(());
             }
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
                 // A terminal's master says this when nobody has the terminal open any more.
-                Some(libc::EIO) => return Ok(Vec::new()),
+                Some(libc::EIO) => return Ok(()),
                 _ => return Err(error),
             }
         }

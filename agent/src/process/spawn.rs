@@ -5,7 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::RawFd;
 
-const STACK_BYTES: usize = 64 * 1024;
+/// The child only makes system calls.
+const STACK_BYTES: usize = 16 * 1024;
 
 /// Everything the child needs, prepared before it exists, because it may not allocate.
 pub struct Program<'a> {
