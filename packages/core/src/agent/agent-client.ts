@@ -41,7 +41,7 @@ export class AgentClient {
   readonly randomUuid: () => string;
   readonly rpcTimeoutMs: number;
   readonly label: string;
-  readonly connection: AgentConnection;
+  readonly #connection: AgentConnection;
   #hello: AgentResult<"hello"> | undefined;
   #nextId = 1;
 
@@ -50,7 +50,7 @@ export class AgentClient {
     this.randomUuid = options.randomUuid ?? (() => crypto.randomUUID());
     this.rpcTimeoutMs = options.rpcTimeoutMs ?? DEFAULT_RPC_TIMEOUT_MS;
     this.label = options.label ?? "the sandbox";
-    this.connection = new AgentConnection(connected.channel, {
+    this.#connection = new AgentConnection(connected.channel, {
       explainClose: (cause) => explainClose({ cause, label: this.label, clock: this.clock, exited: options.exited }),
     });
   }
@@ -61,14 +61,14 @@ export class AgentClient {
     const id = client.randomUuid();
     const { signal } = options;
     try {
-      client.connection.open(id, connected.needsResync);
+      client.#connection.open(id, connected.needsResync);
       client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
       // Not sent along with hello: an answer that comes before hello's would be skipped with what is not ours.
       await client.ping({ signal });
       return client;
     } catch (thrown) {
       const error = SandboxError.from(thrown);
-      client.connection.close(error);
+      client.#connection.close(error);
       throw error;
     }
   }
@@ -80,25 +80,25 @@ export class AgentClient {
   }
 
   get isClosed(): boolean {
-    return this.connection.isClosed;
+    return this.#connection.isClosed;
   }
 
   /** Resolves with the reason when the channel is of no use any more. */
   get closed(): Promise<SandboxError> {
-    return this.connection.closedWith;
+    return this.#connection.closedWith;
   }
 
   /** Calls without an answer so far. */
   get openCalls(): number {
-    return this.connection.openCalls;
+    return this.#connection.openCalls;
   }
 
   get faults(): Readonly<ConnectionFaults> {
-    return this.connection.faults;
+    return this.#connection.faults;
   }
 
   close(reason?: SandboxError): void {
-    this.connection.close(
+    this.#connection.close(
       reason ??
         new SandboxError("unavailable", {
           reason: "channel_closed",
@@ -115,7 +115,7 @@ export class AgentClient {
   /** Sends a request; the call object is for those who stream or cancel. Requests of one turn leave in one write. */
   begin<M extends AgentMethod>(method: M, params: AgentParams<M>, options: BeginOptions<M> = {}): AgentCall<M> {
     const id = options.id ?? this.#nextId++;
-    const call = new AgentCall(this.connection, id, method);
+    const call = new AgentCall(this.#connection, id, method);
     options.prepare?.(call);
     const { signal, timeoutMs = this.rpcTimeoutMs } = options;
     if (signal?.aborted) {
@@ -123,12 +123,12 @@ export class AgentClient {
       return call;
     }
     try {
-      this.connection.send({ jsonrpc: "2.0", id, method, params }, options.attachment);
+      this.#connection.send({ jsonrpc: "2.0", id, method, params }, options.attachment);
     } catch (thrown) {
       call.fail(SandboxError.from(thrown));
       return call;
     }
-    this.connection.add(id, call);
+    this.#connection.add(id, call);
     if (!call.isOpen) return call;
     if (timeoutMs !== Number.POSITIVE_INFINITY) {
       call.onSettled(this.clock.schedule(timeoutMs, () => call.cancel(this.timeoutError(method, timeoutMs))));

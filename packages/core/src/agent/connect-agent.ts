@@ -6,10 +6,10 @@ import { AgentClient, type AgentClientOptions } from "./agent-client.ts";
 import { exitError } from "./exit-error.ts";
 
 /** A booting agent is usually there within one or two of these. */
-export const CONNECT_RETRY_MS = 100;
+const CONNECT_RETRY_MS = 100;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 /** A channel that was accepted but stays silent is given up after this, and another one is tried. */
-export const CONNECT_ATTEMPT_TIMEOUT_MS = 4_000;
+const CONNECT_ATTEMPT_TIMEOUT_MS = 4_000;
 
 export interface ConnectAgentOptions extends Omit<AgentClientOptions, "label" | "exited"> {
   readonly connectTimeoutMs?: number | undefined;

@@ -61,9 +61,11 @@ export class SandboxManager implements AsyncDisposable {
 
   /** Takes a slot first, so that boots under way count against the limit. */
   async create(options: SandboxConfigOptions = {}, createOptions: CreateOptions = {}): Promise<Sandbox> {
+    const { id } = createOptions;
+    if (id !== undefined && this.#sandboxes.has(id)) throw alreadyRegistered(id);
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
     return this.#inSlot(createOptions.signal, (signal) =>
-      Sandbox.create(this.#provider, config, { ...this.#dependencies, id: createOptions.id, signal }),
+      Sandbox.create(this.#provider, config, { ...this.#dependencies, id, signal }),
     );
   }
 

@@ -1,5 +1,6 @@
 import type { StreamChunk } from "../agent/chunk-queue.ts";
 import { ByteCollector } from "../byte-collector.ts";
+import { SandboxError } from "../sandbox-error.ts";
 import type { ExecResult } from "./exec.ts";
 import type { ProcessExit } from "./process-exit.ts";
 
@@ -27,6 +28,7 @@ export class ExecOutput {
     this.#options = options;
     this.#interrupt = interrupt;
     this.#room = options.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
+    if (!(this.#room >= 0)) throw invalidLimit(options.maxOutputBytes);
   }
 
   add({ bytes, source, dropped }: StreamChunk): void {
@@ -56,4 +58,11 @@ export class ExecOutput {
       truncated: this.#isTruncated,
     };
   }
+}
+
+function invalidLimit(maxOutputBytes: unknown): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "invalid_limit",
+    message: `maxOutputBytes ${String(maxOutputBytes)} is not allowed; allowed is a number of bytes, 0 or more`,
+  });
 }

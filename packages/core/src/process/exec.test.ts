@@ -104,6 +104,12 @@ describe("exec", () => {
     expect(live).toBe("defgh");
   });
 
+  it("refuses a limit that is none, before anything starts", async () => {
+    const { agent, result } = await started({ maxOutputBytes: Number.NaN });
+    expect(await rejection(result)).toMatchObject({ code: "invalid_argument", reason: "invalid_limit" });
+    expect(agent.writes).toBe(0);
+  });
+
   it("is not truncated by output that just fits", async () => {
     const { result, write, exit } = await started({ maxOutputBytes: 3 });
     write("stdout", text("abc"));

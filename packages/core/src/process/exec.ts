@@ -39,6 +39,8 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
   const unlimited = { timeoutMs: Number.POSITIVE_INFINITY };
   const stdin = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
   const hasStdin = stdin !== undefined && stdin.length > 0;
+  const interruption = Promise.withResolvers<never>();
+  const collected = new ExecOutput(options, interruption.reject);
 
   const spawn = client.begin("process.spawn", {
     process,
@@ -47,8 +49,6 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
     stdin: hasStdin,
     journal_bytes: EXEC_JOURNAL_BYTES,
   });
-  const interruption = Promise.withResolvers<never>();
-  const collected = new ExecOutput(options, interruption.reject);
   const output = client.begin(
     "process.output",
     { process, window: DEFAULT_WINDOW_BYTES },

@@ -2,6 +2,7 @@ import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpi
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
 import type { OutputSource } from "../agent/chunk-queue.ts";
 import { MAX_UPLOAD_CHUNK_BYTES } from "../agent/outbound-stream.ts";
+import { SandboxError } from "../sandbox-error.ts";
 import type { CommandOptions } from "./command.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
 import { readOutput } from "./read-output.ts";
@@ -134,9 +135,13 @@ export class ProcessHandle implements AsyncDisposable {
   /** Kills it if it runs, and forgets it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.detach();
-    await this.kill().catch(() => {});
-    await this.wait();
-    await this.forget();
+    try {
+      await this.kill().catch(() => {});
+      await this.wait();
+      await this.forget();
+    } catch (thrown) {
+      if (!isGone(thrown)) throw thrown;
+    }
   }
 
   async #call<M extends AgentMethod>(
@@ -152,6 +157,12 @@ export class ProcessHandle implements AsyncDisposable {
     this.#lastWrite = turn.catch(() => {});
     return turn;
   }
+}
+
+/** A process that was forgotten, or whose sandbox has ended, needs no disposal. */
+function isGone(thrown: unknown): boolean {
+  const { code } = SandboxError.from(thrown);
+  return code === "not_found" || code === "failed_precondition" || code === "gone";
 }
 
 async function* bytesOf(

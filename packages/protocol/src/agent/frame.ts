@@ -50,7 +50,8 @@ export function resyncPadding(): Uint8Array {
 /** Turns chunks of a byte stream back into frames. */
 export class FrameDecoder {
   readonly #sink: FrameSink;
-  #line: Uint8Array[] = [];
+  /** The part of a line that earlier chunks held. One buffer: a line may arrive byte by byte. */
+  #line = new Uint8Array(0);
   #lineLength = 0;
   #skippingLine = false;
   #message: Record<string, unknown> | undefined;
@@ -71,28 +72,44 @@ export class FrameDecoder {
   #takeLine(chunk: Uint8Array, at: number): number {
     const end = chunk.indexOf(NEWLINE, at);
     const piece = chunk.subarray(at, end === -1 ? chunk.length : end);
-    if (!this.#skippingLine) {
-      if (this.#lineLength + piece.length > MAX_LINE_BYTES) {
-        this.#skippingLine = true;
-        this.#line = [];
-        this.#lineLength = 0;
-        this.#sink.fault("line_too_long");
-      } else if (piece.length > 0) {
-        // The chunk may be a buffer that its owner reuses, so what outlives this call is copied; slice() of a Node Buffer is no copy.
-        this.#line.push(end === -1 ? new Uint8Array(piece) : piece);
-        this.#lineLength += piece.length;
-      }
+    if (!this.#skippingLine && this.#lineLength + piece.length > MAX_LINE_BYTES) {
+      this.#skippingLine = true;
+      this.#dropLine();
+      this.#sink.fault("line_too_long");
     }
-    if (end === -1) return chunk.length;
+    if (end === -1) {
+      if (!this.#skippingLine) this.#keep(piece);
+      return chunk.length;
+    }
     if (this.#skippingLine) this.#skippingLine = false;
-    else this.#endLine();
+    else this.#endLine(piece);
     return end + 1;
   }
 
-  #endLine(): void {
-    const line = this.#line.length === 1 ? (this.#line[0] as Uint8Array) : joinBytes(this.#line);
-    this.#line = [];
+  /** The chunk may be a buffer that its owner reuses, so what outlives the call is copied. */
+  #keep(piece: Uint8Array): void {
+    const needed = this.#lineLength + piece.length;
+    if (needed > this.#line.length) {
+      const larger = new Uint8Array(Math.max(needed, Math.min(2 * this.#line.length, MAX_LINE_BYTES)));
+      larger.set(this.#line.subarray(0, this.#lineLength));
+      this.#line = larger;
+    }
+    this.#line.set(piece, this.#lineLength);
+    this.#lineLength = needed;
+  }
+
+  #dropLine(): void {
+    this.#line = new Uint8Array(0);
     this.#lineLength = 0;
+  }
+
+  #endLine(piece: Uint8Array): void {
+    let line = piece;
+    if (this.#lineLength > 0) {
+      this.#keep(piece);
+      line = this.#line.subarray(0, this.#lineLength);
+      this.#dropLine();
+    }
     let message: unknown;
     try {
       const text = textDecoder.decode(line);
@@ -141,14 +158,4 @@ export class FrameDecoder {
     this.#sink.frame({ message, attachment });
     return at + 1;
   }
-}
-
-function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -3,7 +3,7 @@ import type { CallId } from "@sandpiper/protocol";
 import { Notifier } from "./notifier.ts";
 
 /** Like an agent's own limit: small enough that the other side has to wait for credit. */
-export const UPLOAD_WINDOW_BYTES = 512 * 1024;
+const UPLOAD_WINDOW_BYTES = 512 * 1024;
 const DATA_BYTES = 64 * 1024;
 
 export interface MockCallOptions {

@@ -93,6 +93,13 @@ describe("the registry", () => {
     expect(await rejection(manager.execute(createSandboxId(), "true"))).toMatchObject({ code: "not_found" });
   });
 
+  it("refuses an id that is taken", async () => {
+    const { provider, manager } = setUp();
+    const { id } = await manager.create();
+    expect(await rejection(manager.create({}, { id }))).toMatchObject({ code: "already_exists" });
+    expect(provider.size).toBe(1);
+  });
+
   it("works on sandboxes by id", async () => {
     const { manager } = setUp();
     const { id } = await manager.create();

@@ -317,6 +317,14 @@ describe("a sandbox", () => {
     expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 0 });
   });
 
+  it("disposes of a process's handle calmly when the sandbox has ended before", async () => {
+    const { clock, create } = setUp();
+    const sandbox = await create();
+    const process = await sandbox.start("sleep 60");
+    await during(clock, sandbox.destroy());
+    await process[Symbol.asyncDispose]();
+  });
+
   it("drops the oldest output that nobody reads, and says how much", async () => {
     const { create } = setUp();
     const sandbox = await create();

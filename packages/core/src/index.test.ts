@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import * as core from "./index.ts";
+import * as testing from "./testing/index.ts";
+
+it("exports these values and no others", () => {
+  expect(Object.keys(core).sort()).toEqual([
+    "AgentClient",
+    "DEFAULT_CONNECT_TIMEOUT_MS",
+    "DEFAULT_MAX_FILE_BYTES",
+    "DEFAULT_MAX_OUTPUT_BYTES",
+    "DEFAULT_MAX_SANDBOXES",
+    "DEFAULT_RPC_TIMEOUT_MS",
+    "Sandbox",
+    "SandboxConfig",
+    "SandboxError",
+    "SandboxManager",
+    "canTransition",
+    "connectAgent",
+    "sandboxTransitions",
+    "stateNames",
+    "systemClock",
+  ]);
+  expect(Object.keys(testing).sort()).toEqual(["FakeClock", "describeProvider", "rejection", "settle"]);
+});
