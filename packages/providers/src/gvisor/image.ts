@@ -29,9 +29,9 @@ export async function directoryImage(rootfs: string, stateDirectory: string): Pr
 }
 
 /** Whether `path` is `ancestor` or lies below it. */
-export function isWithin(ancestor: string, path: string): boolean {
+function isWithin(ancestor: string, path: string): boolean {
   const step = relative(ancestor, path);
-  return step === "" || (!step.startsWith("..") && !isAbsolute(step));
+  return step !== ".." && !step.startsWith("../");
 }
 
 /** Mounts that hide private directories of the host wherever a read-only bind would show them. */

@@ -76,8 +76,8 @@ export class GvisorInstance implements Instance {
 
   async #destroy(): Promise<void> {
     this.#channel?.close();
-    this.#resolveExited({ reason: "destroyed", message: `Instance ${this.id} was destroyed.` });
     await removeInstance(this.#host, this.id);
+    this.#resolveExited({ reason: "destroyed", message: `Instance ${this.id} was destroyed.` });
   }
 
   /** Says that the instance has ended, and why, once nobody holds the other end of its channel. */

@@ -84,18 +84,14 @@ export class InstanceStore {
         hint: "List the instances of this host, or create a new one.",
       });
     }
-    const owned = new SandboxError("failed_precondition", {
-      reason: "instance_owned",
-      message: `Instance ${id} cannot be adopted: process ${entry.owner.pid} has it.`,
-      hint: "End that process first, or use the instance through it.",
-    });
-    if (await isOwnerAlive(entry.owner)) throw owned;
+    if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} has it`);
     const directory = this.directory(id);
     const owner = await this.owner();
-    const { pid, startTicks } = entry.owner;
-    await writeFile(join(directory, `claim-${pid}-${startTicks}`), JSON.stringify(owner), { flag: "wx" }).catch(
-      (error: unknown) => Promise.reject(isCode(error, "EEXIST") ? owned : error),
-    );
+    const claim = join(directory, `claim-${entry.owner.pid}-${entry.owner.startTicks}`);
+    await writeFile(claim, JSON.stringify(owner), { flag: "wx" }).catch((error: unknown) => {
+      if (!isCode(error, "EEXIST")) throw error;
+      throw cannotAdopt(id, "instance_claimed", "another program has adopted it, or was about to when it ended");
+    });
     const next: InstanceEntry = { ...entry, owner };
     const draft = join(directory, `${RECORD}~`);
     await writeFile(draft, JSON.stringify(next));
@@ -123,6 +119,14 @@ export class InstanceStore {
   #transient(id: SandboxId, owner: ProcessOwner): string {
     return join(this.#root, transientName(id, owner));
   }
+}
+
+function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason,
+    message: `Instance ${id} cannot be adopted: ${why}.`,
+    hint: "Use it through that program, or end that program first; or remove the instance by its id.",
+  });
 }
 
 function isCode(error: unknown, ...codes: string[]): boolean {

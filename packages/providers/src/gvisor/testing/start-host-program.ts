@@ -12,9 +12,16 @@ export interface HostProgram {
   /** Once the program has begun to make its sandbox. */
   creating(): Promise<SandboxId>;
   /** Once its sandbox is ready and its command runs. */
-  ready(): Promise<{ readonly id: SandboxId; readonly process: string | undefined }>;
+  ready(): Promise<ReadySandbox>;
   /** Ends it with SIGKILL: it gets no chance to clean up. */
   kill(): Promise<void>;
+}
+
+export interface ReadySandbox {
+  readonly id: SandboxId;
+  readonly process: string | undefined;
+  /** What the program has read of its command's output. */
+  readonly output: string;
 }
 
 export interface HostProgramOptions {
@@ -22,12 +29,15 @@ export interface HostProgramOptions {
   readonly config?: SandboxConfigOptions;
   /** Run in its sandbox. */
   readonly command?: string;
+  /** How much of the command's output it reads, at least, before it is ready. */
+  readonly readBytes?: number;
   /** The sandbox to adopt instead of creating one. */
   readonly adopt?: SandboxId;
 }
 
-export function startHostProgram({ stateDirectory, config, command, adopt }: HostProgramOptions): HostProgram {
-  const args = [script, `--state=${stateDirectory}`, `--config=${JSON.stringify(config ?? {})}`];
+export function startHostProgram(options: HostProgramOptions): HostProgram {
+  const { stateDirectory, config = {}, command, readBytes = 0, adopt } = options;
+  const args = [script, `--state=${stateDirectory}`, `--config=${JSON.stringify(config)}`, `--read=${readBytes}`];
   if (command !== undefined) args.push(`--command=${command}`);
   if (adopt !== undefined) args.push(`--adopt=${adopt}`);
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -46,7 +56,7 @@ export function startHostProgram({ stateDirectory, config, command, adopt }: Hos
     ready: async () => {
       for (;;) {
         const message = await next();
-        if ("ready" in message) return { id: message.ready, process: message.process };
+        if ("ready" in message) return { ...message, id: message.ready };
       }
     },
     kill: async () => {
