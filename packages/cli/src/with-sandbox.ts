@@ -16,7 +16,7 @@ export async function withSandbox<Result>(
   use: (sandbox: Sandbox) => Promise<Result>,
 ): Promise<Result | undefined> {
   const options = createOptionsFrom(arguments_);
-  const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options.cwd));
+  const uploads = arguments_.all("upload").map((text) => parseTransfer("upload", text, options));
   const notice = noticeOf(arguments_);
   const { createSandbox, LOCAL_WARNING } = await import("@sandpiper/node");
   const { signal } = interruption;
@@ -25,7 +25,7 @@ export async function withSandbox<Result>(
   });
   const prepareAndUse = async (sandbox: Sandbox) => {
     if (sandbox.capabilities.isolation === "none") notice(`provider ${sandbox.provider} ${LOCAL_WARNING}`);
-    for (const transfer of uploads) await upload(sandbox, transfer, { owner: options.user, warn: notice });
+    for (const transfer of uploads) await upload(sandbox, transfer, { owner: options.user, notice });
     return use(sandbox);
   };
   try {

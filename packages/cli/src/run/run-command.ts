@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { type Sandbox, SandboxError } from "@sandpiper/core";
+import { type Clock, type Sandbox, SandboxError, systemClock } from "@sandpiper/core";
 import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../exit-code.ts";
 import { feedStdin } from "./feed-stdin.ts";
 
@@ -13,7 +13,11 @@ export interface RunCommandOptions {
   /** Undefined gives the command an empty input. */
   readonly stdin: Readable | undefined;
   readonly onOutput: OutputHandler;
+  readonly clock?: Clock;
 }
+
+/** How long a sandbox may take to kill everything and to say so. */
+const KILL_GRACE_MS = 10_000;
 
 /** How a command ended, in terms of the program's own exit code. */
 export interface RunOutcome {
@@ -36,17 +40,31 @@ export async function runCommand(sandbox: Sandbox, options: RunCommandOptions): 
 }
 
 async function runToEnd(sandbox: Sandbox, options: RunCommandOptions): Promise<RunOutcome> {
-  const { argv, env, timeoutMs, stdin, onOutput } = options;
+  const { argv, env, timeoutMs, stdin, onOutput, clock = systemClock } = options;
   const process_ = await sandbox.start(argv, { stdin: stdin !== undefined, env, timeoutMs });
-  const streamOutput = async () => {
-    for await (const { source, bytes } of process_.output)
+  const failed = Promise.withResolvers<never>();
+  if (stdin !== undefined) feedStdin(process_, stdin).catch(failed.reject);
+  // The sandbox enforces the time limit; this is for one that does not.
+  const overdue = () => failed.reject(timeoutIgnored(sandbox.id, timeoutMs as number));
+  const stopTimer = timeoutMs === undefined ? undefined : clock.schedule(timeoutMs + KILL_GRACE_MS, overdue);
+  const exit = process_.wait().finally(stopTimer);
+  const runsToEnd = async () => {
+    for await (const { source, bytes } of process_.output) {
       await onOutput(source === "stderr" ? source : "stdout", bytes);
+    }
+    return exit;
   };
-  const inputFailed = new Promise<never>((_, reject) => {
-    if (stdin !== undefined) feedStdin(process_, stdin).catch(reject);
-  });
-  await Promise.race([streamOutput(), inputFailed]);
-  const { exitCode, signal, durationMs, timedOut, outOfMemory } = await process_.wait();
+  // Whichever fails first is told; the others fail with it.
+  for (const promise of [exit, failed.promise]) promise.catch(() => {});
+  const { exitCode, signal, durationMs, timedOut, outOfMemory } = await Promise.race([runsToEnd(), failed.promise]);
   if (timedOut) return { exitCode: EXIT_TIMED_OUT, signal, durationMs, endedBy: "timeout" };
   return { exitCode, signal, durationMs, endedBy: outOfMemory ? "out_of_memory" : "itself" };
+}
+
+function timeoutIgnored(id: string, timeoutMs: number): SandboxError {
+  return new SandboxError("deadline_exceeded", {
+    reason: "timeout_ignored",
+    message: `sandbox ${id} did not end the command after ${timeoutMs} ms, so the whole sandbox was ended`,
+    hint: "treat what it printed with suspicion: the command may have taken over the sandbox's agent",
+  });
 }

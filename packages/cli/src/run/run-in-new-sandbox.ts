@@ -2,6 +2,7 @@ import type { Arguments } from "../arguments.ts";
 import { parseEnv } from "../env-option.ts";
 import type { Interruption } from "../interruption.ts";
 import { noticeOf } from "../notice.ts";
+import { createOptionsFrom } from "../sandbox-options.ts";
 import { isForegroundJob } from "../terminal-job.ts";
 import { download } from "../transfer/download.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
@@ -27,8 +28,8 @@ export async function runInNewSandbox(
   { timeoutMs, interruption, onOutput }: RunInNewSandboxOptions,
 ): Promise<EndedRun | undefined> {
   const env = parseEnv(arguments_.all("env"), process.env);
-  const cwd = arguments_.get("cwd");
-  const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, cwd));
+  const options = createOptionsFrom(arguments_);
+  const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, options));
   const stdin = process.stdin.isTTY && !isForegroundJob() ? undefined : process.stdin;
 
   return withSandbox(arguments_, interruption, async (sandbox) => {

@@ -4,6 +4,8 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type Sandbox, SandboxError } from "@sandpiper/core";
+import type { Notice } from "../notice.ts";
+import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 
 /** How many bytes a download may still write. */
@@ -15,8 +17,9 @@ interface Budget {
  * Copies a file, or a directory with all it holds, out of a sandbox. Names and sizes come from code nobody trusts:
  * nothing is written outside the target, no link is made, and a file full of holes does not fill this machine's disk.
  */
-export async function download(sandbox: Sandbox, transfer: Transfer, warn: (message: string) => void): Promise<void> {
+export async function download(sandbox: Sandbox, transfer: Transfer, notice: Notice): Promise<void> {
   const { from, to } = transfer;
+  const leftOut = new LeftOut();
   const budget = { leftBytes: sandbox.config.diskMib * 1024 * 1024 };
   const { kind, mode } = await sandbox.files.stat(from);
   if (kind === "file") return downloadFile(sandbox, { from, to, mode, budget });
@@ -27,8 +30,9 @@ export async function download(sandbox: Sandbox, transfer: Transfer, warn: (mess
     const place = { from: join(from, entry.path), to: join(to, entry.path) };
     if (entry.kind === "directory") await mkdir(place.to, { recursive: true });
     else if (entry.kind === "file") await downloadFile(sandbox, { ...place, mode: entry.mode, budget });
-    else warn(`${place.from} is a ${entry.kind} and was left out`);
+    else leftOut.add(place.from, entry.kind);
   }
+  if (leftOut.message !== undefined) notice(`--download ${from}:${to}: ${leftOut.message}`);
 }
 
 async function downloadFile(

@@ -12,16 +12,30 @@ const examples = {
   download: "--download /home/user/result.csv:./result.csv",
 } as const;
 
-/** `SRC:DST`, split at the last colon. Paths inside a sandbox start at the working directory, when one was given. */
-export function parseTransfer(option: keyof typeof examples, text: string, cwd: string | undefined): Transfer {
+/** Where relative paths inside a sandbox start, as far as the command line says. */
+export interface InsideOptions {
+  readonly cwd?: string | undefined;
+  readonly user?: string | undefined;
+}
+
+/** `SRC:DST`, split at the last colon. */
+export function parseTransfer(option: keyof typeof examples, text: string, options: InsideOptions): Transfer {
   const colon = text.lastIndexOf(":");
   const [from, to] = [text.slice(0, colon), text.slice(colon + 1)];
   if (colon === -1 || from === "" || to === "") {
     throw usageError(`--${option} ${text} is not SRC:DST`, `for example ${examples[option]}`);
   }
-  const inside = (path: string) => (cwd === undefined ? path : posix.resolve(cwd, path));
   // A trailing slash names the directory to copy into, as it does for cp.
   const named = (path: string, directory: string) => (to.endsWith("/") ? join(directory, basename(path)) : directory);
-  if (option === "download") return { from: inside(from), to: named(from, to) };
-  return { from, to: named(resolve(from), inside(to)) };
+  const inside = insidePath(option === "upload" ? to : from, options, `--${option} ${text}`);
+  return option === "upload" ? { from, to: named(resolve(from), inside) } : { from: inside, to: named(from, to) };
+}
+
+function insidePath(path: string, { cwd, user }: InsideOptions, shown: string): string {
+  if (cwd !== undefined) return posix.resolve(cwd, path);
+  if (user !== undefined && !posix.isAbsolute(path)) {
+    const message = `${shown}: ${path} could be in another home directory than that of --user ${user}`;
+    throw usageError(message, "write it as an absolute path, or give --cwd, where relative ones then start");
+  }
+  return path;
 }

@@ -2,8 +2,10 @@ import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { type Sandbox, SandboxError } from "@sandpiper/core";
+import type { Notice } from "../notice.ts";
 import { concurrently } from "./concurrently.ts";
 import { type HostEntry, walkHostTree } from "./host-tree.ts";
+import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 
 /** Small files wait for answers more than for bytes, so several travel at once. */
@@ -12,16 +14,20 @@ const CHUNK_BYTES = 256 * 1024;
 /** What its owner needs on a directory while it is being filled. */
 const OWNER_BITS = 0o700;
 
+/** Should a link or a pipe have taken a file's place since the tree was listed, it is neither followed nor waited for. */
+const NEVER_ELSEWHERE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 export interface UploadOptions {
   /** Whose the files are inside; the sandbox's default user otherwise. */
   readonly owner: string | undefined;
-  readonly warn: (message: string) => void;
+  readonly notice: Notice;
 }
 
 /** Copies a file, or a directory with all it holds, into a sandbox; modes are kept, links are copied as links. */
 export async function upload(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
   try {
-    if (!(await stat(from)).isDirectory()) return await uploadFile(sandbox, { from, to, ...options, flags: 0 });
+    // What the user names may be a pipe, as in --upload <(command):DST.
+    if (!(await stat(from)).isDirectory()) return await uploadFile(sandbox, { from, to }, { ...options, flags: 0 });
     await uploadDirectory(sandbox, { from, to }, options);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof SandboxError || !("syscall" in error)) throw error;
@@ -37,26 +43,29 @@ export async function upload(sandbox: Sandbox, { from, to }: Transfer, options: 
 async function uploadDirectory(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
   const entries = await Array.fromAsync(walkHostTree(from));
   const directories = entries.filter(({ kind }) => kind === "directory");
-  const { owner } = options;
+  const { owner, notice } = options;
+  const leftOut = new LeftOut();
   for (const { path, mode } of directories) {
     await sandbox.files.mkdir(posix.join(to, path), { parents: true, mode: mode | OWNER_BITS, owner });
   }
+  const { path: root } = await sandbox.files.stat(to);
   const uploadEntry = async ({ path, kind, target }: HostEntry) => {
-    const place = { from: join(from, path), to: posix.join(to, path) };
-    if (kind === "file") await uploadFile(sandbox, { ...place, ...options, flags: constants.O_NOFOLLOW });
+    const place = { from: join(from, path), to: posix.join(root, path) };
+    if (kind === "file") await uploadFile(sandbox, place, { owner, flags: NEVER_ELSEWHERE });
     if (kind === "symlink") await makeLink(sandbox, { target: target as string, path: place.to, owner });
-    if (kind === "other") options.warn(`${place.from} is neither file nor directory nor link and was left out`);
+    if (kind === "other") leftOut.add(place.from, "neither file nor directory");
   };
   await concurrently(FILES_AT_ONCE, entries, uploadEntry);
   for (const { path, mode } of directories.reverse()) await sandbox.files.chmod(posix.join(to, path), mode);
+  if (leftOut.message !== undefined) notice(`--upload ${from}:${to}: ${leftOut.message}`);
 }
 
 async function uploadFile(
   sandbox: Sandbox,
-  { from, to, owner, flags }: Transfer & UploadOptions & { flags: number },
+  { from, to }: Transfer,
+  { owner, flags }: { readonly owner: string | undefined; readonly flags: number },
 ): Promise<void> {
-  // Without O_NONBLOCK, opening a pipe that took the file's place would wait for a writer.
-  await using file = await open(from, constants.O_RDONLY | constants.O_NONBLOCK | flags);
+  await using file = await open(from, constants.O_RDONLY | flags);
   const { mode } = await file.stat();
   await sandbox.files.write(to, file.createReadStream({ highWaterMark: CHUNK_BYTES }), { mode: mode & 0o7777, owner });
 }
