@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
 import { GvisorProvider, LocalProvider } from "@sandpiper/providers";
 
@@ -21,7 +22,7 @@ export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOpti
 }
 
 export function createProvider(name: ComposedProviderName, { home }: ProviderOptions = {}): Provider {
-  return new constructors[name](home === undefined ? {} : { stateDirectory: home });
+  return new constructors[name](home === undefined ? {} : { stateDirectory: resolve(home) });
 }
 
 /** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
