@@ -19,14 +19,19 @@ describe("a tunnel", () => {
   it("is open with the agent's first credit, and each direction ends by itself", async () => {
     const { agent, dialing, request } = await dialed();
     expect(request).toMatchObject({ params: { port: 80 } });
-    agent.credit(request, 1000);
+    agent.credit(request, 2);
     const tunnel = await dialing;
     agent.data(request, text("hello"));
     agent.say({ jsonrpc: "2.0", method: "stream.end", params: { call: request["id"] } });
     const seen: string[] = [];
     for await (const bytes of tunnel.readable) seen.push(new TextDecoder().decode(bytes));
     expect(seen).toEqual(["hello"]);
-    await Promise.all([tunnel.write(text("one ")), tunnel.write(text("two")), tunnel.end()]);
+    const writing = Promise.all([tunnel.write(text("one ")), tunnel.write(text("two")), tunnel.end()]);
+    for (let granted = 0; granted < 5; granted++) {
+      await settle();
+      agent.credit(request, 1);
+    }
+    await writing;
     await settle();
     const sent = agent.received.flatMap(({ attachment }) => (attachment === undefined ? [] : [...attachment]));
     expect(new TextDecoder().decode(Uint8Array.from(sent))).toBe("one two");

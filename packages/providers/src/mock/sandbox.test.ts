@@ -317,6 +317,17 @@ describe("a sandbox", () => {
     expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 0 });
   });
 
+  it("writes to a process in the order of the calls, however long each is", async () => {
+    const { create } = setUp();
+    const sandbox = await create();
+    const process = await sandbox.start("cat", { stdin: true });
+    const long = "a".repeat(600_000);
+    await Promise.all([process.write(long), process.write("b"), process.closeStdin()]);
+    const { stdout } = process;
+    const bytes = (await Array.fromAsync(stdout)).flatMap((chunk) => [...chunk]);
+    expect(Buffer.from(bytes).toString() === `${long}b`).toBe(true);
+  });
+
   it("disposes of a process's handle calmly when the sandbox has ended before", async () => {
     const { clock, create } = setUp();
     const sandbox = await create();
