@@ -23,7 +23,7 @@ describe("a source file", () => {
 
   it("is an index only at the root of a package or of its contract suites", () => {
     const indexes = scripts.filter((path) => /^index\./.test(basename(path)));
-    expect(indexes.filter((path) => !/^packages\/[^/]+\/src\/(testing\/)?index\.ts$/.test(path))).toEqual([]);
+    expect(indexes.filter((path) => !/^packages\/[^/]+\/src\/(testing\/)?index(\.test)?\.ts$/.test(path))).toEqual([]);
   });
 
   it("leaves nothing for later", () => {
