@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { symlink } from "node:fs/promises";
+import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runCli, sandpiper, startCli } from "./run-cli.ts";
@@ -85,5 +85,16 @@ describe("the program", () => {
       encoding: "utf8",
     });
     expect(result).toMatchObject({ stdout: "sandpiper 0.1.0\n", stderr: "", status: 0 });
+  });
+
+  it("says which Node it needs where there is none that is new enough", async () => {
+    const directory = join(scratch.path, "packages/cli/bin");
+    await mkdir(directory, { recursive: true });
+    await copyFile(sandpiper, join(directory, "sandpiper"));
+    await writeFile(join(directory, "node"), "#!/bin/sh\necho v20.1.0\n", { mode: 0o755 });
+    const env = { PATH: `${directory}:/usr/bin:/bin`, HOME: scratch.path };
+    const result = spawnSync(join(directory, "sandpiper"), ["--version"], { cwd: "/", env, encoding: "utf8" });
+    expect(result).toMatchObject({ stdout: "", status: 125 });
+    expect(result.stderr).toContain("Node.js 24 or newer is needed; found: v20.1.0");
   });
 });
