@@ -29,22 +29,22 @@ export interface GvisorHost {
 /** Looks for what gVisor sandboxes need; what is missing is said with what to do about it. */
 export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost> {
   if (process.platform !== "linux") {
-    throw missing("not_linux", `gVisor runs on Linux; this is ${process.platform}.`, "Use a Linux machine.");
+    throw missing("not_linux", `gVisor runs on Linux; this is ${process.platform}`, "use a Linux machine");
   }
   if (process.getuid?.() !== 0) {
-    const hint = 'Run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "gVisor sandboxes need root, for their namespaces and cgroups.", hint);
+    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
+    throw missing("not_root", "gVisor sandboxes need root, for their namespaces and cgroups", hint);
   }
   if (options.stateDirectory.includes(",")) {
-    const message = `The state directory ${options.stateDirectory} has a comma in its path, which runsc cannot take.`;
-    throw missing("unusable_state_directory", message, "Set SANDPIPER_HOME to another directory.");
+    const message = `the state directory ${options.stateDirectory} has a comma in its path, which runsc cannot take`;
+    throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to another directory");
   }
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = findCgroups();
   if (cgroups === undefined) {
-    const hint = "Run `node scripts/setup.mjs` in Sandpiper's directory, which mounts them.";
-    throw missing("cgroups_missing", "This host has no cgroups with the controllers cpu, memory and pids.", hint);
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them";
+    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
   }
   const directory = join(options.stateDirectory, "gvisor");
   return {

@@ -14,8 +14,8 @@ export async function directoryImage(rootfs: string, stateDirectory: string): Pr
   const refuse = (reason: string, why: string) =>
     new SandboxError("invalid_argument", {
       reason,
-      message: `The root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}.`,
-      hint: 'Give "host", or the absolute path of a directory with a whole root filesystem.',
+      message: `the root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}`,
+      hint: 'give "host", or the absolute path of a directory with a whole root filesystem',
     });
   if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
   const root = await realpath(rootfs).catch(() => undefined);

@@ -55,8 +55,8 @@ export class GvisorInstance implements Instance {
       await this.#checkEnd();
       throw new SandboxError("gone", {
         reason: "instance_ended",
-        message: `There is no channel to instance ${this.id}: it has ended.`,
-        hint: "Create a new sandbox.",
+        message: `there is no channel to instance ${this.id}: it has ended`,
+        hint: "create a new sandbox",
       });
     }
     const channel = new SocketChannel(ends, () => this.#checkEnd());
@@ -77,7 +77,7 @@ export class GvisorInstance implements Instance {
   async #destroy(): Promise<void> {
     this.#channel?.close();
     await removeInstance(this.#host, this.id);
-    this.#resolveExited({ reason: "destroyed", message: `Instance ${this.id} was destroyed.` });
+    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
   /** Says that the instance has ended, and why, once nobody holds the other end of its channel. */

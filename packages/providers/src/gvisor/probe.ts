@@ -7,6 +7,6 @@ export async function probeGvisor(options: GvisorOptions): Promise<ProviderStatu
     return { available: true, detail: `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}` };
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
-    return { available: false, reason: message, hint: hint ?? "Run `sandpiper doctor`." };
+    return { available: false, reason: message, hint: hint ?? "run `sandpiper doctor`" };
   }
 }

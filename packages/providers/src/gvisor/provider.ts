@@ -71,8 +71,8 @@ export class GvisorProvider implements Provider {
     if (isFifoPairHeld(host.store.directory(id))) return new GvisorInstance(host, { spec, isAdopted: true });
     throw new SandboxError("gone", {
       reason: "instance_ended",
-      message: `Instance ${id} cannot be adopted: it has ended.`,
-      hint: "Remove what is left of it, and create a new one.",
+      message: `instance ${id} cannot be adopted: it has ended`,
+      hint: "remove what is left of it, and create a new one",
     });
   }
 
@@ -111,15 +111,15 @@ function bootFailed(id: SandboxId, explanation: string): SandboxError {
   return new SandboxError("internal", {
     reason: "boot_failed",
     message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
-    hint: "Run `sandpiper doctor`; if it finds nothing, please report this.",
+    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
   });
 }
 
 function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
   return new SandboxError("internal", {
     reason: "clean_up_failed",
-    message: `Instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either.`,
-    hint: "Remove it by its id, or reconcile: it is still in the provider's list.",
+    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
+    hint: "remove it by its id, or reconcile: it is still in the provider's list",
     cause: left,
   });
 }

@@ -15,8 +15,8 @@ export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
   const left = await cgroups.processes(path);
   throw new SandboxError("unavailable", {
     reason: "cgroup_busy",
-    message: `The cgroup ${path} could not be removed; these processes do not end: ${left.join(", ") || "none seen"}.`,
-    hint: "They may be waiting for a disk; look at them with `ps` and try again.",
+    message: `the cgroup ${path} could not be removed; these processes do not end: ${left.join(", ") || "none seen"}`,
+    hint: "they may be waiting for a disk; look at them with `ps` and try again",
     details: { path, processes: left },
   });
 }

@@ -21,7 +21,7 @@ function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEn
   if (isProgram(path)) return realpathSync(path);
   throw new SandboxError("failed_precondition", {
     reason: "agent_missing",
-    message: `There is no program ${name} at ${path}.`,
-    hint: `Run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to the path of one.`,
+    message: `there is no program ${name} at ${path}`,
+    hint: `run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to the path of one`,
   });
 }

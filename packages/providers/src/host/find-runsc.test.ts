@@ -51,7 +51,7 @@ describe("looking for runsc", () => {
     await fakeRunsc("bin/runsc", "20220101.0");
     expect(await findRunsc(undefined, environment())).toEqual({
       reason: expect.stringMatching(/20220101\.0, which is too old/),
-      hint: expect.stringContaining("node scripts/setup.mjs"),
+      hint: expect.stringContaining("npm run setup"),
     });
   });
 

@@ -31,8 +31,8 @@ export async function findRunsc(
   if (isProgram(cached)) return { path: cached, version: runscRelease.version };
   const old = version === undefined ? "" : ` (${installed} is ${version}, which is too old)`;
   return {
-    reason: `There is no runsc of release ${runscRelease.version} or newer${old}.`,
-    hint: "Run `node scripts/setup.mjs` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to the path of one.",
+    reason: `there is no runsc of release ${runscRelease.version} or newer${old}`,
+    hint: "run `npm run setup` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to the path of one",
   };
 }
 
@@ -40,8 +40,8 @@ async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
   const version = isProgram(path) ? await versionOf(path) : undefined;
   if (version !== undefined) return { path, version };
   return {
-    reason: `${path} is configured as runsc, but it is not a runsc that runs here.`,
-    hint: `Run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made.`,
+    reason: `${path} is configured as runsc, but it is not a runsc that runs here`,
+    hint: `run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made`,
   };
 }
 

@@ -14,8 +14,8 @@ export function parseInstanceEntry(id: SandboxId, text: string): InstanceEntry {
   const damaged = (why: string, cause?: unknown) =>
     new SandboxError("data_loss", {
       reason: "instance_record_damaged",
-      message: `The record of instance ${id} cannot be used: ${why}.`,
-      hint: "Remove the instance by its id.",
+      message: `the record of instance ${id} cannot be used: ${why}`,
+      hint: "remove the instance by its id",
       cause,
     });
   let value: Partial<InstanceEntry> | null;

@@ -33,8 +33,8 @@ export class InstanceStore {
     const transient = this.#transient(id, owner);
     const exists = new SandboxError("already_exists", {
       reason: "instance_exists",
-      message: `Instance ${id} exists already in ${directory}.`,
-      hint: "Create it under a new id, or remove the old one first.",
+      message: `instance ${id} exists already in ${directory}`,
+      hint: "create it under a new id, or remove the old one first",
     });
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await mkdir(transient, { mode: 0o700 }).catch((error: unknown) =>
@@ -80,8 +80,8 @@ export class InstanceStore {
     if (entry === undefined) {
       throw new SandboxError("not_found", {
         reason: "no_such_instance",
-        message: `Instance ${id} cannot be adopted: there is none in ${this.#root}.`,
-        hint: "List the instances of this host, or create a new one.",
+        message: `instance ${id} cannot be adopted: there is none in ${this.#root}`,
+        hint: "list the instances of this host, or create a new one",
       });
     }
     if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} has it`);
@@ -124,8 +124,8 @@ export class InstanceStore {
 function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason,
-    message: `Instance ${id} cannot be adopted: ${why}.`,
-    hint: "Use it through that program, or end that program first; or remove the instance by its id.",
+    message: `instance ${id} cannot be adopted: ${why}`,
+    hint: "use it through that program, or end that program first; or remove the instance by its id",
   });
 }
 

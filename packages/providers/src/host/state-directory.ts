@@ -9,8 +9,8 @@ export function stateDirectory(environment: NodeJS.ProcessEnv = process.env): st
   if (!isAbsolute(configured)) {
     throw new SandboxError("invalid_argument", {
       reason: "relative_state_directory",
-      message: `SANDPIPER_HOME is ${JSON.stringify(configured)}, which is not an absolute path.`,
-      hint: "Set it to an absolute path, or unset it to use ~/.sandpiper.",
+      message: `SANDPIPER_HOME is ${JSON.stringify(configured)}, which is not an absolute path`,
+      hint: "set it to an absolute path, or unset it to use ~/.sandpiper",
     });
   }
   return configured;

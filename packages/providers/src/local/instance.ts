@@ -42,8 +42,8 @@ export class LocalInstance implements Instance {
     if (this.#hasEnded || this.#destroyed !== undefined) {
       throw new SandboxError("gone", {
         reason: "instance_ended",
-        message: `There is no channel to instance ${this.id}: it has ended.`,
-        hint: "Create a new sandbox.",
+        message: `there is no channel to instance ${this.id}: it has ended`,
+        hint: "create a new sandbox",
       });
     }
     this.#channel?.close();
@@ -76,7 +76,7 @@ export class LocalInstance implements Instance {
   #end(how: string): InstanceExit {
     this.#hasEnded = true;
     this.#channel?.end(new Error(`the agent ended with ${how}`));
-    if (this.#destroyed !== undefined) return { reason: "destroyed", message: `Instance ${this.id} was destroyed.` };
-    return { reason: "crashed", message: `The agent of instance ${this.id} ended by itself with ${how}.` };
+    if (this.#destroyed !== undefined) return { reason: "destroyed", message: "it was destroyed" };
+    return { reason: "crashed", message: `its agent ended with ${how}` };
   }
 }

@@ -25,8 +25,8 @@ export async function killLeftProcesses(home: string): Promise<void> {
   }
   throw new SandboxError("unavailable", {
     reason: "processes_left",
-    message: `Processes with the home ${home} do not end: ${left.join(", ")}.`,
-    hint: "Look at them with `ps`, and try again.",
+    message: `processes with the home ${home} do not end: ${left.join(", ")}`,
+    hint: "look at them with `ps`, and try again",
   });
 }
 

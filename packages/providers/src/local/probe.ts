@@ -11,6 +11,6 @@ export async function probeLocal(): Promise<ProviderStatus> {
     return { available: true, detail: LOCAL_WARNING };
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
-    return { available: false, reason: message, hint: hint ?? "Run `sandpiper doctor`." };
+    return { available: false, reason: message, hint: hint ?? "run `sandpiper doctor`" };
   }
 }

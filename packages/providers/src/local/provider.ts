@@ -81,8 +81,8 @@ export class LocalProvider implements Provider {
   async adopt(id: SandboxId): Promise<Instance> {
     throw new SandboxError("unimplemented", {
       reason: "provider_lacks_capability",
-      message: `Instance ${id} cannot be adopted: local instances end with the program that created them.`,
-      hint: "Use the provider gvisor for sandboxes that outlive a program.",
+      message: `instance ${id} cannot be adopted: local instances end with the program that created them`,
+      hint: "use the provider gvisor for sandboxes that outlive a program",
     });
   }
 
@@ -100,7 +100,7 @@ export class LocalProvider implements Provider {
 function onlyHost(rootfs: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "rootfs_not_supported",
-    message: `The provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it has only this machine's own.`,
-    hint: 'Leave rootfs at "host", or use the provider gvisor.',
+    message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it has only this machine's own`,
+    hint: 'leave rootfs at "host", or use the provider gvisor',
   });
 }

@@ -22,7 +22,7 @@ export async function createGvisorFixture(): Promise<GvisorFixture> {
   const status = await provider.probe();
   if (!status.available) {
     await rm(stateDirectory, { recursive: true });
-    throw new Error(`The tests of gVisor cannot run on this host. ${status.reason} ${status.hint}`);
+    throw new Error(`The tests of gVisor cannot run on this host: ${status.reason}. To mend it: ${status.hint}.`);
   }
   return {
     provider,
