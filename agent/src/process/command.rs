@@ -25,7 +25,7 @@ impl Command {
     pub fn resolve(self, environment: &Environment, cwd: &Path) -> Result<Resolved> {
         match self {
             Command::Argv(argv) => {
-                let name = argv.first().filter(|name| !name.is_empty());
+                let name = argv.first().filter(|name| !name.is_empty() && !name.contains('\0'));
                 let name = name.ok_or_else(|| AgentError::invalid("bad_argv", "argv must begin with a program"))?;
                 let program = find(name, environment, cwd)?;
                 Ok(Resolved { program, argv })

@@ -1,7 +1,7 @@
 //! A process's output: the last `capacity` bytes, by offset, the newest of them in memory.
 
 use super::segments::{Segments, Source};
-use super::spill::{Refusal, Spill};
+use super::spill::Spill;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
@@ -113,29 +113,34 @@ impl Journal {
                     Err(_) => File::Failed,
                 };
             }
-            let outcome = match &mut self.file {
-                File::Open(spill) => spill.write(first, self.start),
-                _ => Err(Refusal::Full),
+            let written = match &mut self.file {
+                File::Open(spill) => spill.write(self.memory_start, first, self.start),
+                _ => return self.seal(),
             };
-            match outcome {
-                Ok(()) => {
+            match written {
+                Ok(true) => {
                     self.memory_start += first.len() as u64;
                     self.pieces.pop_front();
                 }
-                // What is here now is what the journal can hold: from now on the oldest bytes go first, or the process waits.
-                Err(Refusal::Full) => {
+                // A stretched journal is larger than its file, and shrinks back as its readers go on.
+                Ok(false) => {
                     self.capacity = self.capacity.min(self.end - self.start);
                     return;
                 }
-                Err(Refusal::Broken) => return self.lose_file(),
+                Err(_) => return self.seal(),
             }
         }
+    }
+
+    /// No more is written to the file: what is in it can still be read, and from now on the memory is the journal.
+    fn seal(&mut self) {
+        self.capacity = self.capacity.min(self.end - self.memory_start);
     }
 
     fn lose_file(&mut self) {
         self.file = File::Failed;
         self.drop_to(self.memory_start);
-        self.capacity = self.capacity.min(self.end - self.start);
+        self.seal();
     }
 
     /// Up to `most` bytes of one source from `offset` on; None when there is nothing yet.
@@ -192,4 +197,108 @@ fn fitted(mut bytes: Vec<u8>) -> Vec<u8> {
         bytes.shrink_to_fit();
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::segments::MAX_SEGMENTS;
+
+    fn directory(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("sandpiper-journal-{name}-{}", std::process::id()))
+    }
+
+    /// Reads everything from `offset` on: the bytes dropped, and the rest byte by byte with its source.
+    fn read_all(journal: &mut Journal, mut offset: u64, most: usize) -> (u64, Vec<(u8, Source)>) {
+        let (mut dropped, mut all) = (0, Vec::new());
+        while let Some(piece) = journal.read(offset, most) {
+            assert!(!piece.bytes.is_empty() && piece.bytes.len() <= most);
+            dropped += piece.dropped;
+            offset = piece.offset + piece.bytes.len() as u64;
+            all.extend(piece.bytes.iter().map(|byte| (*byte, piece.source)));
+        }
+        (dropped, all)
+    }
+
+    #[test]
+    fn whatever_is_appended_the_last_bytes_can_be_read_with_their_sources() {
+        let directory = directory("model");
+        for capacity in [5000, MEMORY_BYTES - 1, MEMORY_BYTES + 1, 700_000] {
+            let mut journal = Journal::new(capacity, directory.clone());
+            let mut model: Vec<(u8, Source)> = Vec::new();
+            let mut random = 42u64;
+            let mut next = |below: u64| {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (random >> 33) % below
+            };
+            for _ in 0..200 {
+                let size = if next(3) == 0 { next(PIECE_BYTES as u64) + 1 } else { next(200) + 1 };
+                let source = if next(2) == 0 { Source::Stdout } else { Source::Stderr };
+                let bytes: Vec<u8> = (0..size).map(|_| next(256) as u8).collect();
+                model.extend(bytes.iter().map(|byte| (*byte, source)));
+                journal.append(source, bytes);
+                let end = model.len() as u64;
+                assert_eq!((journal.end(), journal.start()), (end, end.saturating_sub(capacity)));
+                let from = next(end);
+                let piece = journal.read(from, 1000).unwrap();
+                assert_eq!(piece.offset, from.max(journal.start()));
+                assert_eq!(model[piece.offset as usize], (piece.bytes[0], piece.source));
+            }
+            let (dropped, all) = read_all(&mut journal, 0, 50_000);
+            assert_eq!(dropped, journal.start());
+            assert!(all == model[dropped as usize..], "capacity {capacity}");
+        }
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_small_journal_needs_no_file() {
+        let directory = directory("small");
+        let mut journal = Journal::new(MEMORY_BYTES, directory.clone());
+        for _ in 0..100 {
+            journal.append(Source::Pty, vec![b'x'; 10_000]);
+        }
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn without_a_file_the_newest_bytes_stay_in_memory_and_memory_stays_small() {
+        let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, "/proc/no/journals/here".into());
+        for number in 0..1000u32 {
+            journal.append(Source::Stdout, number.to_le_bytes().repeat(10_000));
+        }
+        assert!((MEMORY_BYTES..2 * MEMORY_BYTES).contains(&(journal.end() - journal.start())));
+        let in_memory: usize = journal.pieces.iter().map(Vec::len).sum();
+        assert!(in_memory as u64 <= 2 * MEMORY_BYTES);
+        let (dropped, all) = read_all(&mut journal, 0, 4096);
+        assert_eq!(dropped, journal.start());
+        assert_eq!(all.last().unwrap().0, 999u32.to_le_bytes()[3]);
+    }
+
+    #[test]
+    fn room_ends_where_the_reader_would_lose_something() {
+        let mut journal = Journal::new(10_000, directory("room"));
+        journal.append(Source::Stdout, vec![0; 6000]);
+        assert_eq!(journal.room(Source::Stdout, 0), 4000);
+        assert_eq!(journal.room(Source::Stdout, 2000), 6000);
+        journal.append(Source::Stdout, vec![0; 6000]);
+        assert_eq!(journal.room(Source::Stdout, 0), 0, "a reader that has lost bytes already holds what is left");
+        journal.stretch(2000, 500);
+        assert_eq!(journal.room(Source::Stdout, 2000), 500);
+        journal.append(Source::Stdout, vec![0; 500]);
+        assert_eq!(journal.start(), 2000);
+    }
+
+    #[test]
+    fn output_that_changes_its_source_at_every_byte_is_bounded_too() {
+        let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, directory("alternating"));
+        let sources = [Source::Stdout, Source::Stderr];
+        for number in 0..MAX_SEGMENTS + 1000 {
+            journal.append(sources[number % 2], vec![b'x']);
+        }
+        assert_eq!(journal.end() - journal.start(), MAX_SEGMENTS as u64);
+        let next = sources[(MAX_SEGMENTS + 1000) % 2];
+        assert_eq!(journal.room(next, journal.start()), 0, "a reader at the start would lose a byte");
+        assert!(journal.room(next, journal.start() + 1) > 0);
+    }
 }

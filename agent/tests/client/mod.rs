@@ -1,6 +1,9 @@
 //! A caller for tests: runs the built agent on a pair of pipes and talks to it.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+pub mod processes;
+pub mod wire;
+
 use sandpiper_agent::frame::{Decoder, Frame};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -211,7 +214,17 @@ impl Client {
 }
 
 impl Drop for Client {
+    /// Told to end, the agent takes everything it has started with it; killed, it could not.
     fn drop(&mut self) {
+        self.input = None;
+        // SAFETY: the child has not been waited for, so the pid is its own.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        for _ in 0..500 {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

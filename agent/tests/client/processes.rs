@@ -1,0 +1,142 @@
+//! What tests of processes ask for again and again.
+
+use super::{Answer, Client, Event};
+use serde_json::{Value, json};
+
+pub const WINDOW: usize = 1024 * 1024;
+
+#[derive(Debug, PartialEq)]
+pub struct Piece {
+    pub offset: u64,
+    pub source: String,
+    pub dropped: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// A journal from some offset to its end.
+#[derive(Debug)]
+pub struct Output {
+    pub pieces: Vec<Piece>,
+    pub end: u64,
+}
+
+impl Output {
+    pub fn of(&self, source: &str) -> String {
+        let pieces = self.pieces.iter().filter(|piece| piece.source == source);
+        String::from_utf8(pieces.flat_map(|piece| piece.bytes.clone()).collect()).expect("text")
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.pieces.iter().flat_map(|piece| piece.bytes.clone()).collect()
+    }
+
+    pub fn dropped(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.dropped).sum()
+    }
+}
+
+impl Client {
+    pub fn start_process(&mut self, id: &str, mut params: Value) -> u64 {
+        params["process"] = json!(id);
+        let answer = self.call("process.spawn", params).expect("the process starts");
+        assert_eq!(answer["process"], json!(id));
+        answer["pid"].as_u64().expect("a pid")
+    }
+
+    /// Starts a process and reads it to its end.
+    pub fn run(&mut self, id: &str, params: Value) -> (Output, Value) {
+        self.start_process(id, params);
+        let output = self.read_output(id, 0);
+        (output, self.wait(id))
+    }
+
+    pub fn wait(&mut self, id: &str) -> Value {
+        self.call("process.wait", json!({ "process": id })).expect("the process ends")
+    }
+
+    pub fn begin_output(&mut self, id: &str, offset: u64, window: usize) -> u64 {
+        self.begin("process.output", json!({ "process": id, "offset": offset, "window": window }))
+    }
+
+    pub fn read_output(&mut self, id: &str, offset: u64) -> Output {
+        let call = self.begin_output(id, offset, WINDOW);
+        self.finish_output(call)
+    }
+
+    pub fn finish_output(&mut self, call: u64) -> Output {
+        let mut pieces = Vec::new();
+        loop {
+            match self.event(call) {
+                Event::Data { params, bytes } => {
+                    self.credit(call, bytes.len());
+                    pieces.push(piece(&params, bytes));
+                }
+                Event::Answer(answer) => {
+                    let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
+                    return Output { pieces, end };
+                }
+                other => panic!("an output gives data and an answer, not {other:?}"),
+            }
+        }
+    }
+
+    /// Reads one call's output until it holds `text`.
+    pub fn read_until(&mut self, call: u64, text: &str) -> String {
+        let mut seen = Vec::new();
+        loop {
+            let shown = String::from_utf8_lossy(&seen).into_owned();
+            if shown.contains(text) {
+                return shown;
+            }
+            match self.event(call) {
+                Event::Data { bytes, .. } => {
+                    self.credit(call, bytes.len());
+                    seen.extend_from_slice(&bytes);
+                }
+                other => panic!("waited for {text:?} after {shown:?}, but got {other:?}"),
+            }
+        }
+    }
+
+    pub fn stdin(&mut self, id: &str, params: Value, bytes: &[u8]) -> Answer {
+        let mut params = params;
+        params["process"] = json!(id);
+        let call = self.begin_with("process.stdin", params, Some(bytes));
+        self.answer(call)
+    }
+
+    pub fn signal(&mut self, id: &str, signal: &str, target: &str) -> Answer {
+        self.call("process.signal", json!({ "process": id, "signal": signal, "target": target }))
+    }
+
+    pub fn list(&mut self) -> Vec<Value> {
+        let answer = self.call("process.list", json!({})).expect("a list");
+        answer["processes"].as_array().expect("an array").clone()
+    }
+}
+
+pub fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
+    Piece {
+        offset: params["offset"].as_u64().expect("an offset"),
+        source: params["source"].as_str().expect("a source").to_string(),
+        dropped: params.get("dropped").map_or(0, |dropped| dropped.as_u64().expect("a count")),
+        bytes,
+    }
+}
+
+/// Whether a process with this pid runs; a zombie does not.
+pub fn is_alive(pid: u64) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !matches!(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next()), Some("Z" | "X") | None)
+}
+
+/// Waits for something that happens soon, and fails when it does not.
+pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if happened() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{what} did not happen");
+}

@@ -1,0 +1,61 @@
+//! A caller on any byte stream, for the channels that are not pipes.
+
+use sandpiper_agent::frame::{Decoder, Frame};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+
+pub struct Wire<S> {
+    pub stream: S,
+    decoder: Decoder,
+    unread: Vec<u8>,
+    last_id: u64,
+}
+
+impl<S: Read + Write> Wire<S> {
+    pub fn new(stream: S) -> Self {
+        Self { stream, decoder: Decoder::default(), unread: Vec::new(), last_id: 0 }
+    }
+
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        self.answer(&json!(id))
+    }
+
+    pub fn begin(&mut self, method: &str, params: Value) -> u64 {
+        self.last_id += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        self.last_id
+    }
+
+    pub fn send(&mut self, message: &Value) {
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        self.stream.write_all(&line).expect("the agent reads");
+    }
+
+    /// The whole message that answers `id`; what comes before it is skipped.
+    pub fn answer(&mut self, id: &Value) -> Value {
+        loop {
+            let frame = self.frame();
+            if frame.message.get("id") == Some(id) {
+                return Value::Object(frame.message);
+            }
+        }
+    }
+
+    pub fn frame(&mut self) -> Frame {
+        loop {
+            let mut rest = &self.unread[..];
+            let next = self.decoder.next(&mut rest);
+            let used = self.unread.len() - rest.len();
+            self.unread.drain(..used);
+            if let Some(frame) = next {
+                return frame.expect("the agent sends well-formed frames");
+            }
+            let mut buffer = [0; 64 * 1024];
+            let size = self.stream.read(&mut buffer).expect("the agent answers");
+            assert!(size > 0, "the agent ended the channel");
+            self.unread.extend_from_slice(&buffer[..size]);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Starting processes: what to run, where, as whom, with which environment.
+
+mod client;
+
+use client::{Client, Failure, TempDir};
+use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+fn start(name: &str) -> (TempDir, Client) {
+    let home = TempDir::new(name);
+    let client = Client::start(home.path());
+    (home, client)
+}
+
+fn refusal(client: &mut Client, params: Value) -> Failure {
+    client.call("process.spawn", params).expect_err("the spawn is refused")
+}
+
+fn assert_failed(failure: &Failure, code: &str, reason: &str) {
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), (code, reason), "{}", failure.message);
+}
+
+#[test]
+fn argv_is_run_as_it_is_and_a_command_by_the_shell() {
+    let (_home, mut client) = start("spawn-forms");
+    let (output, _) = client.run("a", json!({ "argv": ["printf", "%s|", "a b", "$HOME", ""] }));
+    assert_eq!(output.of("stdout"), "a b|$HOME||");
+    let (output, done) = client.run("b", json!({ "command": "echo out; echo err >&2; exit 7" }));
+    assert_eq!((output.of("stdout").as_str(), output.of("stderr").as_str()), ("out\n", "err\n"));
+    assert_eq!(done["status"], json!({ "exit_code": 7, "signal": null, "timed_out": false, "out_of_memory": false }));
+    assert_eq!(done["end_offset"], json!(8));
+}
+
+#[test]
+fn code_is_run_by_its_interpreter_and_an_ephemeral_file_is_gone_afterwards() {
+    let (home, mut client) = start("spawn-code");
+    let path = home.path().join("code.sh");
+    std::fs::write(&path, "echo $0").unwrap();
+    let code = |ephemeral: bool| json!({ "language": "sh", "path": "code.sh", "ephemeral": ephemeral });
+    let (output, _) = client.run("kept", json!({ "code": code(false) }));
+    assert_eq!(output.of("stdout"), format!("{}\n", path.display()));
+    assert!(path.exists());
+    client.run("gone", json!({ "code": code(true) }));
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_ephemeral_file_is_also_gone_when_its_process_cannot_start() {
+    let (home, mut client) = start("spawn-ephemeral");
+    let path = home.path().join("code.x");
+    std::fs::write(&path, "").unwrap();
+    let code = json!({ "language": "cobol", "path": path, "ephemeral": true });
+    assert_failed(&refusal(&mut client, json!({ "code": code })), "invalid_argument", "unknown_language");
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_unknown_language_is_refused_with_those_that_are_there() {
+    let (_home, mut client) = start("spawn-language");
+    let languages = client.call("hello", json!({ "generation": 1 })).unwrap()["languages"].clone();
+    assert!(languages.as_array().unwrap().contains(&json!("sh")));
+    let failure = refusal(&mut client, json!({ "code": { "language": "cobol", "path": "x" } }));
+    assert_failed(&failure, "invalid_argument", "unknown_language");
+    for language in languages.as_array().unwrap() {
+        assert!(failure.message.contains(language.as_str().unwrap()), "{}", failure.message);
+    }
+}
+
+#[test]
+fn exactly_one_thing_is_to_be_run() {
+    let (_home, mut client) = start("spawn-one");
+    for params in [
+        json!({}),
+        json!({ "argv": ["true"], "command": "true" }),
+        json!({ "argv": [] }),
+        json!({ "argv": [""] }),
+        json!({ "argv": ["a\0b"] }),
+        json!({ "argv": ["true"], "timeout_ms": 0 }),
+        json!({ "argv": ["true"], "journal_bytes": 4095 }),
+        json!({ "argv": ["true"], "pty": { "rows": 0, "cols": 80 } }),
+        json!({ "argv": ["true"], "process": "no spaces" }),
+        json!({ "argv": ["true"], "process": "" }),
+        json!({ "argv": ["true"], "process": "x".repeat(65) }),
+        json!({ "argv": ["true"], "env": { "a=b": "c" } }),
+        json!({ "argv": "true" }),
+    ] {
+        let failure = refusal(&mut client, params.clone());
+        assert_eq!(failure.code, "invalid_argument", "{params}: {}", failure.message);
+    }
+    assert_eq!(client.list(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_repeated_spawn_starts_nothing_twice() {
+    let (home, mut client) = start("spawn-twice");
+    let params = json!({ "command": "echo x >> started", "process": "once" });
+    client.call("process.spawn", params.clone()).unwrap();
+    client.wait("once");
+    assert_failed(&refusal(&mut client, params), "already_exists", "process_exists");
+    assert_eq!(std::fs::read_to_string(home.path().join("started")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_process_without_a_name_gets_one() {
+    let (_home, mut client) = start("spawn-name");
+    let answer = client.call("process.spawn", json!({ "argv": ["true"] })).unwrap();
+    let id = answer["process"].as_str().unwrap().to_string();
+    assert_eq!(client.wait(&id)["status"]["exit_code"], json!(0));
+}
+
+#[test]
+fn what_cannot_be_run_is_named() {
+    let (home, mut client) = start("spawn-missing");
+    let missing = refusal(&mut client, json!({ "argv": ["no-such-program", "x"] }));
+    assert_failed(&missing, "not_found", "no_such_program");
+    assert!(missing.message.contains("\"no-such-program\""), "{}", missing.message);
+    assert_failed(&refusal(&mut client, json!({ "argv": ["/no/such/program"] })), "not_found", "no_such_program");
+    let nowhere = refusal(&mut client, json!({ "argv": ["true"], "cwd": "/no/such/place" }));
+    assert_failed(&nowhere, "not_found", "no_such_directory");
+    assert!(nowhere.message.contains("/no/such/place"), "{}", nowhere.message);
+
+    let script = home.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let failure = refusal(&mut client, json!({ "argv": ["./script"] }));
+    assert_failed(&failure, "not_found", "no_such_program");
+    assert!(failure.message.contains("interpreter"), "{}", failure.message);
+    std::fs::write(&script, "\u{7f}nonsense").unwrap();
+    assert_failed(&refusal(&mut client, json!({ "argv": ["./script"] })), "failed_precondition", "not_executable");
+    let huge = "x".repeat(200_000);
+    assert_failed(&refusal(&mut client, json!({ "argv": ["true", huge] })), "invalid_argument", "too_many_arguments");
+}
+
+#[test]
+fn the_environment_is_clean_and_the_callers_variables_win() {
+    let home = TempDir::new("spawn-env");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.arg("--exit-on-eof").env_clear();
+    command.env("HOME", home.path()).env("GIVEN", "by provider").env("SANDPIPER_SECRET", "internal");
+    let mut client = Client::spawn(command);
+    let (output, _) = client.run("e", json!({ "argv": ["env"], "env": { "LANG": "C", "MINE": "a=b" } }));
+    let text = output.of("stdout");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    let names: Vec<&str> = lines.iter().map(|line| line.split_once('=').unwrap().0).collect();
+    assert_eq!(names, ["GIVEN", "HOME", "LANG", "LOGNAME", "MINE", "PATH", "SANDPIPER_PROCESS", "SHELL", "USER"]);
+    for expected in ["LANG=C", "MINE=a=b", "GIVEN=by provider", "SANDPIPER_PROCESS=e"] {
+        assert!(lines.contains(&expected), "{expected} in {text}");
+    }
+    assert!(lines.contains(&"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"));
+}
+
+#[test]
+fn programs_are_looked_for_in_the_processs_own_path() {
+    let (home, mut client) = start("spawn-path");
+    let program = home.path().join("bin/hello-from-here");
+    std::fs::create_dir(home.path().join("bin")).unwrap();
+    std::fs::write(&program, "#!/bin/sh\necho found\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}/bin", home.path().display());
+    let (output, _) = client.run("p", json!({ "argv": ["hello-from-here"], "env": { "PATH": path } }));
+    assert_eq!(output.of("stdout"), "found\n");
+    assert_failed(&refusal(&mut client, json!({ "argv": ["hello-from-here"] })), "not_found", "no_such_program");
+}
+
+#[test]
+fn processes_start_at_home_and_relative_directories_too() {
+    let (home, mut client) = start("spawn-cwd");
+    std::fs::create_dir(home.path().join("sub")).unwrap();
+    for (cwd, expected) in [(None, home.path().to_path_buf()), (Some("sub"), home.path().join("sub"))] {
+        let (output, _) = client.run(cwd.unwrap_or("home"), json!({ "argv": ["pwd", "-P"], "cwd": cwd }));
+        assert_eq!(output.of("stdout"), format!("{}\n", expected.canonicalize().unwrap().display()));
+    }
+}
+
+#[test]
+fn a_process_inherits_nothing_of_the_agent() {
+    let (_home, mut client) = start("spawn-clean");
+    let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status; umask; ulimit -n; \
+                  cut -d' ' -f5,6 /proc/$$/stat; echo $$";
+    let (output, _) = client.run("c", json!({ "command": script }));
+    let text = output.of("stdout");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("0 1 2 3 "), "descriptors: {text}");
+    assert!(lines[0].ends_with("SigBlk:\t0000000000000000"), "{text}");
+    assert_eq!(lines[1], "SigIgn:\t0000000000000000");
+    assert_eq!(lines[2], "0022");
+    let pid = lines[5];
+    assert_eq!(lines[4], format!("{pid} {pid}"), "it leads its own group and session");
+    let mut limit: libc::rlimit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: fills a plain struct.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    assert_eq!(lines[3], limit.rlim_cur.to_string(), "the limit on open files is the one the agent was started with");
+}
+
+#[test]
+fn root_runs_processes_as_any_user_and_others_only_as_themselves() {
+    let (_home, mut client) = start("spawn-user");
+    // SAFETY: only reads the process's own id.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        assert_failed(&refusal(&mut client, json!({ "argv": ["id"], "user": "0" })), "permission_denied", "other_user");
+        return;
+    }
+    let mut ids = |user: &str| {
+        let id = user.replace(':', "-");
+        client.run(&id, json!({ "command": "id -u; id -g; id -G", "user": user, "cwd": "/" })).0.of("stdout")
+    };
+    assert_eq!(ids("12345:54321"), "12345\n54321\n54321\n");
+    assert_eq!(ids("12345"), "12345\n12345\n12345\n");
+    assert!(ids("nobody").starts_with("65534\n"));
+    let unknown = refusal(&mut client, json!({ "argv": ["id"], "user": "no-such-user" }));
+    assert_failed(&unknown, "invalid_argument", "unknown_user");
+}
+
+#[test]
+fn the_default_user_runs_what_names_nobody() {
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("SKIP: only root can start processes as another user");
+        return;
+    }
+    let home = TempDir::new("spawn-default-user");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--exit-on-eof", "--default-user", "nobody"]).env("HOME", home.path());
+    let mut client = Client::spawn(command);
+    let (output, _) = client.run("n", json!({ "command": "id -un; pwd; echo $USER" }));
+    assert_eq!(output.of("stdout"), "nobody\n/\nnobody\n");
+    assert_eq!(client.list()[0]["user"], json!("nobody"));
+    let code = client.call("exec_code", json!({ "lang": "sh", "code": "stat -c '%U %a' $0; echo $0" })).unwrap();
+    let text = code["stdout"].as_str().unwrap();
+    let (owner, path) = text.trim().split_once('\n').unwrap();
+    assert_eq!(owner, "nobody 600");
+    assert!(std::fs::metadata(path).is_err(), "{path} is removed");
+}
+
+#[test]
+fn a_process_may_not_enter_a_directory_that_is_closed_to_its_user() {
+    let (home, mut client) = start("spawn-closed");
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("SKIP: only root can start processes as another user");
+        return;
+    }
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let failure = refusal(&mut client, json!({ "argv": ["/bin/true"], "user": "12345", "cwd": home.path() }));
+    assert_failed(&failure, "permission_denied", "not_permitted");
+}
