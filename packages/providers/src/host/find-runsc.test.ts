@@ -26,13 +26,22 @@ const environment = (extra: Record<string, string> = {}) => ({
 const cachedPath = `cache/sandpiper/runsc/${runscRelease.moduleVersion}/runsc`;
 
 describe("looking for runsc", () => {
-  it("takes the configured one first, whatever its release, then the environment's", async () => {
-    const configured = await fakeRunsc("configured", "20200101.0");
-    const named = await fakeRunsc("named", "20210101.0");
+  it("takes the configured one first, then the environment's", async () => {
+    const configured = await fakeRunsc("configured", "20270101.0");
+    const named = await fakeRunsc("named", "20280101.0");
     await fakeRunsc("bin/runsc", "20990101.0");
     const both = environment({ SANDPIPER_RUNSC: named });
-    expect(await findRunsc(configured, both)).toEqual({ path: configured, version: "20200101.0" });
-    expect(await findRunsc(undefined, both)).toEqual({ path: named, version: "20210101.0" });
+    expect(await findRunsc(configured, both)).toEqual({ path: configured, version: "20270101.0" });
+    expect(await findRunsc(undefined, both)).toEqual({ path: named, version: "20280101.0" });
+  });
+
+  it("takes a configured one that names no release, and refuses one that is too old", async () => {
+    const own = await fakeRunsc("own", "built-by-hand");
+    expect(await findRunsc(own, environment())).toEqual({ path: own, version: "built-by-hand" });
+    const old = await fakeRunsc("old", "20220101.0");
+    expect(await findRunsc(old, environment())).toMatchObject({
+      reason: expect.stringContaining("20220101.0 is older"),
+    });
   });
 
   it("takes a recent one on the PATH before the cached build", async () => {

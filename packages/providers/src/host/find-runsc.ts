@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { findProgram, isProgram } from "./find-program.ts";
 import { runProgram } from "./run-program.ts";
-import { isRecentRunsc, parseRunscVersion, runscRelease } from "./runsc-release.ts";
+import { isRecentRunsc, isRelease, parseRunscVersion, runscRelease } from "./runsc-release.ts";
 
 export interface FoundRunsc {
   readonly path: string;
@@ -38,10 +38,17 @@ export async function findRunsc(
 
 async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
   const version = isProgram(path) ? await versionOf(path) : undefined;
-  if (version !== undefined) return { path, version };
+  if (version === undefined) {
+    return {
+      reason: `${path} is configured as runsc, but it is not a runsc that runs here`,
+      hint: `run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made`,
+    };
+  }
+  // Whoever names a build without a release number knows what it is.
+  if (isRecentRunsc(version) || !isRelease(version)) return { path, version };
   return {
-    reason: `${path} is configured as runsc, but it is not a runsc that runs here`,
-    hint: `run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made`,
+    reason: `${path} is configured as runsc, but its release ${version} is older than ${runscRelease.version}`,
+    hint: "name a newer one, or unset SANDPIPER_RUNSC to use the build that set-up made",
   };
 }
 

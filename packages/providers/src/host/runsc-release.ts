@@ -4,13 +4,19 @@ export const runscRelease = Object.freeze({
   moduleVersion: "v0.0.0-20260905035102-160fafc42237",
 });
 
-/** The release in the output of `runsc --version`, like "20260905.0"; undefined when it is not runsc's. */
+/** The version in the output of `runsc --version`, like "20260905.0"; undefined when it is not runsc's. */
 export function parseRunscVersion(versionOutput: string): string | undefined {
-  return /^runsc version (?:release-)?(\d{8}(?:\.\d+)?)(?:\s|$)/.exec(versionOutput)?.[1];
+  return /^runsc version (?:release-)?(\S+)/.exec(versionOutput)?.[1];
+}
+
+/** Whether a version is the number of a release; builds from source may say anything. */
+export function isRelease(version: string): boolean {
+  return /^\d{8}(\.\d+)?$/.test(version);
 }
 
 /** Whether a release is the pinned one or a later one. */
 export function isRecentRunsc(version: string): boolean {
+  if (!isRelease(version)) return false;
   const [date = 0, patch = 0] = version.split(".").map(Number);
   const [pinnedDate = 0, pinnedPatch = 0] = runscRelease.version.split(".").map(Number);
   return date > pinnedDate || (date === pinnedDate && patch >= pinnedPatch);
