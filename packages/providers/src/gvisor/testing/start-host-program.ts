@@ -17,7 +17,7 @@ export interface HostProgram {
   kill(): Promise<void>;
 }
 
-export interface ReadySandbox {
+interface ReadySandbox {
   readonly id: SandboxId;
   readonly process: string | undefined;
   /** What the program has read of its command's output. */
