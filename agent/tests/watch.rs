@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A watch and the lines that have come but not been looked at.
@@ -272,6 +274,33 @@ fn a_caller_that_grants_nothing_loses_events_in_one_overflow_and_hears_later_one
     File::create(home.path().join("dir/afterwards")).unwrap();
     let Event::Data { bytes, .. } = agent.event(call) else { panic!("the watch goes on") };
     assert_eq!(bytes, b"{\"kind\":\"create\",\"path\":\"afterwards\"}\n");
+}
+
+#[test]
+fn a_flood_of_events_holds_no_other_call_back() {
+    let home = TempDir::new("watch-flood");
+    let mut agent = Client::start(home.path());
+    let watch = agent.begin("file.watch", json!({ "path": ".", "window": 4096 }));
+    assert!(matches!(agent.event(watch), Event::Data { .. }));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let flood = |number: usize| {
+        let is_over = Arc::clone(&is_over);
+        // Taking turns, since the kernel makes one event of several writes to one file.
+        let files = ["a", "b"].map(|name| File::create(home.path().join(format!("{name}{number}"))).unwrap());
+        std::thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                files.iter().for_each(|file| file.write_all_at(b"x", 0).unwrap());
+            }
+        })
+    };
+    let floods = [1, 2].map(flood);
+    for _ in 0..50 {
+        agent.call("ping", json!({})).unwrap();
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for flood in floods {
+        flood.join().unwrap();
+    }
 }
 
 #[test]

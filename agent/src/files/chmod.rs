@@ -2,7 +2,7 @@
 
 use super::dir::{Dir, check, stat_fd};
 use super::stat::Kind;
-use super::walk::{Limits, Visit, Walk};
+use super::walk::{Limits, Visit, Walk, is_gone};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,8 +20,7 @@ pub async fn chmod_contents(dir: Dir, mode: u32) -> io::Result<()> {
             Visit::Left(name) => chmod_entry(walk.dir(), &name, mode, mode),
         };
         match outcome {
-            // Gone since its name was read.
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) if is_gone(&error) => {}
             outcome => outcome?,
         }
     }

@@ -27,7 +27,7 @@ impl FileInfo {
     pub fn at(path: &Path, follow: bool) -> io::Result<Self> {
         let stat = stat_path(path, follow)?;
         let target = match stat.kind() {
-            Kind::Symlink => Some(std::fs::read_link(path)?.as_os_str().as_bytes().to_vec()),
+            Kind::Symlink => std::fs::read_link(path).ok().map(|target| target.as_os_str().as_bytes().to_vec()),
             _ => None,
         };
         Ok(Self::new(path.as_os_str().as_bytes(), &stat, target))
@@ -36,7 +36,8 @@ impl FileInfo {
     /// Describes an entry of an open directory under the path a listing gives it.
     pub fn of_entry(dir: &Dir, name: &CStr, shown_path: &[u8]) -> io::Result<Self> {
         let stat = dir.stat_entry(name)?;
-        let target = if stat.kind() == Kind::Symlink { Some(dir.read_link(name)?) } else { None };
+        // The links of a process in /proc exist and cannot always be read.
+        let target = if stat.kind() == Kind::Symlink { dir.read_link(name).ok() } else { None };
         Ok(Self::new(shown_path, &stat, target))
     }
 

@@ -7,7 +7,7 @@ use super::dir::Dir;
 use super::removal::remove_tree;
 use super::stat::{Kind, Stat};
 use super::temp_tree::TempTree;
-use super::walk::{Limits, Visit, Walk};
+use super::walk::{Limits, Visit, Walk, is_gone};
 use std::ffi::CStr;
 use std::io;
 
@@ -37,8 +37,7 @@ async fn copy_contents(from: Dir, to: Dir) -> io::Result<()> {
     while let Some(visit) = walk.next().await? {
         match visit {
             Visit::Entry(name) => match copy_entry(walk.dir(), &name, copies.dir(), &name).await {
-                // Gone since its name was read.
-                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                Err(error) if is_gone(&error) => {}
                 outcome => outcome?,
             },
             Visit::Entered(name) => copies.enter(&name)?,

@@ -24,8 +24,14 @@ pub struct Limits {
     pub depth: usize,
     /// Directories whose path is longer are not entered; 0 = no limit.
     pub path_bytes: usize,
-    /// Directories that may not be read are not entered, instead of ending the walk.
+    /// What the agent may not look at is left out, instead of ending the walk.
     pub skip_unreadable: bool,
+}
+
+impl Limits {
+    fn skips(&self, error: &io::Error) -> bool {
+        is_gone(error) || (self.skip_unreadable && is_unreadable(error))
+    }
 }
 
 #[derive(Default)]
@@ -85,10 +91,12 @@ impl Walk {
             } else if !level.is_complete {
                 let budget_bytes = (TOP_BUDGET_BYTES >> (depth - 1).min(16)).max(LEAST_BUDGET_BYTES);
                 let with_contents = self.limits.depth == 0 || depth < self.limits.depth;
-                let batch =
-                    names::batch_after(self.place.dir(), &level.last, budget_bytes, with_contents, &mut self.pace)
-                        .await?;
-                level.refill(batch);
+                let dir = self.place.dir();
+                match names::batch_after(dir, &level.last, budget_bytes, with_contents, &mut self.pace).await {
+                    Ok(batch) => level.refill(batch),
+                    Err(error) if self.limits.skips(&error) => level.is_complete = true,
+                    Err(error) => return Err(error),
+                }
             } else if depth == 1 {
                 return Ok(None);
             } else {
@@ -104,11 +112,7 @@ impl Walk {
             return Ok(false);
         }
         if let Err(error) = self.place.enter(name) {
-            return match error.raw_os_error() {
-                Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP) => Ok(false),
-                Some(libc::EACCES) if self.limits.skip_unreadable => Ok(false),
-                _ => Err(error),
-            };
+            return if self.limits.skips(&error) { Ok(false) } else { Err(error) };
         }
         self.levels.push(Level { name_at: path.len() - name.count_bytes(), ..Level::default() });
         self.path = path;
@@ -122,6 +126,16 @@ impl Walk {
         self.path.truncate(name_at.saturating_sub(1));
         Ok(Visit::Left(name))
     }
+}
+
+/// Removed or replaced since its name was read; ESRCH is how /proc says so of a process.
+pub fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ESRCH))
+}
+
+/// Even root is refused parts of /proc.
+pub fn is_unreadable(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
 impl Level {

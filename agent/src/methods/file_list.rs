@@ -5,7 +5,7 @@ use crate::files::dir::Dir;
 use crate::files::info::FileInfo;
 use crate::files::json_lines::JsonLines;
 use crate::files::sandbox_path::{MAX_PATH_BYTES, SandboxPath};
-use crate::files::walk::{Limits, Visit, Walk};
+use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
 use crate::window::Window;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -38,8 +38,7 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
                 lines.push(&info).await?;
                 count += 1;
             }
-            // Gone since its name was read.
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) if is_gone(&error) || is_unreadable(&error) => {}
             Err(error) => return Err(failed(error)),
         }
     }

@@ -4,18 +4,21 @@ use super::directories::{Directories, join};
 use super::event::{Event, Path};
 use super::inotify::{Inotify, RawEvent};
 use super::queue::Queue;
-use crate::files::dir::Dir;
+use crate::files::dir::{Dir, c_string};
 use crate::files::temp_file::is_temp_name;
-use crate::files::walk::{Limits, Visit, Walk};
+use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::Duration;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 /// How long the first half of a rename waits for the second, which the kernel reports right after it.
 const RENAME_WINDOW: Duration = Duration::from_millis(10);
+/// How often a tree is looked through that is moved about meanwhile.
+const MAX_ROUNDS: usize = 8;
 /// Entries found by looking that are remembered until the kernel's own report of them has passed.
 const MAX_FOUND: usize = 4096;
 
@@ -52,10 +55,9 @@ impl<'a> Watcher<'a> {
         let (directories, found) = (Directories::default(), HashSet::new());
         let mut watcher = Self { inotify, queue, top, top_identity, top_watch, only, is_recursive, directories, found };
         watcher.directories.insert(top_watch, b"");
-        if is_recursive {
-            watcher.look_again().await?;
-        }
+        // First in the queue, and sent when this is done.
         queue.push(Event::ready());
+        watcher.look_again().await?;
         Ok(watcher)
     }
 
@@ -70,6 +72,8 @@ impl<'a> Watcher<'a> {
                     self.inotify.read().await?
                 }
             };
+            // The code inside may make events faster than they can be read.
+            yield_now().await;
             let mut batch = VecDeque::from(batch);
             while let Some(event) = batch.pop_front() {
                 if event.is(libc::IN_MOVED_FROM) {
@@ -203,19 +207,18 @@ impl<'a> Watcher<'a> {
     /// Watches a directory and everything below. With `announce`, what is in it already is reported as created: it may
     /// have come before the watch.
     async fn watch_tree(&mut self, path: &[u8], announce: bool) -> io::Result<()> {
-        match self.watch_below(path, announce).await {
-            Err(error) => match error.raw_os_error() {
-                // Gone meanwhile, or not ours to read.
-                Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::EACCES) => Ok(()),
-                // Moved while it was looked through: some of it may be missing.
-                Some(libc::ESTALE) => {
+        for _ in 0..MAX_ROUNDS {
+            match self.watch_below(path, announce).await {
+                Err(error) if is_gone(&error) || is_unreadable(&error) => return Ok(()),
+                // Moved while it was looked through: what was missed is watched in the next round, but not reported.
+                Err(error) if error.raw_os_error() == Some(libc::ESTALE) => {
                     self.queue.push(Event::overflow());
-                    Ok(())
+                    self.directories.remove_tree(path);
                 }
-                _ => Err(error),
-            },
-            done => done,
+                outcome => return outcome,
+            }
         }
+        Ok(())
     }
 
     async fn watch_below(&mut self, path: &[u8], announce: bool) -> io::Result<()> {
@@ -258,7 +261,7 @@ impl<'a> Watcher<'a> {
             return Err(io::Error::from_raw_os_error(libc::ENOENT));
         }
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            dir = dir.child(&crate::files::dir::c_string(name)?)?;
+            dir = dir.child(&c_string(name)?)?;
         }
         Ok(dir)
     }
