@@ -116,6 +116,7 @@ impl Call {
 
     /// As `send_data`, in a place that was waited for with `outbox.room`.
     pub fn send_data_in(&self, room: Room, fields: &str, bytes: Vec<u8>) {
+        self.stream.has_carried.set(true);
         self.outbox.send_in(room, &self.data_head(fields, bytes.len()), Some(bytes));
     }
 

@@ -33,11 +33,13 @@ pub fn prepare() -> io::Result<Startup> {
 
 /// Ignored signals would be ignored by every process too. SIGPIPE, which Rust ignores, is blocked below instead.
 fn reset_signals() {
-    for signal in 1..=64 {
-        if !FAULTS.contains(&signal) {
-            // SAFETY: the default disposition runs nothing; numbers that cannot be set are refused.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
+    // All zeros is the default disposition; the C library would keep two signals for itself.
+    let default = [0u64; 4];
+    for signal in (1..=64).filter(|signal| !FAULTS.contains(signal)) {
+        // SAFETY: the kernel reads a zeroed sigaction, and refuses the signals that cannot be set.
+        unsafe {
+            libc::syscall(libc::SYS_rt_sigaction, signal, &default, std::ptr::null_mut::<u64>(), size_of::<u64>())
+        };
     }
 }
 
