@@ -3,9 +3,7 @@ import type { GvisorHost } from "./host.ts";
 
 /** Why a sandbox is not running any more; must be asked before its cgroup is removed, which keeps the count. */
 export async function findExit(host: GvisorHost, { id, memoryMib }: InstanceSpec): Promise<InstanceExit> {
-  if ((await host.store.read(id)) === undefined) {
-    return { reason: "destroyed", message: "another program removed it" };
-  }
+  if (await host.store.isRemoved(id)) return { reason: "destroyed", message: "it was removed by its id" };
   if ((await host.cgroups.oomKills(host.cgroupPath(id))) > 0) {
     return { reason: "out_of_memory", message: `its limit is ${memoryMib} MiB` };
   }

@@ -59,7 +59,11 @@ export class GvisorInstance implements Instance {
         hint: "create a new sandbox",
       });
     }
-    const channel = new SocketChannel(ends, () => this.#checkEnd());
+    const channel = new SocketChannel(ends, () => {
+      this.#checkEnd().catch((error: unknown) => {
+        this.#resolveExited({ reason: "crashed", message: SandboxError.from(error).message });
+      });
+    });
     const needsResync = this.#hasSpoken;
     this.#channel = channel;
     this.#hasSpoken = true;

@@ -40,6 +40,14 @@ describe("nothing is left", () => {
     expect(await traces(sandbox.id)).toEqual([]);
   });
 
+  it("of a sandbox that was removed by its id, and its owner learns that it was meant", async () => {
+    const sandbox = await fixture.create();
+    await new GvisorProvider({ stateDirectory: fixture.stateDirectory }).remove(sandbox.id);
+    expect(await sandbox.closed).toMatchObject({ reason: "destroyed" });
+    await sandbox.destroy();
+    expect(await traces(sandbox.id)).toEqual([]);
+  });
+
   it("of a sandbox that did not start, and the error says why", async () => {
     const rootfs = await mkdtemp(join(tmpdir(), "sandpiper-rootfs-"));
     await writeFile(join(rootfs, ".sandpiper"), "a file where the agent's directory should be");

@@ -7,6 +7,7 @@ import type { GvisorHost } from "./host.ts";
  * found and removed again.
  */
 export async function removeInstance(host: GvisorHost, id: SandboxId): Promise<void> {
+  await host.store.beginRemoval(id);
   // When runsc cannot, the cgroup still knows every process.
   await host.runsc.delete(id);
   await endCgroup(host.cgroups, host.cgroupPath(id));

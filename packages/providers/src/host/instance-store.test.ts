@@ -63,6 +63,19 @@ describe("a store of instances", () => {
     expect(await readdir(root)).toEqual([]);
   });
 
+  it("lets others know that an instance is being removed", async () => {
+    const id = createSandboxId();
+    await store.add({ spec: specOf(id), createdAt }, {});
+    expect(await store.isRemoved(id)).toBe(false);
+    await store.beginRemoval(id);
+    expect(await store.isRemoved(id)).toBe(true);
+    expect(await store.list()).toHaveLength(1);
+    await store.remove(id);
+    expect(await store.isRemoved(id)).toBe(true);
+    await store.beginRemoval(id);
+    expect(await readdir(root)).toEqual([]);
+  });
+
   it("has nothing before anything was added", async () => {
     expect(await new InstanceStore(join(root, "not/there")).list()).toEqual([]);
   });

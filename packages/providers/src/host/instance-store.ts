@@ -7,6 +7,7 @@ import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.t
 import { removeAbandoned, transientName } from "./transient-name.ts";
 
 const RECORD = "record.json";
+const REMOVING = "removing";
 
 /**
  * The instances of one provider as directories, each with a record of what runs there and who owns it.
@@ -97,6 +98,19 @@ export class InstanceStore {
     await writeFile(draft, JSON.stringify(next));
     await rename(draft, join(directory, RECORD));
     return next;
+  }
+
+  /** The first step of a removal: whoever sees the instance end then knows that it was meant to. */
+  async beginRemoval(id: SandboxId): Promise<void> {
+    await writeFile(join(this.directory(id), REMOVING), "").catch((error: unknown) => {
+      if (!isCode(error, "ENOENT")) throw error;
+    });
+  }
+
+  /** Whether an instance is not there any more, or will not be for long. */
+  async isRemoved(id: SandboxId): Promise<boolean> {
+    const names = await readdir(this.directory(id)).catch(() => [REMOVING]);
+    return names.includes(REMOVING);
   }
 
   /** Forgets an instance: the last step of its removal. */
