@@ -96,6 +96,7 @@ impl Process {
         if let Some(terminal) = &self.terminal {
             terminal.release();
         }
+        self.stdin.process_exited();
         self.output.finish();
         if let Some(path) = &self.ephemeral_file {
             // The process may have removed it itself.
