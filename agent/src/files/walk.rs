@@ -133,9 +133,9 @@ pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ESRCH))
 }
 
-/// Even root is refused parts of /proc.
+/// Even root is refused parts of /proc; EINVAL is how it refuses the network of a process that is over.
 pub fn is_unreadable(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::EINVAL))
 }
 
 impl Level {
