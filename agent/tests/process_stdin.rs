@@ -131,10 +131,13 @@ fn a_resized_terminal_tells_its_process() {
     client.read_until(call, "ready");
     client.call("process.resize", json!({ "process": "p", "rows": 40, "cols": 100 })).unwrap();
     client.read_until(call, "40 100");
-    client.start_process("pipe", json!({ "argv": ["true"] }));
+    client.wait("p");
+    let refused = client.call("process.resize", json!({ "process": "p", "rows": 1, "cols": 1 }));
+    assert_refused(&refused, "failed_precondition", "not_running");
+    client.start_process("pipe", json!({ "argv": ["sleep", "1000"] }));
     let refused = client.call("process.resize", json!({ "process": "pipe", "rows": 1, "cols": 1 }));
     assert_refused(&refused, "failed_precondition", "no_terminal");
-    let refused = client.call("process.resize", json!({ "process": "p", "rows": 0, "cols": 1 }));
+    let refused = client.call("process.resize", json!({ "process": "pipe", "rows": 0, "cols": 1 }));
     assert_eq!(refused.unwrap_err().code, "invalid_argument");
 }
 

@@ -1,6 +1,6 @@
 use crate::agent::Agent;
 use crate::call::Call;
-use crate::error::{AgentError, Code, Result};
+use crate::error::Result;
 use crate::process::terminal::Size;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,11 +14,6 @@ struct Params {
 
 pub fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let params: Params = call.params()?;
-    let process = agent.processes.get(&params.process)?;
-    let Some(terminal) = &process.terminal else {
-        let message = format!("cannot resize process {:?}: it has no terminal", process.id);
-        return Err(AgentError::new(Code::FailedPrecondition, "no_terminal", message));
-    };
-    terminal.resize(params.size.check()?)?;
+    agent.processes.get(&params.process)?.resize(params.size.check()?)?;
     Ok(json!({}))
 }

@@ -23,7 +23,7 @@ fn describe(process: &Process, most: usize) -> Value {
         "argv": shorten_all(&process.argv, most),
         "cwd": shorten(&process.cwd, most / 2),
         "user": shorten(&process.user, 64),
-        "pty": process.terminal.is_some(),
+        "pty": process.has_terminal,
         "started_at_ms": process.started_at_ms,
         "start_offset": process.output.start_offset(),
         "end_offset": process.output.end_offset(),

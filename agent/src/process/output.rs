@@ -18,7 +18,8 @@ pub struct Output {
     /// Next offset of each attached reader.
     readers: RefCell<BTreeMap<u64, u64>>,
     readers_so_far: Cell<u64>,
-    pipes: Vec<Rc<Pipe>>,
+    /// Those that have not ended; each is closed when it has.
+    pipes: RefCell<Vec<Rc<Pipe>>>,
     /// Journal offset that the process had reached when it exited.
     ended_at: Cell<Option<u64>>,
     discarding: Cell<bool>,
@@ -33,13 +34,13 @@ impl Output {
             journal: RefCell::new(journal),
             readers: RefCell::default(),
             readers_so_far: Cell::new(0),
-            pipes,
+            pipes: RefCell::new(pipes),
             ended_at: Cell::new(None),
             discarding: Cell::new(false),
             grown: Notify::new(),
             room_made: Notify::new(),
         });
-        for pipe in &output.pipes {
+        for pipe in output.pipes.borrow().iter() {
             let task = spawn_local(pump(Rc::clone(&output), Rc::clone(pipe)));
             *pipe.task.borrow_mut() = Some(task.abort_handle());
         }
@@ -80,8 +81,9 @@ impl Output {
 
     /// The process has exited: takes what is still in its pipes, past any reader that lags, and sets the end there.
     pub fn finish(&self) {
-        for pipe in &self.pipes {
-            self.drain(pipe);
+        let open = self.pipes.borrow().clone();
+        for pipe in open {
+            self.drain(&pipe);
         }
         self.ended_at.set(Some(self.end_offset()));
         self.grown.notify_waiters();
@@ -91,7 +93,7 @@ impl Output {
         let mut taken = 0;
         while !pipe.ended.get() && taken < DRAIN_BYTES {
             match pipe.read(usize::MAX) {
-                Ok(bytes) if bytes.is_empty() => end(pipe),
+                Ok(bytes) if bytes.is_empty() => self.end(pipe),
                 Ok(bytes) => {
                     taken += bytes.len();
                     if let Some(needed_from) = self.needed_from() {
@@ -100,9 +102,17 @@ impl Output {
                     self.append(pipe.source, bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => end(pipe),
+                Err(_) => self.end(pipe),
             }
         }
+    }
+
+    fn end(&self, pipe: &Pipe) {
+        pipe.ended.set(true);
+        if let Some(task) = pipe.task.borrow_mut().take() {
+            task.abort();
+        }
+        self.pipes.borrow_mut().retain(|open| !open.ended.get());
     }
 
     /// From now on output is read and thrown away, so that those who still write it are not killed by it. Readers that
@@ -127,13 +137,6 @@ impl Output {
     }
 }
 
-fn end(pipe: &Pipe) {
-    pipe.ended.set(true);
-    if let Some(task) = pipe.task.borrow_mut().take() {
-        task.abort();
-    }
-}
-
 async fn pump(output: Rc<Output>, pipe: Rc<Pipe>) {
     while !pipe.ended.get() {
         let room_made = output.room_made.notified();
@@ -148,9 +151,9 @@ async fn pump(output: Rc<Output>, pipe: Rc<Pipe>) {
             continue;
         }
         match ready.try_io(|_| pipe.read(room)) {
-            Ok(Ok(bytes)) if bytes.is_empty() => pipe.ended.set(true),
+            Ok(Ok(bytes)) if bytes.is_empty() => output.end(&pipe),
             Ok(Ok(bytes)) => output.append(pipe.source, bytes),
-            Ok(Err(_)) => pipe.ended.set(true),
+            Ok(Err(_)) => output.end(&pipe),
             Err(_would_block) => {}
         }
     }

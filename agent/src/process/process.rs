@@ -3,7 +3,7 @@
 use super::exit_status::ExitStatus;
 use super::output::Output;
 use super::stdin::Stdin;
-use super::terminal::Terminal;
+use super::terminal::{Size, Terminal};
 use super::tree;
 use crate::error::{AgentError, Code, Result};
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,9 @@ pub struct Process {
     pub started: Instant,
     pub output: Rc<Output>,
     pub stdin: Stdin,
-    pub terminal: Option<Rc<Terminal>>,
+    pub has_terminal: bool,
+    /// Let go when the process exits.
+    terminal: RefCell<Option<Rc<Terminal>>>,
     /// Removed when the process ends.
     pub ephemeral_file: Option<PathBuf>,
     pub timer: RefCell<Option<AbortHandle>>,
@@ -62,7 +64,8 @@ impl Process {
             started: Instant::now(),
             output: parts.output,
             stdin: parts.stdin,
-            terminal: parts.terminal,
+            has_terminal: parts.terminal.is_some(),
+            terminal: RefCell::new(parts.terminal),
             ephemeral_file: parts.ephemeral_file,
             timer: RefCell::default(),
             was_killed: Cell::new(false),
@@ -93,10 +96,10 @@ impl Process {
         if let Some(timer) = self.timer.borrow_mut().take() {
             timer.abort();
         }
-        if let Some(terminal) = &self.terminal {
+        if let Some(terminal) = self.terminal.take() {
             terminal.release();
         }
-        self.stdin.process_exited();
+        self.stdin.shut();
         self.output.finish();
         if let Some(path) = &self.ephemeral_file {
             // The process may have removed it itself.
@@ -106,11 +109,27 @@ impl Process {
         self.exited.notify_waiters();
     }
 
-    pub fn signal(&self, signal: i32) -> Result<()> {
-        if self.exit.get().is_some() {
-            let message = format!("cannot signal process {}: it has exited", self.id);
-            return Err(AgentError::new(Code::FailedPrecondition, "not_running", message));
+    fn check_running(&self, tried: &str) -> Result<()> {
+        if self.exit.get().is_none() {
+            return Ok(());
         }
+        let message = format!("cannot {tried} process {:?}: it has exited", self.id);
+        Err(AgentError::new(Code::FailedPrecondition, "not_running", message))
+    }
+
+    pub fn resize(&self, size: Size) -> Result<()> {
+        self.check_running("resize")?;
+        match &*self.terminal.borrow() {
+            Some(terminal) => terminal.resize(size),
+            None => {
+                let message = format!("cannot resize process {:?}: it has no terminal", self.id);
+                Err(AgentError::new(Code::FailedPrecondition, "no_terminal", message))
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: i32) -> Result<()> {
+        self.check_running("signal")?;
         self.note_kill(signal);
         // SAFETY: the pid is a child that has not been waited for, so it names no other process.
         if unsafe { libc::kill(self.pid, signal) } < 0 {

@@ -117,15 +117,8 @@ impl Stdin {
         Ok(())
     }
 
-    /// The process has exited. Its children may still read a pipe, but nobody owns a terminal's input any more.
-    pub fn process_exited(&self) {
-        self.sink.replace_with(|sink| match sink {
-            Sink::Terminal(_) => Sink::Closed,
-            other => std::mem::replace(other, Sink::Closed),
-        });
-    }
-
-    fn shut(&self) {
+    /// Also when the process has exited: a descriptor kept for nobody is one too few for others.
+    pub fn shut(&self) {
         self.sink.replace_with(|sink| if matches!(sink, Sink::None) { Sink::None } else { Sink::Closed });
     }
 }

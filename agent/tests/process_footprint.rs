@@ -1,0 +1,40 @@
+//! The size of what runs in every sandbox. The numbers hold for the release build, so this builds it.
+
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::{Value, json};
+use std::process::Command;
+
+const MIB: u64 = 1024 * 1024;
+
+fn release_binary() -> String {
+    let build = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--bin", "sandpiper-agent", "--message-format=json"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+    let messages = String::from_utf8(build.stdout).expect("text");
+    let artifacts = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let binary = artifacts.filter_map(|artifact| artifact["executable"].as_str().map(str::to_string)).next_back();
+    binary.expect("cargo names the binary")
+}
+
+#[test]
+fn the_agent_is_small_on_disk_and_in_memory() {
+    let binary = release_binary();
+    let size = std::fs::metadata(&binary).unwrap().len();
+    assert!(size <= 5 * MIB / 2, "{size} bytes");
+
+    let home = TempDir::new("footprint");
+    let mut command = Command::new(binary);
+    command.arg("--exit-on-eof").env("HOME", home.path());
+    let mut client = Client::spawn(command);
+    client.call("hello", json!({ "generation": 1 })).unwrap();
+    for number in 0..20 {
+        client.run(&format!("p{number}"), json!({ "argv": ["echo", "hello"] }));
+        client.call("process.forget", json!({ "process": format!("p{number}") })).unwrap();
+    }
+    assert!(client.memory_kib() <= 2048, "{} KiB resident", client.memory_kib());
+}

@@ -1,0 +1,134 @@
+//! What PID 1 owes: orphans are reaped, nothing inside ends it, nothing stays behind when it goes.
+
+mod client;
+
+use client::processes::{eventually, is_alive};
+use client::{Client, TempDir};
+use serde_json::json;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+fn start(name: &str) -> (TempDir, Client) {
+    let home = TempDir::new(name);
+    let client = Client::start(home.path());
+    (home, client)
+}
+
+/// The agent's children in the given state.
+fn children(agent: u32, state: &str) -> usize {
+    let is_child = |entry: &std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+        fields.next() == Some(state) && fields.next() == Some(&agent.to_string())
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(is_child).count()
+}
+
+#[test]
+fn orphans_come_to_the_agent_and_are_reaped() {
+    let (home, mut client) = start("init-orphans");
+    let script = "for i in 1 2 3 4 5; do (sh -c 'read x < fifo' &); done";
+    assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
+    client.run("p", json!({ "command": script }));
+    let agent = client.child.id();
+    eventually("five orphans", || children(agent, "S") == 5);
+    std::fs::write(home.path().join("fifo"), "a\nb\nc\nd\ne\n").unwrap();
+    client.signal("p", "KILL", "tree").unwrap();
+    eventually("no children, not even dead ones", || children(agent, "S") + children(agent, "Z") == 0);
+}
+
+#[test]
+fn when_its_input_ends_the_agent_takes_everything_with_it() {
+    let (_home, mut client) = start("init-eof");
+    let pid = client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; sleep 1000" }));
+    let call = client.begin_output("p", 0, 100);
+    let child: u64 = client.read_until(call, "\n").trim().parse().unwrap();
+    client.close_input();
+    assert_eq!(client.child.wait().unwrap().code(), Some(0));
+    eventually("the end of all of it", || !is_alive(pid) && !is_alive(child));
+}
+
+#[test]
+fn told_to_end_the_agent_takes_everything_with_it() {
+    let (_home, mut client) = start("init-term");
+    let pid = client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
+    // SAFETY: signals a child that has not been waited for.
+    unsafe { libc::kill(client.child.id() as i32, libc::SIGTERM) };
+    let status = client.child.wait().unwrap();
+    assert_eq!((status.code(), status.signal()), (Some(128 + libc::SIGTERM), None));
+    eventually("the process's end", || !is_alive(pid));
+}
+
+#[test]
+fn no_signal_from_inside_ends_pid_1() {
+    let home = TempDir::new("init-pid1");
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", env!("CARGO_BIN_EXE_sandpiper-agent")]);
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        command.args(["--map-root-user"]);
+    }
+    command.env("HOME", home.path()).current_dir(home.path());
+    let mut client = Client::spawn(command);
+    client.start_process("sleeper", json!({ "argv": ["sleep", "1000"] }));
+    let script = "for s in $(seq 1 64); do kill -$s 1; done; kill -9 -1";
+    client.start_process("killer", json!({ "command": script }));
+    // kill(-1) spares PID 1 and the killer itself.
+    assert_eq!(client.wait("sleeper")["status"]["signal"], json!("SIGKILL"));
+    client.wait("killer");
+    let (output, _) = client.run("after", json!({ "command": "echo alive; echo $PPID" }));
+    assert_eq!(output.of("stdout"), "alive\n1\n");
+}
+
+#[test]
+fn a_thousand_exited_processes_are_remembered_and_then_the_oldest_go() {
+    let (_home, mut client) = start("init-many");
+    for number in 0..1030 {
+        client.start_process(&format!("p{number}"), json!({ "argv": ["/bin/true"] }));
+        client.wait(&format!("p{number}"));
+    }
+    let list = client.list();
+    assert_eq!(list.len(), 1024);
+    assert_eq!((&list[0]["process"], &list[1023]["process"]), (&json!("p6"), &json!("p1029")));
+    let hello = client.call("hello", json!({ "generation": 1 })).unwrap();
+    assert_eq!(hello["processes"].as_array().unwrap().len(), 1024);
+}
+
+#[test]
+fn a_long_list_of_long_commands_fits_in_one_line() {
+    let (_home, mut client) = start("init-long-list");
+    let word = "\u{1}long\"".repeat(1000);
+    for number in 0..300 {
+        client.start_process(&format!("p{number}"), json!({ "argv": ["/bin/true", word, word] }));
+    }
+    // The client refuses a line over the limit.
+    let list = client.list();
+    assert_eq!(list.len(), 300);
+    assert_eq!(list[0]["argv"][0], json!("/bin/true"));
+}
+
+#[test]
+fn running_out_of_descriptors_is_an_error_and_not_an_end() {
+    let home = TempDir::new("init-descriptors");
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 40; exec \"$0\" --exit-on-eof", env!("CARGO_BIN_EXE_sandpiper-agent")]);
+    command.env("HOME", home.path());
+    let mut client = Client::spawn(command);
+    let mut started = 0;
+    let failure = loop {
+        match client.call("process.spawn", json!({ "argv": ["sleep", "1000"], "process": format!("p{started}") })) {
+            Ok(_) => started += 1,
+            Err(failure) => break failure,
+        }
+    };
+    assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "too_many_open_files"));
+    assert!(started > 5, "{started}");
+    for number in 0..started {
+        client.signal(&format!("p{number}"), "KILL", "process").unwrap();
+        client.wait(&format!("p{number}"));
+    }
+    // What exited processes leave to be read takes no descriptors.
+    assert_eq!(client.list().len(), started);
+    let (output, _) = client.run("after", json!({ "argv": ["echo", "fine"] }));
+    assert_eq!(output.of("stdout"), "fine\n");
+}
