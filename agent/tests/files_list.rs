@@ -150,7 +150,7 @@ fn other_calls_are_answered_while_a_large_tree_is_listed() {
 fn a_tree_that_changes_and_refuses_in_parts_is_listed_all_the_same() {
     let home = TempDir::new("list-proc");
     let mut agent = Client::start(home.path());
-    let call = agent.begin("file.list", json!({ "path": "/proc", "depth": 0, "window": 1 << 20 }));
+    let call = agent.begin("file.list", json!({ "path": "/proc", "depth": 3, "window": 1 << 20 }));
     let (bytes, answer) = agent.collect(call);
     assert!(answer.unwrap()["count"].as_u64().unwrap() > 100);
     let own = format!("{{\"path\":\"{}/status\"", agent.child.id());
