@@ -29,7 +29,9 @@ describe("the documents", () => {
 
   it("name, in SPECIFICATION.md, only tests that are there", () => {
     const text = documents.find(({ path }) => path === "SPECIFICATION.md")?.text ?? "";
-    const tests = [...text.matchAll(/`((?:packages|test|agent|scripts|bench|examples)\/[^`]+)`/g)].map(([, path = ""]) => path);
+    const tests = [...text.matchAll(/`((?:packages|test|agent|scripts|bench|examples)\/[^`]+)`/g)].map(
+      ([, path = ""]) => path,
+    );
     expect(tests).not.toEqual([]);
     expect(tests.filter((path) => !existsSync(join(repoDirectory, path)))).toEqual([]);
   });
