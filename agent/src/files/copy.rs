@@ -11,15 +11,14 @@ use tokio::task::yield_now;
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// A directory is made empty and open to its owner alone; `set_attributes` follows when it is filled.
-pub async fn copy_entry(from: &Dir, name: &CStr, to: &Dir, to_name: &CStr) -> io::Result<()> {
-    let stat = from.stat_entry(name)?;
+pub async fn copy_entry(from: &Dir, name: &CStr, stat: &Stat, to: &Dir, to_name: &CStr) -> io::Result<()> {
     match stat.kind() {
         Kind::Directory => return to.make_dir(to_name, 0o700),
         Kind::File => copy_contents(&from.open_file(name)?, &to.create_file(to_name, 0o600)?).await?,
         Kind::Symlink => to.make_symlink(to_name, &from.read_link(name)?)?,
-        Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharDevice => to.make_node(to_name, &stat)?,
+        Kind::Fifo | Kind::Socket | Kind::BlockDevice | Kind::CharDevice => to.make_node(to_name, stat)?,
     }
-    set_attributes(to, to_name, &stat)
+    set_attributes(to, to_name, stat)
 }
 
 pub fn set_attributes(dir: &Dir, name: &CStr, stat: &Stat) -> io::Result<()> {

@@ -9,11 +9,15 @@ use std::io;
 const MAX_ROUNDS: usize = 8;
 
 pub async fn remove_tree(parent: &Dir, name: &CStr) -> io::Result<()> {
+    let mut dir = parent.child(name)?;
     for _ in 0..MAX_ROUNDS {
-        empty(parent.child(name)?).await?;
-        match parent.remove_dir(name) {
-            Err(error) if error.raw_os_error() == Some(libc::ENOTEMPTY) => {}
-            outcome => return outcome,
+        empty(dir).await?;
+        let removed = parent.remove_dir(name);
+        match removed.as_ref().map_err(io::Error::raw_os_error) {
+            Err(Some(libc::ENOTEMPTY)) => dir = parent.child(name)?,
+            // Somebody else was quicker.
+            Err(Some(libc::ENOENT)) => return Ok(()),
+            _ => return removed,
         }
     }
     Err(io::Error::from_raw_os_error(libc::ENOTEMPTY))

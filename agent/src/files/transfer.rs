@@ -22,7 +22,7 @@ pub async fn transfer(from: &Dir, name: &CStr, to: &Dir, to_name: &CStr, overwri
         copy_contents(from.child(name)?, to.child(temp.name())?).await?;
         set_attributes(to, temp.name(), &stat)?;
     } else {
-        copy_entry(from, name, to, temp.name()).await?;
+        copy_entry(from, name, &stat, to, temp.name()).await?;
     }
     temp.place(to_name, overwrite)?;
     match stat.kind() {
@@ -36,9 +36,10 @@ async fn copy_contents(from: Dir, to: Dir) -> io::Result<()> {
     let mut walk = Walk::new(from, Limits::default());
     while let Some(visit) = walk.next().await? {
         match visit {
-            Visit::Entry(name) => match copy_entry(walk.dir(), &name, copies.dir(), &name).await {
+            Visit::Entry(name) => match walk.dir().stat_entry(&name) {
+                Ok(stat) => copy_entry(walk.dir(), &name, &stat, copies.dir(), &name).await?,
                 Err(error) if is_gone(&error) => {}
-                outcome => outcome?,
+                Err(error) => return Err(error),
             },
             Visit::Entered(name) => copies.enter(&name)?,
             Visit::Left(name) => {
