@@ -83,7 +83,7 @@ fn a_tree_moves_to_another_file_system_as_it_was() {
     fs::write(tree.join("file"), vec![b'x'; 300_000]).unwrap();
     fs::write(tree.join("sub/script"), "#!").unwrap();
     fs::set_permissions(tree.join("sub/script"), fs::Permissions::from_mode(0o750)).unwrap();
-    fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o500)).unwrap();
+    fs::set_permissions(tree.join("sub"), fs::Permissions::from_mode(0o711)).unwrap();
     symlink("../file", tree.join("sub/link")).unwrap();
     let fifo = CString::new(tree.join("fifo").as_os_str().as_bytes()).unwrap();
     // SAFETY: the path is NUL-terminated.
@@ -99,7 +99,7 @@ fn a_tree_moves_to_another_file_system_as_it_was() {
     assert_eq!(stat(&mut agent, "small/moved/sub/link")["target"], "../file");
     assert_eq!((&stat(&mut agent, "small/moved/fifo")["kind"]), "fifo");
     let sub = stat(&mut agent, "small/moved/sub");
-    assert_eq!((&sub["mode"], sub["modified_at_ms"].as_f64().unwrap() as i64 / 1000), (&json!(0o500), modified));
+    assert_eq!((&sub["mode"], sub["modified_at_ms"].as_f64().unwrap() as i64 / 1000), (&json!(0o711), modified));
 }
 
 #[test]
