@@ -1,0 +1,200 @@
+//! A byte stream that outlives its caller: FIFOs on which one caller dies anywhere and the next goes on.
+
+mod client;
+
+use client::TempDir;
+use client::processes::{eventually, is_alive};
+use client::wire::Wire;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command};
+
+const HALF: usize = 1024 * 1024 + 1;
+
+/// The agent on a pair of FIFOs, both of which somebody always holds open.
+struct Agent {
+    child: Child,
+    home: TempDir,
+    _held: [File; 2],
+}
+
+impl Agent {
+    fn start(name: &str) -> Self {
+        let home = TempDir::new(name);
+        let held = ["in", "out"].map(|name| {
+            let path = home.path().join(name);
+            assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+            File::options().read(true).write(true).open(path).unwrap()
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+        command.args(["--journal-dir"]).arg(home.path().join("journals")).env("HOME", home.path());
+        command.current_dir(home.path()).stdin(held[0].try_clone().unwrap()).stdout(held[1].try_clone().unwrap());
+        Self { child: command.spawn().expect("the agent starts"), home, _held: held }
+    }
+
+    fn caller(&self) -> Fifos {
+        let open = |name| File::options().read(true).write(true).open(self.home.path().join(name)).unwrap();
+        Fifos { input: open("in"), output: open("out") }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // SAFETY: the child has not been waited for.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        let _ = self.child.wait();
+    }
+}
+
+struct Fifos {
+    input: File,
+    output: File,
+}
+
+impl Read for Fifos {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.output.read(buffer)
+    }
+}
+
+impl Write for Fifos {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.input.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Pads, says hello and skips to its answer, as docs/agent-protocol.md has it.
+fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
+    let mut writer = fifos.input.try_clone().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": { "generation": 1 } });
+    // The agent may be in the middle of writing to the earlier caller, so reading and writing go side by side.
+    let writing = std::thread::spawn(move || {
+        let mut half = vec![b' '; HALF];
+        half.push(b'\n');
+        writer.write_all(&half).unwrap();
+        writer.write_all(&half).unwrap();
+        writer.write_all(format!("{hello}\n").as_bytes()).unwrap();
+    });
+    let wanted = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\"");
+    let (mut seen, mut byte) = (Vec::new(), [0]);
+    while !seen.ends_with(wanted.as_bytes()) {
+        fifos.read_exact(&mut byte).unwrap();
+        seen.push(byte[0]);
+    }
+    let mut line = wanted.into_bytes();
+    while line.last() != Some(&b'\n') {
+        fifos.read_exact(&mut byte).unwrap();
+        line.push(byte[0]);
+    }
+    writing.join().unwrap();
+    let answer: Value = serde_json::from_slice(&line).expect("the answer to hello");
+    (Wire::new(fifos), answer)
+}
+
+#[test]
+fn nothing_of_an_unfinished_frame_is_carried_out_wherever_it_was_torn() {
+    let agent = Agent::start("resync-torn");
+    let (mut wire, _) = open_again(agent.caller(), "first");
+    wire.call("process.spawn", json!({ "process": "cat", "argv": ["cat"], "stdin": true }));
+    let stdin = r#"{"jsonrpc":"2.0","id":5,"method":"process.stdin","params":{"process":"cat"},"bytes":6}"#;
+    let touch = r#"{"jsonrpc":"2.0","id":6,"method":"exec","params":{"cmd":"touch touched"}}"#;
+    let torn = [
+        format!("{stdin}\n"),
+        format!("{stdin}\nsec"),
+        format!("{stdin}\nsecret"),
+        stdin.to_string(),
+        stdin[..40].to_string(),
+        touch.to_string(),
+        touch[..touch.len() - 1].to_string(),
+        String::new(),
+    ];
+    for (number, unfinished) in torn.iter().enumerate() {
+        wire.stream.write_all(unfinished.as_bytes()).unwrap();
+        drop(wire);
+        let (next, hello) = open_again(agent.caller(), &format!("caller-{number}"));
+        let info = &hello["result"]["processes"][0];
+        assert_eq!((&info["process"], &info["stdin_offset"]), (&json!("cat"), &json!(0)), "after {unfinished:?}");
+        wire = next;
+    }
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "end", "method": "process.stdin",
+                       "params": { "process": "cat", "offset": 0, "close": true }, "bytes": 4 }));
+    wire.stream.write_all(b"good\n").unwrap();
+    assert_eq!(wire.answer(&json!("end"))["result"], json!({ "offset": 4 }));
+    wire.call("process.wait", json!({ "process": "cat" }));
+    wire.begin("process.output", json!({ "process": "cat", "window": 100 }));
+    assert_eq!(wire.frame().attachment.as_deref(), Some(&b"good"[..]));
+    assert!(!agent.home.path().join("touched").exists());
+}
+
+#[test]
+fn a_new_caller_ends_the_calls_of_the_earlier_one() {
+    let agent = Agent::start("resync-calls");
+    let (mut wire, _) = open_again(agent.caller(), "first");
+    wire.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
+    let pid_file = agent.home.path().join("pid");
+    eventually("the command", || pid_file.exists());
+    let pid = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+    drop(wire);
+    let (mut wire, _) = open_again(agent.caller(), "second");
+    eventually("the command's end", || !is_alive(pid));
+    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
+}
+
+#[test]
+fn a_new_caller_goes_on_reading_where_the_earlier_one_stopped() {
+    let agent = Agent::start("resync-output");
+    let (mut wire, _) = open_again(agent.caller(), "first");
+    wire.call("process.spawn", json!({ "process": "seq", "argv": ["seq", "1", "300000"] }));
+    let call = wire.begin("process.output", json!({ "process": "seq", "window": 1 << 20 }));
+    let mut seen = Vec::new();
+    while seen.len() < 1000 {
+        let frame = wire.frame();
+        assert_eq!(frame.message["params"]["call"], json!(call));
+        assert_eq!(frame.message["params"]["offset"], json!(seen.len()));
+        seen.extend_from_slice(&frame.attachment.unwrap());
+    }
+    // It leaves with the FIFO full of frames for it.
+    let fd = wire.stream.output.as_raw_fd();
+    eventually("a backlog", || {
+        let mut waiting: libc::c_int = 0;
+        // SAFETY: the ioctl fills an integer.
+        unsafe { libc::ioctl(fd, libc::FIONREAD, &mut waiting) };
+        waiting > 4096
+    });
+    drop(wire);
+    let (mut wire, hello) = open_again(agent.caller(), "second");
+    assert!(hello["result"]["processes"][0]["end_offset"].as_u64().unwrap() >= seen.len() as u64);
+    let call = wire.begin("process.output", json!({ "process": "seq", "offset": seen.len(), "window": 60 << 20 }));
+    loop {
+        let frame = wire.frame();
+        if frame.message.get("id") == Some(&json!(call)) {
+            break;
+        }
+        assert_eq!(frame.message["params"]["offset"], json!(seen.len()));
+        seen.extend_from_slice(&frame.attachment.unwrap());
+    }
+    let expected: Vec<u8> = (1..=300_000).flat_map(|number| format!("{number}\n").into_bytes()).collect();
+    assert!(seen == expected);
+}
+
+#[test]
+fn a_quiesced_agent_thaws_for_a_new_caller() {
+    let agent = Agent::start("resync-quiesced");
+    let (mut wire, _) = open_again(agent.caller(), "first");
+    wire.call("process.spawn", json!({ "process": "yes", "command": "seq 1 1000000" }));
+    let output = wire.begin("process.output", json!({ "process": "yes", "window": 1 << 20 }));
+    assert_eq!(wire.frame().message["params"]["call"], json!(output));
+    wire.call("system.quiesce", json!({}));
+    assert_eq!(wire.call("process.list", json!({}))["error"]["data"]["reason"], json!("quiesced"));
+    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
+    drop(wire);
+    let (mut wire, hello) = open_again(agent.caller(), "second");
+    assert_eq!(hello["result"]["epoch"], json!(0));
+    assert!(wire.call("process.list", json!({})).get("result").is_some());
+}

@@ -1,0 +1,80 @@
+//! A serial port: here the slave side of a terminal, as a kernel's console would be.
+
+mod client;
+
+use client::TempDir;
+use client::processes::eventually;
+use client::wire::Wire;
+use serde_json::json;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::process::{Child, Command, Stdio};
+
+struct Agent(Child);
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // SAFETY: the child has not been waited for.
+        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
+        let _ = self.0.wait();
+    }
+}
+
+/// Both sides of a terminal that echoes and edits lines, as they are when nobody has set them.
+fn open_pair() -> (File, File, String) {
+    let (mut master, mut slave) = (0, 0);
+    // SAFETY: openpty fills two descriptors, which are ours from then on.
+    unsafe {
+        let null = std::ptr::null_mut();
+        assert_eq!(libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()), 0);
+        let (master, slave) = (File::from_raw_fd(master), File::from_raw_fd(slave));
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", slave.as_raw_fd())).unwrap();
+        (master, slave, path.to_str().unwrap().to_string())
+    }
+}
+
+fn is_raw(terminal: &File) -> bool {
+    // SAFETY: termios is plain data and the call fills it.
+    unsafe {
+        let mut settings: libc::termios = std::mem::zeroed();
+        assert_eq!(libc::tcgetattr(terminal.as_raw_fd(), &mut settings), 0);
+        settings.c_lflag & (libc::ICANON | libc::ECHO | libc::ISIG) == 0 && settings.c_oflag & libc::OPOST == 0
+    }
+}
+
+#[test]
+fn a_serial_port_carries_every_byte_as_it_is() {
+    let home = TempDir::new("serial");
+    let (master, slave, path) = open_pair();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--channel", &format!("serial:{path}")]).env("HOME", home.path());
+    let _agent = Agent(command.stdin(Stdio::null()).spawn().expect("the agent starts"));
+    eventually("the line discipline getting out of the way", || is_raw(&master));
+    drop(slave);
+
+    let mut wire = Wire::new(master);
+    let hello = wire.call("hello", json!({ "generation": 1 }));
+    assert_eq!(hello["result"]["generation"], json!(1));
+    wire.call("process.spawn", json!({ "process": "p", "argv": ["cat"], "stdin": true }));
+    let bytes: Vec<u8> = (0..=255).cycle().take(50_000).collect();
+    let params = json!({ "process": "p", "close": true });
+    let size = bytes.len();
+    wire.send(&json!({ "jsonrpc": "2.0", "id": "in", "method": "process.stdin", "params": params, "bytes": size }));
+    wire.stream.write_all(&bytes).unwrap();
+    wire.stream.write_all(b"\n").unwrap();
+    assert_eq!(wire.answer(&json!("in"))["result"], json!({ "offset": size }));
+    let call = wire.begin("process.output", json!({ "process": "p", "window": 1 << 20 }));
+    let mut seen = Vec::new();
+    loop {
+        let frame = wire.frame();
+        match frame.attachment {
+            Some(attachment) => seen.extend_from_slice(&attachment),
+            None => {
+                assert_eq!(frame.message["id"], json!(call));
+                break;
+            }
+        }
+    }
+    assert!(seen == bytes);
+}

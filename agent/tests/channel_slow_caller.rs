@@ -1,0 +1,108 @@
+//! Callers that read slowly or not at all: nobody else waits for them, and memory does not grow.
+
+mod client;
+
+use client::{Client, Event, TempDir};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const MIB: u64 = 1024 * 1024;
+
+/// Memory that is the agent's own, so that the number is the same for debug and release builds.
+fn own_memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the agent runs");
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("the field exists");
+    line.split_whitespace().nth(1).and_then(|value| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_reader_without_credit_holds_nobody_else_back() {
+    let home = TempDir::new("slow-credit");
+    let mut client = Client::start(home.path());
+    let endless = json!({ "command": "while :; do echo 0123456789; done", "journal_bytes": MIB });
+    client.start_process("stalled", endless);
+    let stalled = client.begin_output("stalled", 0, 1);
+    client.start_process("flowing", json!({ "command": "head -c 52428800 /dev/zero" }));
+    let flowing = client.begin_output("flowing", 0, 1 << 20);
+    let (mut size, mut peak) = (0, 0);
+    loop {
+        match client.event(flowing) {
+            Event::Data { bytes, .. } => {
+                assert!(bytes.iter().all(|byte| *byte == 0));
+                client.credit(flowing, bytes.len());
+                size += bytes.len() as u64;
+                peak = peak.max(own_memory_kib(client.child.id()));
+            }
+            Event::Answer(answer) => {
+                assert_eq!(answer.unwrap(), json!({ "offset": 50 * MIB }));
+                break;
+            }
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(size, 50 * MIB);
+    assert!(peak < 8 * 1024, "{peak} KiB at its highest");
+    let Event::Data { bytes, .. } = client.event(stalled) else { panic!("the stalled reader got its one byte") };
+    assert_eq!(bytes, b"0");
+}
+
+#[test]
+fn a_caller_that_reads_nothing_at_all_makes_nothing_grow() {
+    let home = TempDir::new("slow-deaf");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--exit-on-eof", "--journal-dir"]).arg(home.path().join("journals")).env("HOME", home.path());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+
+    let mut lines = String::new();
+    for number in 0..20 {
+        let params = json!({ "process": format!("p{number}"), "command": "yes", "journal_bytes": 262_144 });
+        lines += &format!(
+            "{}\n",
+            json!({ "jsonrpc": "2.0", "id": 2 * number, "method": "process.spawn", "params": params })
+        );
+        let params = json!({ "process": format!("p{number}"), "window": 64 * MIB });
+        let message = json!({ "jsonrpc": "2.0", "id": 2 * number + 1, "method": "process.output", "params": params });
+        lines += &format!("{message}\n");
+    }
+    input.write_all(lines.as_bytes()).unwrap();
+    // SAFETY: plain fcntl on an open descriptor.
+    unsafe { libc::fcntl(input.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
+    // Calls, and calls that are canceled at once, until the agent takes no more.
+    let mut sent = 0u64;
+    let mut refused = 0;
+    while refused < 50 {
+        let pair = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":\"n{sent}\",\"method\":\"ping\"}}\n\
+             {{\"jsonrpc\":\"2.0\",\"method\":\"cancel\",\"params\":{{\"call\":\"n{sent}\"}}}}\n"
+        );
+        match input.write(pair.as_bytes()) {
+            Ok(size) if size == pair.len() => (sent, refused) = (sent + 1, 0),
+            Ok(_) => break,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => panic!("the agent ended: {error}"),
+        }
+    }
+    assert!(sent > 1000, "{sent}");
+    let memory = own_memory_kib(child.id());
+    assert!(memory < 16 * 1024, "{memory} KiB after {sent} unread calls");
+
+    // Once somebody reads, everything goes on.
+    let last = format!("\"id\":\"n{}\"", sent - 1).into_bytes();
+    let (mut seen, mut buffer) = (Vec::new(), vec![0; 65536]);
+    while !seen.windows(last.len()).any(|window| window == last) {
+        seen.drain(..seen.len().saturating_sub(last.len()));
+        let size = output.read(&mut buffer).unwrap();
+        assert!(size > 0, "the agent ended");
+        seen.extend_from_slice(&buffer[..size]);
+    }
+    drop(input);
+    output.read_to_end(&mut seen).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,205 @@
+//! Ten thousand random and mutated messages against the built agent: it neither ends nor hangs, and then works.
+
+mod client;
+
+use client::TempDir;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const MESSAGES: usize = 10_000;
+const ROUND: usize = 200;
+const MAX_LINE_BYTES: usize = 1024 * 1024;
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A user who owns nothing outside the test's directory, for messages whose paths and commands are made up.
+const NOBODY: u32 = 54_322;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+
+    fn byte(&mut self) -> u8 {
+        const TELLING: &[u8] = b"\n\n{}[]\",:\\0129-e. \0\xff\xc3";
+        if self.below(2) == 0 { TELLING[self.below(TELLING.len())] } else { self.below(256) as u8 }
+    }
+}
+
+fn corpus() -> Vec<Vec<u8>> {
+    let call = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let note = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
+    let mut corpus: Vec<Vec<u8>> = [
+        call("ping", json!({})),
+        call("hello", json!({ "generation": 1 })),
+        call("exec", json!({ "cmd": "true", "stdin": "x", "timeout_ms": 5000 })),
+        call("exec_code", json!({ "lang": "sh", "code": "true", "env": { "A": "b" } })),
+        call("process.spawn", json!({ "process": "p", "argv": ["cat"], "stdin": true, "timeout_ms": 5000 })),
+        call("process.spawn", json!({ "process": "t", "command": "true", "pty": { "rows": 24, "cols": 80 } })),
+        call("process.output", json!({ "process": "p", "offset": 0, "window": 65536 })),
+        call("process.signal", json!({ "process": "p", "signal": "SIGKILL", "target": "tree" })),
+        call("process.resize", json!({ "process": "t", "rows": 10, "cols": 10 })),
+        call("process.wait", json!({ "process": "p" })),
+        call("process.list", json!({})),
+        call("process.forget", json!({ "process": "p" })),
+        call("read_file", json!({ "path": "a.txt" })),
+        call("write_file", json!({ "path": "a.txt", "content": "x" })),
+        call("list_dir", json!({ "path": "." })),
+        call("file.stat", json!({ "path": "a.txt", "follow": false })),
+        call("file.list", json!({ "path": ".", "depth": 2, "window": 65536 })),
+        call("file.mkdir", json!({ "path": "d/e", "parents": true, "mode": 493 })),
+        call("file.move", json!({ "from": "d", "to": "f", "overwrite": true })),
+        call("file.remove", json!({ "path": "f", "recursive": true, "missing_ok": true })),
+        call("file.chmod", json!({ "path": "a.txt", "mode": 420 })),
+        call("file.read", json!({ "path": "a.txt", "offset": 0, "length": 10, "window": 1 })),
+        call("file.write", json!({ "path": "b.txt", "mode": 420 })),
+        call("file.watch", json!({ "path": ".", "recursive": true, "window": 65536 })),
+        call("port.dial", json!({ "port": 1, "window": 65536 })),
+        call("system.metrics", json!({})),
+        call("system.quiesce", json!({})),
+        call("system.thaw", json!({ "epoch": 3 })),
+        note("stream.credit", json!({ "call": 7, "bytes": 1000 })),
+        note("stream.end", json!({ "call": 7 })),
+        note("cancel", json!({ "call": 7 })),
+    ]
+    .map(|message| format!("{message}\n").into_bytes())
+    .into();
+    for (method, params) in [("process.stdin", json!({ "process": "p" })), ("stream.data", json!({ "call": 7 }))] {
+        let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params, "bytes": 5 });
+        corpus.push(format!("{message}\nhello\n").into_bytes());
+    }
+    corpus
+}
+
+fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
+    let mut message = corpus[random.below(corpus.len())].clone();
+    // Calls with ids of their own run side by side.
+    if random.below(2) == 0 {
+        let text = String::from_utf8_lossy(&message).replace("\"id\":7", &format!("\"id\":{}", random.below(2000)));
+        message = text.into_bytes();
+    }
+    for _ in 0..random.below(4) {
+        let at = random.below(message.len());
+        match random.below(7) {
+            0 => message[at] = random.byte(),
+            1 => message.insert(at, random.byte()),
+            2 => drop(message.remove(at)),
+            3 => message.truncate(at + 1),
+            4 => {
+                let other = &corpus[random.below(corpus.len())];
+                let from = random.below(other.len());
+                message.splice(at..at, other[from..].iter().copied());
+            }
+            5 => {
+                let number = ["-1", "1e99", "18446744073709551616", "null", "[]", "{}", "\"\"", "0.5"][random.below(8)];
+                message.splice(at..(at + 1).min(message.len()), number.bytes());
+            }
+            _ => message[at] ^= 1 << random.below(8),
+        }
+        if message.is_empty() {
+            message.push(b'\n');
+        }
+    }
+    if random.below(10) == 0 {
+        return (0..random.below(300) + 1).map(|_| random.byte()).collect();
+    }
+    message
+}
+
+struct Agent {
+    child: Child,
+    input: ChildStdin,
+    output: Receiver<Vec<u8>>,
+    unread: Vec<u8>,
+}
+
+impl Agent {
+    fn start(home: &TempDir) -> Self {
+        // A copy, since the repository may lie where that user cannot go.
+        let program = home.path().join("agent");
+        std::fs::copy(env!("CARGO_BIN_EXE_sandpiper-agent"), &program).expect("the agent can be copied");
+        let mut command = Command::new(program);
+        command.args(["--exit-on-eof", "--journal-dir"]).arg(home.path().join("journals"));
+        command.env("HOME", home.path()).current_dir(home.path());
+        // SAFETY: only reads the process's own id.
+        if unsafe { libc::geteuid() } == 0 {
+            std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
+        let (input, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 65536];
+            while let Ok(size @ 1..) = stdout.read(&mut buffer) {
+                if sender.send(buffer[..size].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, input, output, unread: Vec::new() }
+    }
+
+    /// As a new caller does on a byte stream that its earlier caller may have left anywhere.
+    fn open_again(&mut self, id: &str) {
+        let mut padding = vec![b' '; MAX_LINE_BYTES + 1];
+        padding.push(b'\n');
+        self.input.write_all(&padding).expect("the agent reads");
+        self.input.write_all(&padding).expect("the agent reads");
+        let hello = json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": { "generation": 1 } });
+        self.input.write_all(format!("{hello}\n").as_bytes()).expect("the agent reads");
+        self.skip_to(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{id}\",\"result\""));
+    }
+
+    fn skip_to(&mut self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.unread.windows(text.len()).position(|window| window == text.as_bytes()) {
+                self.unread.drain(..at + text.len());
+                return;
+            }
+            let keep = self.unread.len().saturating_sub(text.len());
+            self.unread.drain(..keep);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let bytes = self.output.recv_timeout(left).expect("the agent is alive and answers");
+            self.unread.extend_from_slice(&bytes);
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // SAFETY: the child has not been waited for. Told to end, the agent ends what it has started.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn ten_thousand_strange_messages_neither_end_nor_hang_the_agent() {
+    let home = TempDir::new("fuzz");
+    let mut agent = Agent::start(&home);
+    let corpus = corpus();
+    let mut random = Random(0x5eed_0f5a_9d91_9e45);
+    for round in 0..MESSAGES / ROUND {
+        for _ in 0..ROUND {
+            let message = mutate(&mut random, &corpus);
+            agent.input.write_all(&message).expect("the agent reads");
+        }
+        agent.open_again(&format!("round-{round}"));
+        let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ping-{round}\",\"method\":\"ping\"}}\n");
+        agent.input.write_all(ping.as_bytes()).unwrap();
+        agent.skip_to(&format!("{{\"jsonrpc\":\"2.0\",\"id\":\"ping-{round}\",\"result\":{{\"pong\":true}}}}"));
+    }
+    let exec = r#"{"jsonrpc":"2.0","id":"last","method":"exec","params":{"cmd":"echo works"}}"#;
+    agent.input.write_all(format!("{exec}\n").as_bytes()).unwrap();
+    agent.skip_to(r#""stdout":"works\n""#);
+    assert!(agent.child.try_wait().unwrap().is_none());
+}
