@@ -4,9 +4,6 @@ use crate::memory;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Signals that the kernel raises for the agent's own faults; blocking them would hide the fault.
-const FAULTS: &[i32] = &[libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGSYS];
-
 pub struct Startup {
     /// A signalfd of the signals the agent acts on.
     pub signals: OwnedFd,
@@ -35,7 +32,7 @@ pub fn prepare() -> io::Result<Startup> {
 fn reset_signals() {
     // All zeros is the default disposition; the C library would keep two signals for itself.
     let default = [0u64; 4];
-    for signal in (1..=64).filter(|signal| !FAULTS.contains(signal)) {
+    for signal in 1..=64 {
         // SAFETY: the kernel reads a zeroed sigaction, and refuses the signals that cannot be set.
         unsafe {
             libc::syscall(libc::SYS_rt_sigaction, signal, &default, std::ptr::null_mut::<u64>(), size_of::<u64>())
@@ -43,14 +40,16 @@ fn reset_signals() {
     }
 }
 
-/// Blocks everything, so that no signal from inside ends the agent, and reads what matters from a descriptor.
+/// Blocks everything, so that no signal from inside ends the agent, and reads what matters from a descriptor. A fault
+/// of the agent's own ends it all the same: the kernel does not let those be blocked.
 fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
     // SAFETY: signal sets are plain data; the new descriptor is ours.
     unsafe {
-        let mut blocked: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&mut blocked);
-        for fault in FAULTS {
-            libc::sigdelset(&mut blocked, *fault);
+        // By system call, since the C library would leave two signals out.
+        let all = u64::MAX;
+        let none = std::ptr::null_mut::<u64>();
+        if libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &all, none, size_of::<u64>()) < 0 {
+            return Err(io::Error::last_os_error());
         }
         let mut read: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut read);
@@ -60,9 +59,6 @@ fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
             if !is_init {
                 libc::sigaddset(&mut read, signal);
             }
-        }
-        if libc::sigprocmask(libc::SIG_SETMASK, &blocked, std::ptr::null_mut()) < 0 {
-            return Err(io::Error::last_os_error());
         }
         let fd = libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }

@@ -60,6 +60,19 @@ fn told_to_end_the_agent_takes_everything_with_it() {
 }
 
 #[test]
+fn no_signal_ends_the_agent_but_those_that_are_meant_to() {
+    let (_home, mut client) = start("init-signals");
+    assert!(client.call("ping", json!({})).is_ok());
+    let meant = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+    for signal in (1..=64).filter(|signal| !meant.contains(signal)) {
+        // SAFETY: signals a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(client.child.id() as i32, signal) }, 0);
+    }
+    let (output, _) = client.run("after", json!({ "argv": ["echo", "fine"] }));
+    assert_eq!(output.of("stdout"), "fine\n");
+}
+
+#[test]
 fn no_signal_from_inside_ends_pid_1() {
     let home = TempDir::new("init-pid1");
     let mut command = Command::new("unshare");
