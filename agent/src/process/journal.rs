@@ -11,6 +11,7 @@ pub const MIN_CAPACITY_BYTES: u64 = 4096;
 pub const PIECE_BYTES: usize = 64 * 1024;
 
 const MEMORY_BYTES: u64 = 256 * 1024;
+const SETTLED_BYTES: u64 = 4096;
 /// Smaller pieces are joined, so that a process that writes byte by byte costs no more memory than others.
 const JOINED_BYTES: usize = 16 * 1024;
 
@@ -89,7 +90,20 @@ impl Journal {
             _ => self.pieces.push_back(fitted(bytes)),
         }
         self.drop_to(forced.max(self.end.saturating_sub(self.capacity)));
-        self.spill();
+        self.spill(MEMORY_BYTES);
+    }
+
+    /// Nobody is likely to ask for it soon: leaves almost nothing in memory. Where no file can take it, the newest bytes
+    /// stay and the rest goes.
+    pub fn settle(&mut self) {
+        self.spill(SETTLED_BYTES);
+        if self.bytes_in_memory() > SETTLED_BYTES {
+            self.drop_to(self.end - SETTLED_BYTES);
+        }
+    }
+
+    fn bytes_in_memory(&self) -> u64 {
+        self.end - self.memory_start.max(self.start)
     }
 
     fn drop_to(&mut self, start: u64) {
@@ -103,12 +117,11 @@ impl Journal {
         }
     }
 
-    fn spill(&mut self) {
-        while self.end - self.memory_start.max(self.start) > MEMORY_BYTES {
+    fn spill(&mut self, kept_in_memory: u64) {
+        while self.bytes_in_memory() > kept_in_memory {
             let Some(first) = self.pieces.front() else { return };
             if let File::NotYet(directory) = &self.file {
-                let ring_bytes = self.capacity.saturating_sub(MEMORY_BYTES) + PIECE_BYTES as u64;
-                self.file = match Spill::create(directory, self.memory_start, ring_bytes) {
+                self.file = match Spill::create(directory, self.memory_start, self.capacity) {
                     Ok(spill) => File::Open(spill),
                     Err(_) => File::Failed,
                 };
@@ -273,6 +286,36 @@ mod tests {
         let (dropped, all) = read_all(&mut journal, 0, 4096);
         assert_eq!(dropped, journal.start());
         assert_eq!(all.last().unwrap().0, 999u32.to_le_bytes()[3]);
+    }
+
+    #[test]
+    fn a_settled_journal_is_as_good_as_before_and_almost_out_of_memory() {
+        let directory = directory("settled");
+        for (capacity, size) in [(8192, 5000), (100_000, 150_000), (DEFAULT_CAPACITY_BYTES, 1_000_000)] {
+            let mut journal = Journal::new(capacity, directory.clone());
+            let bytes: Vec<u8> = (0..size).map(|at| (at / 7) as u8).collect();
+            for piece in bytes.chunks(PIECE_BYTES) {
+                journal.append(Source::Stdout, piece.to_vec());
+            }
+            let before = read_all(&mut journal, 0, 10_000);
+            journal.settle();
+            let in_memory: usize = journal.pieces.iter().map(Vec::len).sum();
+            assert!(in_memory as u64 <= SETTLED_BYTES, "{in_memory}");
+            assert!(read_all(&mut journal, 0, 10_000) == before);
+            journal.append(Source::Stdout, b"more".to_vec());
+            let (_, after) = read_all(&mut journal, 0, 10_000);
+            assert!(after.ends_with(&b"more".map(|byte| (byte, Source::Stdout))));
+        }
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_settled_in_a_file_keeps_its_end() {
+        let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, "/proc/no/journals/here".into());
+        (0..200).for_each(|number| journal.append(Source::Stdout, vec![number; 1000]));
+        journal.settle();
+        assert_eq!((journal.start(), journal.end()), (200_000 - SETTLED_BYTES, 200_000));
+        assert_eq!(journal.read(0, 10).unwrap().dropped, 200_000 - SETTLED_BYTES);
     }
 
     #[test]

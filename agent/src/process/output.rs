@@ -115,6 +115,11 @@ impl Output {
         self.pipes.borrow_mut().retain(|open| !open.ended.get());
     }
 
+    /// Gives back the memory of output that is kept for somebody who may never come.
+    pub fn settle(&self) {
+        self.journal.borrow_mut().settle();
+    }
+
     /// From now on output is read and thrown away, so that those who still write it are not killed by it. Readers that
     /// are attached still get what there was.
     pub fn discard(&self) {

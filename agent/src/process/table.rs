@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 /// Exited processes whose status nobody has collected; the oldest go first.
 const MAX_EXITED: usize = 1024;
+/// Exited processes whose output stays in memory.
+const MAX_UNSETTLED: usize = 16;
 /// With `MAX_EXITED`, as many as `hello` can tell of in one line.
 const MAX_RUNNING: usize = 1024;
 
@@ -72,7 +74,17 @@ impl ProcessTable {
             return self.remove(&process.id);
         }
         self.exited.borrow_mut().push_back(process.id.clone());
+        self.settle_older();
         self.drop_oldest();
+    }
+
+    /// Statuses that nobody collects must not pile up in memory with all their output.
+    fn settle_older(&self) {
+        let exited = self.exited.borrow();
+        let older = exited.len().checked_sub(1 + MAX_UNSETTLED).and_then(|at| exited.get(at));
+        if let Some(process) = older.and_then(|id| self.by_id.borrow().get(id).cloned()) {
+            process.output.settle();
+        }
     }
 
     fn drop_oldest(&self) {
