@@ -140,3 +140,24 @@ fn a_fork_bomb_dies_with_its_tree_and_nobody_else_notices() {
     client.wait("bomb");
     eventually("the end of all of the bomb", || count() == 0);
 }
+
+#[test]
+fn a_process_that_stops_everything_of_its_user_cannot_stop_the_agent() {
+    let (_home, mut client) = start("signal-stopper");
+    // SAFETY: only reads the process's own id.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("SKIP: only root can give the stopper a user of its own");
+        return;
+    }
+    let stopper =
+        json!({ "command": "trap '' TERM; echo on; while :; do kill -STOP -1; done", "user": "54323", "cwd": "/" });
+    client.start_process("stopper", stopper);
+    let call = client.begin_output("stopper", 0, 100);
+    client.read_until(call, "on");
+    for number in 0..100 {
+        let id = format!("p{number}");
+        client.start_process(&id, json!({ "argv": ["/bin/sleep", "1000"], "user": "54323", "cwd": "/" }));
+        let missing = json!({ "argv": ["/no/such/program"], "user": "54323", "cwd": "/" });
+        assert_eq!(client.call("process.spawn", missing).unwrap_err().reason, "no_such_program");
+    }
+}

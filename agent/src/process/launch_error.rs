@@ -12,6 +12,12 @@ pub fn describe(failure: &Failure, command: &Resolved, cwd: &Path, user: &User) 
     let (code, reason, problem) = match (failure.step, errno) {
         (_, libc::EAGAIN) => (Code::ResourceExhausted, "process_limit", "no more processes fit".into()),
         (_, libc::ENOMEM) => (Code::ResourceExhausted, "out_of_memory", "memory ran out".into()),
+        (_, libc::EMFILE | libc::ENFILE) => {
+            (Code::ResourceExhausted, "too_many_open_files", "no more files can be opened".into())
+        }
+        (Step::Waiting, _) => {
+            (Code::Unavailable, "process_stopped", format!("a process of {} keeps stopping it", user.name))
+        }
         (Step::Directory, libc::ENOENT | libc::ENOTDIR) => {
             (Code::NotFound, "no_such_directory", format!("there is no directory {cwd}"))
         }

@@ -2,7 +2,6 @@
 
 use super::journal::PIECE_BYTES;
 use super::segments::Source;
-use crate::error::{AgentError, Result};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -67,12 +66,12 @@ impl Pipe {
 }
 
 /// A pipe's reading and writing end; neither is inherited and both wait.
-pub fn pair() -> Result<(OwnedFd, OwnedFd)> {
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: pipe2 fills the two descriptors, which are then ours alone.
     unsafe {
         if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
-            return Err(AgentError::io("open", "a pipe", &io::Error::last_os_error()));
+            return Err(io::Error::last_os_error());
         }
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }

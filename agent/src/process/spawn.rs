@@ -1,12 +1,19 @@
 //! Starts a program the way posix_spawn does: the child borrows the agent's memory until it execs, so nothing is copied.
+//!
+//! Unlike vfork, the agent waits for that with a time limit. Between taking on its user and becoming its program the
+//! child can be stopped by any process of that user, and an agent that waited for ever could be stopped with it.
 
+use super::pipe;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// The child only makes system calls.
 const STACK_BYTES: usize = 16 * 1024;
+/// A child that has not got there by then is told to go on, in case somebody has stopped it.
+const NUDGE_AFTER_MS: c_int = 20;
+const MAX_NUDGES: usize = 500;
 
 /// Everything the child needs, prepared before it exists, because it may not allocate.
 pub struct Program<'a> {
@@ -33,6 +40,8 @@ pub struct Credentials<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Clone,
+    /// It did not get as far as to fail.
+    Waiting,
     Session,
     Terminal,
     Stdio,
@@ -57,27 +66,48 @@ struct Child<'a> {
 
 /// The new process's pid; it leads a session and process group of its own. All signals must be blocked in the caller.
 pub fn spawn(program: &Program) -> Result<i32, Failure> {
+    let failed = |step| Failure { step, error: io::Error::last_os_error() };
+    // Closed in the child by its exec or its end, which is how the agent learns of either.
+    let (ours, theirs) = pipe::pair().map_err(|error| Failure { step: Step::Clone, error })?;
     let child =
         Child { program, argv: pointers(program.argv), env: pointers(program.env), failure: UnsafeCell::new(None) };
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
-    // SAFETY: the stack is ours, aligned and big enough for `run_child`; CLONE_VFORK keeps this thread, and with it the
-    // stack and `child`, as they are until the child has exec'ed or gone.
+    // SAFETY: the stack is ours, aligned and big enough for `run_child`; it and `child` stay as they are until `wait` has
+    // seen that the child no longer runs in this memory.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        libc::clone(run_child, top.cast(), flags, (&raw const child).cast_mut().cast())
+        libc::clone(run_child, top.cast(), libc::CLONE_VM | libc::SIGCHLD, (&raw const child).cast_mut().cast())
     };
     if pid < 0 {
-        return Err(Failure { step: Step::Clone, error: io::Error::last_os_error() });
+        return Err(failed(Step::Clone));
     }
-    match child.failure.into_inner() {
-        None => Ok(pid),
-        Some((step, errno)) => {
-            // SAFETY: collects the child that just gave up; nobody else knows its pid.
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
-            Err(Failure { step, error: io::Error::from_raw_os_error(errno) })
+    drop(theirs);
+    let gave_up = !wait(ours.as_raw_fd(), pid);
+    let failure = match child.failure.into_inner() {
+        None if gave_up => Failure { step: Step::Waiting, error: io::Error::from_raw_os_error(libc::ETIMEDOUT) },
+        None => return Ok(pid),
+        Some((step, errno)) => Failure { step, error: io::Error::from_raw_os_error(errno) },
+    };
+    // SAFETY: collects the child that has just ended; nobody else knows its pid.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+    Err(failure)
+}
+
+/// Returns when the child has its own memory or none. False when it had to be killed for that.
+fn wait(status: RawFd, pid: i32) -> bool {
+    let mut watched = libc::pollfd { fd: status, events: libc::POLLIN, revents: 0 };
+    // SAFETY: poll gets one valid pollfd; the pid is a child that has not been waited for.
+    unsafe {
+        for _ in 0..MAX_NUDGES {
+            if libc::poll(&mut watched, 1, NUDGE_AFTER_MS) > 0 {
+                return true;
+            }
+            libc::kill(pid, libc::SIGCONT);
         }
+        libc::kill(pid, libc::SIGKILL);
+        while libc::poll(&mut watched, 1, -1) <= 0 {}
     }
+    false
 }
 
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
@@ -89,7 +119,7 @@ extern "C" fn run_child(argument: *mut c_void) -> c_int {
     let child = unsafe { &*argument.cast::<Child>() };
     // SAFETY: only raw system calls, which is all that a child in borrowed memory may do.
     let step = unsafe { prepare_and_exec(child) };
-    // SAFETY: the parent is suspended, so nobody else touches `failure`.
+    // SAFETY: the parent waits and looks at `failure` only when this child has gone.
     unsafe { *child.failure.get() = Some((step, *libc::__errno_location())) };
     // SAFETY: ends the child without running anything of the agent's.
     unsafe { libc::_exit(127) }

@@ -46,13 +46,13 @@ impl Stdio {
         let (input, stdin) = match null {
             Some(null) => (null, Stdin::none()),
             None => {
-                let (theirs, ours) = pipe::pair()?;
+                let (theirs, ours) = pair()?;
                 given.push(theirs);
                 (given[0].as_raw_fd(), Stdin::pipe(watch(ours, Interest::WRITABLE)?))
             }
         };
         let mut output = |source| -> Result<(RawFd, Rc<Pipe>)> {
-            let (ours, theirs) = pipe::pair()?;
+            let (ours, theirs) = pair()?;
             let fd = theirs.as_raw_fd();
             given.push(theirs);
             Ok((fd, Pipe::new(source, Rc::new(watch(ours, Interest::READABLE)?))))
@@ -71,6 +71,10 @@ impl Stdio {
         drop(self.given);
         (self.pipes, self.stdin, self.terminal)
     }
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd)> {
+    pipe::pair().map_err(|error| AgentError::io("open", "a pipe", &error))
 }
 
 fn watch(fd: OwnedFd, interest: Interest) -> Result<AsyncFd<OwnedFd>> {
