@@ -12,8 +12,6 @@ pub struct Agent {
     /// Set by the host with system.thaw.
     pub epoch: Cell<u64>,
     pub gate: Rc<Gate>,
-    /// Only then can it act for other users.
-    pub is_root: bool,
     pub processes: ProcessTable,
     /// The limit on open files that processes get, when the agent has a higher one.
     pub open_files: Option<libc::rlimit>,
@@ -26,8 +24,6 @@ impl Agent {
             boot_id: random_id(),
             epoch: Cell::new(0),
             gate: Rc::default(),
-            // SAFETY: only reads the process's own id.
-            is_root: unsafe { libc::geteuid() } == 0,
             processes: ProcessTable::default(),
             open_files,
         })

@@ -8,6 +8,7 @@ use crate::files::unchanged::Stamp;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -27,11 +28,17 @@ pub fn find(text: &str) -> Result<User> {
     find_in(&Tables::current(), text)
 }
 
+/// The agent's own user and group, which never change.
+pub fn own_ids() -> (u32, u32) {
+    static IDS: OnceLock<(u32, u32)> = OnceLock::new();
+    // SAFETY: these calls only read the process's own ids.
+    *IDS.get_or_init(|| unsafe { (libc::geteuid(), libc::getegid()) })
+}
+
 /// Who acts when a call names nobody.
 pub fn default_user(args: &Args) -> User {
     let tables = Tables::current();
-    // SAFETY: these calls only read the process's own ids.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (uid, gid) = own_ids();
     if let Some(named) = args.default_user.as_deref().and_then(|name| tables.by_name(name)) {
         // Only root can act for somebody else.
         if uid == 0 || uid == named.uid {

@@ -123,7 +123,7 @@ fn a_fork_bomb_dies_with_its_tree_and_nobody_else_notices() {
         println!("SKIP: only root can give the bomb a user whose processes are limited apart from ours");
         return;
     }
-    let bomb = "bomb() { bomb | bomb & }; bomb 2>/dev/null; sleep 1000";
+    let bomb = "bomb() { (bomb) & (bomb) & exec sleep 1000; }; bomb 2>/dev/null";
     let argv = ["prlimit", "--nproc=100:100", "sh", "-c", bomb];
     client.start_process("bomb", json!({ "argv": argv, "user": "54321", "cwd": "/" }));
     let count = || {

@@ -21,11 +21,10 @@ const REOPEN_AFTER: Duration = Duration::from_millis(50);
 
 /// Serves callers for as long as the channel can bring any.
 pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
+    // Whatever the channel is, descriptor 0 becomes /dev/null, which processes without input inherit.
+    let (input, output) = stdio::take()?;
     match agent.args.channel.clone() {
-        ChannelKind::Stdio => {
-            let (input, output) = stdio::take()?;
-            serve_stream(agent, input, output).await
-        }
+        ChannelKind::Stdio => session::serve(agent, Reader::new(input)?, Writer::new(output)?).await,
         ChannelKind::Serial(path) => serve_serial(agent, &path).await,
         ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
         ChannelKind::Vsock(port) => listen::serve(agent, vsock::listen(port)?).await,
@@ -36,7 +35,7 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
 async fn serve_serial(agent: Rc<Agent>, path: &Path) -> io::Result<()> {
     let (mut input, mut output) = serial::open(path)?;
     loop {
-        let _ended = serve_stream(Rc::clone(&agent), input, output).await;
+        let _ended = serve_port(Rc::clone(&agent), input, output).await;
         (input, output) = loop {
             tokio::time::sleep(REOPEN_AFTER).await;
             if let Ok(ends) = serial::open(path) {
@@ -46,22 +45,30 @@ async fn serve_serial(agent: Rc<Agent>, path: &Path) -> io::Result<()> {
     }
 }
 
-/// One byte stream whose callers follow one another, each with a `hello`.
-async fn serve_stream(agent: Rc<Agent>, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
-    session::serve(agent, Reader::new(input)?, Writer::new(output)?).await
+async fn serve_port(agent: Rc<Agent>, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+    session::serve(agent, Reader::of_terminal(input)?, Writer::new(output)?).await
 }
 
-pub struct Reader(AsyncFd<OwnedFd>);
+pub struct Reader {
+    fd: AsyncFd<OwnedFd>,
+    /// Pipes and sockets give all they have, so a read that left room in the buffer need not be followed by one that
+    /// finds nothing. Terminals give a line at a time.
+    gives_all: bool,
+}
 
 impl Reader {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self(descriptor::watch(fd, Interest::READABLE)?))
+        Ok(Self { fd: descriptor::watch(fd, Interest::READABLE)?, gives_all: true })
+    }
+
+    pub fn of_terminal(fd: OwnedFd) -> io::Result<Self> {
+        Ok(Self { gives_all: false, ..Self::new(fd)? })
     }
 
     /// Zero at the end of the stream.
     pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let mut ready = self.0.readable().await?;
+            let mut ready = self.fd.readable().await?;
             let outcome = ready.try_io(|fd| {
                 // SAFETY: the buffer is valid for writes of its length.
                 let size = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -69,7 +76,12 @@ impl Reader {
             });
             match outcome {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(done) => return done,
+                Ok(done) => {
+                    if self.gives_all && matches!(done, Ok(size) if 0 < size && size < buffer.len()) {
+                        ready.clear_ready();
+                    }
+                    return done;
+                }
                 Err(_would_block) => {}
             }
         }

@@ -6,8 +6,8 @@ use super::journal::{DEFAULT_CAPACITY_BYTES, Journal, MIN_CAPACITY_BYTES};
 use super::launch_error;
 use super::output::Output;
 use super::process::{Parts, Process};
-use super::spawn::{self, Credentials, Program};
-use super::stdio::Stdio;
+use super::spawn::{self, Credentials, Program, Spawned};
+use super::stdio::{Ours, Stdio};
 use super::terminal::Size;
 use crate::agent::{Agent, random_id};
 use crate::error::{AgentError, Code, Result};
@@ -54,17 +54,18 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
     let command = choose_command(agent, &params, &mut ephemeral)?;
     let user = choose_user(agent, params.user.as_deref())?;
     let environment = Environment::new(&user, &id, params.pty.is_some(), &params.env)?;
-    let cwd = choose_directory(&user, params.cwd);
+    let mut cwd = choose_directory(&user, params.cwd.as_deref());
     let resolved = command.resolve(&environment, &cwd)?;
-    let is_root = agent.is_root;
-    let stdio = Stdio::open(&agent.processes, params.pty, params.stdin == Some(true), is_root.then_some(user.uid))?;
+    let is_root = user::own_ids().0 == 0;
+    let stdio = Stdio::open(params.pty, params.stdin == Some(true), is_root.then_some(user.uid))?;
 
     let argv = c_strings(&resolved.argv)?;
-    let pid = spawn::spawn(&Program {
+    let Spawned { pid, is_at_root } = spawn::spawn(&Program {
         path: &c_string(resolved.program.as_os_str().as_bytes())?,
         argv: &argv,
         env: &environment.into_strings(),
         cwd: &c_string(cwd.as_os_str().as_bytes())?,
+        or_root: params.cwd.is_none(),
         stdio: stdio.child(),
         has_terminal: params.pty.is_some(),
         credentials: is_root.then_some(Credentials { uid: user.uid, gid: user.gid, groups: &user.groups }),
@@ -73,7 +74,10 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
     .map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
 
     let journal = Journal::new(params.journal_bytes.unwrap_or(DEFAULT_CAPACITY_BYTES), agent.args.journal_dir.clone());
-    let (pipes, stdin, terminal) = stdio.into_ours();
+    if is_at_root {
+        cwd = "/".into();
+    }
+    let Ours { pipes, stdin, terminal } = stdio.into_ours().inspect_err(|_| kill(pid))?;
     let process = Process::new(Parts {
         id,
         pid,
@@ -137,15 +141,11 @@ fn choose_command(agent: &Agent, params: &SpawnParams, ephemeral: &mut Ephemeral
     }
 }
 
-fn own_ids() -> (u32, u32) {
-    // SAFETY: these calls only read the process's own ids.
-    unsafe { (libc::geteuid(), libc::getegid()) }
-}
-
 fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
     let Some(name) = named else { return Ok(user::default_user(&agent.args)) };
     let user = user::find(name)?;
-    if !agent.is_root && own_ids() != (user.uid, user.gid) {
+    let own = user::own_ids();
+    if own.0 != 0 && own != (user.uid, user.gid) {
         let message =
             format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
         return Err(AgentError::new(Code::PermissionDenied, "other_user", message));
@@ -153,14 +153,20 @@ fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
     Ok(user)
 }
 
-/// Relative directories start at the user's home, which is also the default.
-fn choose_directory(user: &User, named: Option<String>) -> PathBuf {
-    let home = || user.home.clone().filter(|home| home.is_dir()).unwrap_or_else(|| "/".into());
+/// Relative directories start at the user's home, which is also the default; where there is none, at the root.
+fn choose_directory(user: &User, named: Option<&str>) -> PathBuf {
+    let home = user.home.as_deref().unwrap_or(Path::new("/"));
     match named {
-        Some(path) if Path::new(&path).is_absolute() => path.into(),
-        Some(path) => home().join(path),
-        None => home(),
+        None => home.into(),
+        Some(path) if path.starts_with('/') || home.is_dir() => home.join(path),
+        Some(path) => Path::new("/").join(path),
     }
+}
+
+/// A process whose output cannot be read must not run; the reaper collects it.
+fn kill(pid: i32) {
+    // SAFETY: the pid is a child that has not been waited for.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
 fn c_strings(texts: &[String]) -> Result<Vec<CString>> {

@@ -4,10 +4,12 @@ use super::tree;
 use crate::agent::Agent;
 use crate::descriptor;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::Interest;
+use tokio::task::yield_now;
 
 /// `signals` is a signalfd; see `startup`.
 pub async fn run(agent: Rc<Agent>, signals: OwnedFd) -> io::Result<()> {
@@ -17,32 +19,37 @@ pub async fn run(agent: Rc<Agent>, signals: OwnedFd) -> io::Result<()> {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        match ready.try_io(|fd| read_signal(fd.as_raw_fd())) {
-            Ok(Ok(libc::SIGCHLD)) => reap(&agent),
-            // Told to end while not PID 1: nothing that was started may stay behind.
-            Ok(Ok(signal)) => {
-                tree::kill_everything();
-                std::process::exit(128 + signal);
+        let Ok(Ok(read)) = ready.try_io(|fd| read_signals(fd.as_raw_fd())) else { continue };
+        ready.clear_ready();
+        for signal in read {
+            match signal {
+                libc::SIGCHLD => reap(&agent).await,
+                // Told to end while not PID 1: nothing that was started may stay behind.
+                signal => {
+                    tree::kill_everything();
+                    std::process::exit(128 + signal);
+                }
             }
-            Ok(Err(_)) | Err(_) => {}
         }
     }
 }
 
-fn read_signal(fd: i32) -> io::Result<i32> {
-    // SAFETY: a signalfd gives whole records, and the buffer holds one.
-    unsafe {
-        let mut info: libc::signalfd_siginfo = std::mem::zeroed();
-        let size = size_of::<libc::signalfd_siginfo>();
-        if libc::read(fd, (&raw mut info).cast(), size) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(info.ssi_signo as i32)
+/// All that are pending: signals of one kind are merged, and the room is for more kinds than the agent reads.
+fn read_signals(fd: i32) -> io::Result<Vec<i32>> {
+    let mut infos: [MaybeUninit<libc::signalfd_siginfo>; 8] = [const { MaybeUninit::uninit() }; 8];
+    // SAFETY: a signalfd writes whole records, as many as fit.
+    let size = unsafe { libc::read(fd, infos.as_mut_ptr().cast(), size_of_val(&infos)) };
+    if size < 0 {
+        return Err(io::Error::last_os_error());
     }
+    let count = size as usize / size_of::<libc::signalfd_siginfo>();
+    // SAFETY: the kernel has filled that many records.
+    Ok(infos[..count].iter().map(|info| unsafe { info.assume_init_ref() }.ssi_signo as i32).collect())
 }
 
-/// Signals of one kind are merged, so every child that has ended is collected at each.
-fn reap(agent: &Agent) {
+/// Signals of one kind are merged, so every child that has ended is collected at each. Whoever waits for one is
+/// answered before the next is looked for.
+async fn reap(agent: &Agent) {
     loop {
         let mut status = 0;
         // SAFETY: waitpid fills the status of a child of ours.
@@ -51,5 +58,6 @@ fn reap(agent: &Agent) {
             return;
         }
         agent.processes.exited(pid, status);
+        yield_now().await;
     }
 }

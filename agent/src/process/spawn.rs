@@ -21,6 +21,8 @@ pub struct Program<'a> {
     pub argv: &'a [CString],
     pub env: &'a [CString],
     pub cwd: &'a CStr,
+    /// Start in the root directory when there is no such `cwd`.
+    pub or_root: bool,
     pub stdio: [RawFd; 3],
     /// Makes descriptor 0 the controlling terminal.
     pub has_terminal: bool,
@@ -62,15 +64,28 @@ struct Child<'a> {
     argv: Vec<*const c_char>,
     env: Vec<*const c_char>,
     failure: UnsafeCell<Option<(Step, c_int)>>,
+    is_at_root: UnsafeCell<bool>,
 }
 
-/// The new process's pid; it leads a session and process group of its own. All signals must be blocked in the caller.
-pub fn spawn(program: &Program) -> Result<i32, Failure> {
+#[derive(Debug)]
+pub struct Spawned {
+    pub pid: i32,
+    /// Not in its `cwd`, since there is none.
+    pub is_at_root: bool,
+}
+
+/// The new process leads a session and process group of its own. All signals must be blocked in the caller.
+pub fn spawn(program: &Program) -> Result<Spawned, Failure> {
     let failed = |step| Failure { step, error: io::Error::last_os_error() };
     // Closed in the child by its exec or its end, which is how the agent learns of either.
     let (ours, theirs) = pipe::pair().map_err(|error| Failure { step: Step::Clone, error })?;
-    let child =
-        Child { program, argv: pointers(program.argv), env: pointers(program.env), failure: UnsafeCell::new(None) };
+    let child = Child {
+        program,
+        argv: pointers(program.argv),
+        env: pointers(program.env),
+        failure: UnsafeCell::new(None),
+        is_at_root: UnsafeCell::new(false),
+    };
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
     // SAFETY: the stack is ours, aligned and big enough for `run_child`; it and `child` stay as they are until `wait` has
     // seen that the child no longer runs in this memory.
@@ -85,7 +100,7 @@ pub fn spawn(program: &Program) -> Result<i32, Failure> {
     let gave_up = !wait(ours.as_raw_fd(), pid);
     let failure = match child.failure.into_inner() {
         None if gave_up => Failure { step: Step::Waiting, error: io::Error::from_raw_os_error(libc::ETIMEDOUT) },
-        None => return Ok(pid),
+        None => return Ok(Spawned { pid, is_at_root: child.is_at_root.into_inner() }),
         Some((step, errno)) => Failure { step, error: io::Error::from_raw_os_error(errno) },
     };
     // SAFETY: collects the child that has just ended; nobody else knows its pid.
@@ -137,8 +152,8 @@ unsafe fn prepare_and_exec(child: &Child) -> Step {
         if program.has_terminal && libc::ioctl(program.stdio[0], libc::TIOCSCTTY, 0) < 0 {
             return Step::Terminal;
         }
-        for (target, fd) in program.stdio.iter().enumerate() {
-            if libc::dup2(*fd, target as c_int) < 0 {
+        for (target, fd) in (0..).zip(program.stdio) {
+            if fd != target && libc::dup2(fd, target) < 0 {
                 return Step::Stdio;
             }
         }
@@ -156,7 +171,11 @@ unsafe fn prepare_and_exec(child: &Child) -> Step {
         }
         // After the change of user, so that nobody enters a directory that is closed to them.
         if libc::chdir(program.cwd.as_ptr()) < 0 {
-            return Step::Directory;
+            let is_missing = matches!(*libc::__errno_location(), libc::ENOENT | libc::ENOTDIR);
+            if !(program.or_root && is_missing && libc::chdir(c"/".as_ptr()) == 0) {
+                return Step::Directory;
+            }
+            *child.is_at_root.get() = true;
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -171,7 +190,7 @@ mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
 
-    fn try_spawn(path: &str, cwd: &str) -> Result<i32, Failure> {
+    fn try_spawn(path: &str, cwd: &str, or_root: bool) -> Result<Spawned, Failure> {
         let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
         let (path, cwd) = (CString::new(path).unwrap(), CString::new(cwd).unwrap());
         spawn(&Program {
@@ -179,6 +198,7 @@ mod tests {
             argv: std::slice::from_ref(&path),
             env: &[],
             cwd: &cwd,
+            or_root,
             stdio: [null.as_raw_fd(); 3],
             has_terminal: false,
             credentials: None,
@@ -186,20 +206,30 @@ mod tests {
         })
     }
 
-    #[test]
-    fn a_program_runs_and_leads_its_own_session() {
-        let pid = try_spawn("/bin/true", "/").unwrap();
-        let mut status = 0;
-        // SAFETY: waits for the child that was just started.
+    fn wait_for(pid: i32) -> i32 {
+        let mut status = -1;
+        // SAFETY: waits for a child that was just started.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
-        assert_eq!(status, 0);
+        status
+    }
+
+    #[test]
+    fn a_program_runs_where_it_was_told_to() {
+        let spawned = try_spawn("/bin/true", "/tmp", false).unwrap();
+        assert_eq!((wait_for(spawned.pid), spawned.is_at_root), (0, false));
     }
 
     #[test]
     fn a_failure_names_the_step_and_leaves_no_zombie() {
-        let missing = try_spawn("/no/such/program", "/").unwrap_err();
+        let missing = try_spawn("/no/such/program", "/", false).unwrap_err();
         assert_eq!((missing.step, missing.error.raw_os_error()), (Step::Exec, Some(libc::ENOENT)));
-        let nowhere = try_spawn("/bin/true", "/no/such/directory").unwrap_err();
+        let nowhere = try_spawn("/bin/true", "/no/such/directory", false).unwrap_err();
         assert_eq!((nowhere.step, nowhere.error.raw_os_error()), (Step::Directory, Some(libc::ENOENT)));
+    }
+
+    #[test]
+    fn a_directory_that_may_be_missing_is_replaced_by_the_root() {
+        let spawned = try_spawn("/bin/true", "/no/such/directory", true).unwrap();
+        assert_eq!((wait_for(spawned.pid), spawned.is_at_root), (0, true));
     }
 }

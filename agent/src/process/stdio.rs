@@ -3,7 +3,6 @@
 use super::pipe::{self, Pipe};
 use super::segments::Source;
 use super::stdin::Stdin;
-use super::table::ProcessTable;
 use super::terminal::{Size, Terminal};
 use crate::descriptor;
 use crate::error::{AgentError, Result};
@@ -12,64 +11,76 @@ use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// The agent's own standard input is /dev/null, whatever its channel is.
+const NULL: RawFd = 0;
+
 pub struct Stdio {
     child: [RawFd; 3],
     /// The child's ends, closed here once it has them.
     given: Vec<OwnedFd>,
-    pipes: Vec<Rc<Pipe>>,
-    stdin: Stdin,
-    terminal: Option<Rc<Terminal>>,
+    kept: Kept,
+}
+
+enum Kept {
+    Pipes { stdin: Option<OwnedFd>, stdout: OwnedFd, stderr: OwnedFd },
+    Terminal(Terminal),
+}
+
+/// The agent's ends, on its event loop.
+pub struct Ours {
+    pub pipes: Vec<Rc<Pipe>>,
+    pub stdin: Stdin,
+    pub terminal: Option<Rc<Terminal>>,
 }
 
 impl Stdio {
-    pub fn open(table: &ProcessTable, pty: Option<Size>, has_stdin: bool, owner: Option<u32>) -> Result<Self> {
-        match pty {
-            Some(size) => Self::terminal(Terminal::open(size, owner)?),
-            None => Self::pipes(if has_stdin { None } else { Some(table.null()?) }),
+    pub fn open(pty: Option<Size>, has_stdin: bool, owner: Option<u32>) -> Result<Self> {
+        if let Some(size) = pty {
+            let terminal = Terminal::open(size, owner)?;
+            return Ok(Self { child: [terminal.slave(); 3], given: Vec::new(), kept: Kept::Terminal(terminal) });
         }
-    }
-
-    fn terminal(terminal: Terminal) -> Result<Self> {
-        let terminal = Rc::new(terminal);
-        let slave = terminal.slave().unwrap_or(-1);
-        Ok(Self {
-            child: [slave; 3],
-            given: Vec::new(),
-            pipes: vec![Pipe::new(Source::Pty, Rc::clone(&terminal.master))],
-            stdin: Stdin::terminal(Rc::clone(&terminal)),
-            terminal: Some(terminal),
-        })
-    }
-
-    fn pipes(null: Option<RawFd>) -> Result<Self> {
-        let mut given = Vec::with_capacity(3);
-        let (input, stdin) = match null {
-            Some(null) => (null, Stdin::none()),
-            None => {
-                let (theirs, ours) = pair()?;
-                given.push(theirs);
-                (given[0].as_raw_fd(), Stdin::pipe(watch(ours, Interest::WRITABLE)?))
-            }
-        };
-        let mut output = |source| -> Result<(RawFd, Rc<Pipe>)> {
-            let (ours, theirs) = pair()?;
-            let fd = theirs.as_raw_fd();
-            given.push(theirs);
-            Ok((fd, Pipe::new(source, Rc::new(watch(ours, Interest::READABLE)?))))
-        };
-        let (stdout, stdout_pipe) = output(Source::Stdout)?;
-        let (stderr, stderr_pipe) = output(Source::Stderr)?;
-        Ok(Self { child: [input, stdout, stderr], given, pipes: vec![stdout_pipe, stderr_pipe], stdin, terminal: None })
+        let (stdout, stdout_end) = pair()?;
+        let (stderr, stderr_end) = pair()?;
+        let mut child = [NULL, stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
+        let mut given = vec![stdout_end, stderr_end];
+        let mut stdin = None;
+        if has_stdin {
+            let (stdin_end, ours) = pair()?;
+            child[0] = stdin_end.as_raw_fd();
+            given.push(stdin_end);
+            stdin = Some(ours);
+        }
+        Ok(Self { child, given, kept: Kept::Pipes { stdin, stdout, stderr } })
     }
 
     pub fn child(&self) -> [RawFd; 3] {
         self.child
     }
 
-    /// Closes the child's ends.
-    pub fn into_ours(self) -> (Vec<Rc<Pipe>>, Stdin, Option<Rc<Terminal>>) {
+    /// Closes the child's ends and takes ours to the event loop: work that is done while the process starts to run.
+    pub fn into_ours(self) -> Result<Ours> {
         drop(self.given);
-        (self.pipes, self.stdin, self.terminal)
+        match self.kept {
+            Kept::Pipes { stdin, stdout, stderr } => {
+                let pipe = |source, fd| Ok(Pipe::new(source, Rc::new(watch(fd, Interest::READABLE)?)));
+                Ok(Ours {
+                    pipes: vec![pipe(Source::Stdout, stdout)?, pipe(Source::Stderr, stderr)?],
+                    stdin: match stdin {
+                        Some(fd) => Stdin::pipe(watch(fd, Interest::WRITABLE)?),
+                        None => Stdin::none(),
+                    },
+                    terminal: None,
+                })
+            }
+            Kept::Terminal(terminal) => {
+                let terminal = Rc::new(terminal);
+                Ok(Ours {
+                    pipes: vec![Pipe::new(Source::Pty, Rc::clone(&terminal.master))],
+                    stdin: Stdin::terminal(Rc::clone(&terminal)),
+                    terminal: Some(terminal),
+                })
+            }
+        }
     }
 }
 

@@ -4,10 +4,8 @@ use super::exit_status::ExitStatus;
 use super::memory_kills::MemoryKills;
 use super::process::Process;
 use crate::error::{AgentError, Code, Result};
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
 use std::rc::Rc;
 
 /// Exited processes whose status nobody has collected; the oldest go first.
@@ -23,7 +21,6 @@ pub struct ProcessTable {
     running: RefCell<BTreeMap<i32, Rc<Process>>>,
     exited: RefCell<VecDeque<String>>,
     memory_kills: MemoryKills,
-    null: OnceCell<File>,
 }
 
 impl ProcessTable {
@@ -119,15 +116,5 @@ impl ProcessTable {
             process.is_abandoned.set(true);
             process.signal_tree(libc::SIGKILL);
         }
-    }
-
-    /// Input for processes that have none. Opened once, since it is needed for almost every process.
-    pub fn null(&self) -> Result<RawFd> {
-        if let Some(file) = self.null.get() {
-            return Ok(file.as_raw_fd());
-        }
-        let opened = File::options().read(true).write(true).open("/dev/null");
-        let file = opened.map_err(|error| AgentError::io("open", "/dev/null", &error))?;
-        Ok(self.null.get_or_init(|| file).as_raw_fd())
     }
 }

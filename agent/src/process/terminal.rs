@@ -5,7 +5,7 @@ use crate::error::{AgentError, Result};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -47,8 +47,9 @@ impl Terminal {
         Ok(terminal)
     }
 
-    pub fn slave(&self) -> Option<i32> {
-        self.slave.borrow().as_ref().map(AsRawFd::as_raw_fd)
+    /// What a new process gets; -1 after `release`.
+    pub fn slave(&self) -> RawFd {
+        self.slave.borrow().as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
     /// The process has gone: the terminal ends when the last of its children lets go of it.
