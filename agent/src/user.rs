@@ -35,6 +35,20 @@ pub fn own_ids() -> (u32, u32) {
     *IDS.get_or_init(|| unsafe { (libc::geteuid(), libc::getegid()) })
 }
 
+/// The agent's own supplementary groups, which never change either.
+pub fn own_groups() -> &'static [u32] {
+    static GROUPS: OnceLock<Vec<u32>> = OnceLock::new();
+    GROUPS.get_or_init(|| {
+        // SAFETY: asked with no room the kernel only counts, and then it writes at most as many as there is room for.
+        unsafe {
+            let mut groups = vec![0; libc::getgroups(0, std::ptr::null_mut()).max(0) as usize];
+            let count = libc::getgroups(groups.len() as i32, groups.as_mut_ptr());
+            groups.truncate(count.max(0) as usize);
+            groups
+        }
+    })
+}
+
 /// Who acts when a call names nobody.
 pub fn default_user(args: &Args) -> User {
     let tables = Tables::current();

@@ -161,7 +161,7 @@ fn input_to_a_terminal_is_typed_and_closing_types_the_end() {
 #[test]
 fn control_c_on_a_terminal_interrupts_the_foreground() {
     let (_home, mut client) = start("stdin-interrupt");
-    client.start_process("p", json!({ "command": "echo ready; sleep 1000", "pty": { "rows": 24, "cols": 80 } }));
+    client.start_process("p", json!({ "command": "echo ready; exec sleep 1000", "pty": { "rows": 24, "cols": 80 } }));
     let call = client.begin_output("p", 0, 1000);
     client.read_until(call, "ready");
     client.stdin("p", json!({}), b"\x03").unwrap();

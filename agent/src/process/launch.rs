@@ -7,7 +7,7 @@ use super::launch_error;
 use super::output::Output;
 use super::process::{Parts, Process};
 use super::spawn::{self, Credentials, Program, Spawned};
-use super::stdio::{Ours, Stdio};
+use super::stdio::Stdio;
 use super::terminal::Size;
 use crate::agent::{Agent, random_id};
 use crate::error::{AgentError, Code, Result};
@@ -57,36 +57,46 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
     let mut cwd = choose_directory(&user, params.cwd.as_deref());
     let resolved = command.resolve(&environment, &cwd)?;
     let is_root = user::own_ids().0 == 0;
-    let stdio = Stdio::open(params.pty, params.stdin == Some(true), is_root.then_some(user.uid))?;
+    let spare = &agent.processes.spare_pipes;
+    let stdio = match params.pty {
+        Some(size) => Stdio::terminal(size, is_root.then_some(user.uid))?,
+        None => Stdio::pipes(spare, params.stdin == Some(true))?,
+    };
 
     let argv = c_strings(&resolved.argv)?;
-    let Spawned { pid, is_at_root } = spawn::spawn(&Program {
+    let program = Program {
         path: &c_string(resolved.program.as_os_str().as_bytes())?,
         argv: &argv,
         env: &environment.into_strings(),
         cwd: &c_string(cwd.as_os_str().as_bytes())?,
         or_root: params.cwd.is_none(),
-        stdio: stdio.child(),
+        stdio: stdio.child,
         has_terminal: params.pty.is_some(),
-        credentials: is_root.then_some(Credentials { uid: user.uid, gid: user.gid, groups: &user.groups }),
+        credentials: is_root.then_some(Credentials {
+            uid: user.uid,
+            gid: user.gid,
+            groups: (user.groups != user::own_groups()).then_some(&user.groups),
+        }),
         open_files: agent.open_files,
-    })
-    .map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
+    };
+    let spawned = spawn::spawn(&program, spare.plain()?);
+    let Spawned { pid, is_at_root } =
+        spawned.map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
 
     let journal = Journal::new(params.journal_bytes.unwrap_or(DEFAULT_CAPACITY_BYTES), agent.args.journal_dir.clone());
     if is_at_root {
         cwd = "/".into();
     }
-    let Ours { pipes, stdin, terminal } = stdio.into_ours().inspect_err(|_| kill(pid))?;
+    drop(stdio.given);
     let process = Process::new(Parts {
         id,
         pid,
         argv: resolved.argv,
         cwd: cwd.to_string_lossy().into_owned(),
         user: user.name,
-        output: Output::new(journal, pipes),
-        stdin,
-        terminal,
+        output: Output::new(journal, stdio.pipes),
+        stdin: stdio.stdin,
+        terminal: stdio.terminal,
         ephemeral_file: ephemeral.0.take(),
     });
     agent.processes.insert(Rc::clone(&process));
@@ -161,12 +171,6 @@ fn choose_directory(user: &User, named: Option<&str>) -> PathBuf {
         Some(path) if path.starts_with('/') || home.is_dir() => home.join(path),
         Some(path) => Path::new("/").join(path),
     }
-}
-
-/// A process whose output cannot be read must not run; the reaper collects it.
-fn kill(pid: i32) {
-    // SAFETY: the pid is a child that has not been waited for.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
 fn c_strings(texts: &[String]) -> Result<Vec<CString>> {

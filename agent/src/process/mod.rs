@@ -18,6 +18,7 @@ pub mod program;
 pub mod reaper;
 pub mod segments;
 pub mod signal;
+pub mod spare_pipes;
 pub mod spawn;
 pub mod spill;
 pub mod stdin;

@@ -55,7 +55,7 @@ async fn reap(agent: &Agent) {
         // SAFETY: waitpid fills the status of a child of ours.
         let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         if pid <= 0 {
-            return;
+            return agent.processes.spare_pipes.make();
         }
         agent.processes.exited(pid, status);
         yield_now().await;

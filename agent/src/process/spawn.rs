@@ -3,11 +3,10 @@
 //! Unlike vfork, the agent waits for that with a time limit. Between taking on its user and becoming its program the
 //! child can be stopped by any process of that user, and an agent that waited for ever could be stopped with it.
 
-use super::pipe;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The child only makes system calls.
 const STACK_BYTES: usize = 16 * 1024;
@@ -35,7 +34,8 @@ pub struct Program<'a> {
 pub struct Credentials<'a> {
     pub uid: u32,
     pub gid: u32,
-    pub groups: &'a [u32],
+    /// None when the agent has the same ones.
+    pub groups: Option<&'a [u32]>,
 }
 
 /// What the child was doing when it failed.
@@ -74,11 +74,9 @@ pub struct Spawned {
     pub is_at_root: bool,
 }
 
-/// The new process leads a session and process group of its own. All signals must be blocked in the caller.
-pub fn spawn(program: &Program) -> Result<Spawned, Failure> {
-    let failed = |step| Failure { step, error: io::Error::last_os_error() };
-    // Closed in the child by its exec or its end, which is how the agent learns of either.
-    let (ours, theirs) = pipe::pair().map_err(|error| Failure { step: Step::Clone, error })?;
+/// The new process leads a session and process group of its own. All signals must be blocked in the caller. `status` is
+/// a pipe: the child closes its writing end by its exec or its end, which is how the agent learns of either.
+pub fn spawn(program: &Program, status: (OwnedFd, OwnedFd)) -> Result<Spawned, Failure> {
     let child = Child {
         program,
         argv: pointers(program.argv),
@@ -94,10 +92,10 @@ pub fn spawn(program: &Program) -> Result<Spawned, Failure> {
         libc::clone(run_child, top.cast(), libc::CLONE_VM | libc::SIGCHLD, (&raw const child).cast_mut().cast())
     };
     if pid < 0 {
-        return Err(failed(Step::Clone));
+        return Err(Failure { step: Step::Clone, error: io::Error::last_os_error() });
     }
-    drop(theirs);
-    let gave_up = !wait(ours.as_raw_fd(), pid);
+    drop(status.1);
+    let gave_up = !wait(status.0.as_raw_fd(), pid);
     let failure = match child.failure.into_inner() {
         None if gave_up => Failure { step: Step::Waiting, error: io::Error::from_raw_os_error(libc::ETIMEDOUT) },
         None => return Ok(Spawned { pid, is_at_root: child.is_at_root.into_inner() }),
@@ -163,7 +161,7 @@ unsafe fn prepare_and_exec(child: &Child) -> Step {
             return Step::OpenFiles;
         }
         if let Some(who) = &program.credentials
-            && (libc::syscall(libc::SYS_setgroups, who.groups.len(), who.groups.as_ptr()) < 0
+            && (who.groups.is_some_and(|groups| libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) < 0)
                 || libc::syscall(libc::SYS_setresgid, who.gid, who.gid, who.gid) < 0
                 || libc::syscall(libc::SYS_setresuid, who.uid, who.uid, who.uid) < 0)
         {
@@ -188,12 +186,12 @@ unsafe fn prepare_and_exec(child: &Child) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
+    use crate::process::pipe;
 
     fn try_spawn(path: &str, cwd: &str, or_root: bool) -> Result<Spawned, Failure> {
         let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
         let (path, cwd) = (CString::new(path).unwrap(), CString::new(cwd).unwrap());
-        spawn(&Program {
+        let program = Program {
             path: &path,
             argv: std::slice::from_ref(&path),
             env: &[],
@@ -203,7 +201,8 @@ mod tests {
             has_terminal: false,
             credentials: None,
             open_files: None,
-        })
+        };
+        spawn(&program, pipe::pair().unwrap())
     }
 
     fn wait_for(pid: i32) -> i32 {

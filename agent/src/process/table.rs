@@ -3,6 +3,7 @@
 use super::exit_status::ExitStatus;
 use super::memory_kills::MemoryKills;
 use super::process::Process;
+use super::spare_pipes::SparePipes;
 use crate::error::{AgentError, Code, Result};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +22,7 @@ pub struct ProcessTable {
     running: RefCell<BTreeMap<i32, Rc<Process>>>,
     exited: RefCell<VecDeque<String>>,
     memory_kills: MemoryKills,
+    pub spare_pipes: SparePipes,
 }
 
 impl ProcessTable {
