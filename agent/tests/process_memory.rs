@@ -1,0 +1,72 @@
+//! A process that the kernel kills because memory ran out says so; one that somebody else killed does not.
+
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LIMIT_BYTES: &str = "67108864";
+
+/// A cgroup with a memory limit, removed afterwards.
+struct Cgroup {
+    path: PathBuf,
+    /// Where the agent expects its own cgroup to be.
+    seen_at: &'static str,
+}
+
+impl Cgroup {
+    fn create() -> Result<Self, String> {
+        let name = format!("sandpiper-test-{}", std::process::id());
+        let (root, file, seen_at) = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
+            ("/sys/fs/cgroup", "memory.max", "/sys/fs/cgroup")
+        } else {
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "/sys/fs/cgroup/memory")
+        };
+        let path = Path::new(root).join(name);
+        fs::create_dir(&path).map_err(|error| format!("cannot make the cgroup {}: {error}", path.display()))?;
+        let cgroup = Self { path, seen_at };
+        let file = cgroup.path.join(file);
+        fs::write(&file, LIMIT_BYTES).map_err(|error| format!("cannot limit memory by {}: {error}", file.display()))?;
+        // Only where swap is accounted for.
+        let _ = fs::write(cgroup.path.join("memory.memsw.limit_in_bytes"), LIMIT_BYTES);
+        let _ = fs::write(cgroup.path.join("memory.swap.max"), "0");
+        Ok(cgroup)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+#[test]
+fn a_process_killed_for_its_memory_says_so() {
+    let cgroup = match Cgroup::create() {
+        Ok(cgroup) => cgroup,
+        Err(problem) => {
+            println!("SKIP: {problem}");
+            return;
+        }
+    };
+    let home = TempDir::new("memory");
+    let mut command = Command::new("unshare");
+    let script = "mount --make-rprivate / && mount --bind \"$1\" \"$2\" && echo $$ > \"$2/cgroup.procs\" && \
+                  exec \"$0\" --exit-on-eof";
+    command.args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_sandpiper-agent")]);
+    command.arg(&cgroup.path).arg(cgroup.seen_at).env("HOME", home.path());
+    let mut client = Client::spawn(command);
+    let mut run = |cmd: &str| {
+        let answer = client.call("exec", json!({ "cmd": cmd })).expect("the command runs");
+        (answer["signal"].clone(), answer["out_of_memory"].clone())
+    };
+    // Without a newline anywhere, tail has to keep all it reads.
+    assert_eq!(run("exec tail /dev/zero"), (json!("SIGKILL"), json!(true)));
+    assert_eq!(run("kill -KILL $$"), (json!("SIGKILL"), json!(false)));
+    assert_eq!(run("tail /dev/zero; exit 0"), (json!(null), json!(false)), "only a child of it was killed");
+    assert_eq!(run("kill -KILL $$"), (json!("SIGKILL"), json!(false)), "and nobody else is blamed for that");
+    drop(client);
+}
