@@ -26,10 +26,13 @@ struct Entry {
 
 /// Sends a signal to every member. For SIGKILL all are stopped first, so that none escapes by forking in between.
 pub fn signal(root: &Root, signal: i32) {
-    if signal == libc::SIGKILL {
-        kill_all(|| members(root));
-    } else {
-        each_new(|| members(root), signal);
+    let reached = match signal {
+        libc::SIGKILL => kill_all(|| members(root)),
+        other => each_new(|| members(root), other),
+    };
+    // Without /proc its group is all that can be reached.
+    if reached.is_empty() && !root.has_exited {
+        send(-root.pid, signal);
     }
 }
 
@@ -38,11 +41,12 @@ pub fn kill_everything() {
     kill_all(|| descendants(&scan(), [std::process::id() as i32].into()));
 }
 
-fn kill_all(find: impl Fn() -> BTreeSet<i32>) {
+fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
     let stopped = each_new(find, libc::SIGSTOP);
-    for pid in stopped {
-        send(pid, libc::SIGKILL);
+    for pid in &stopped {
+        send(*pid, libc::SIGKILL);
     }
+    stopped
 }
 
 /// Looks again until nobody new is found.
@@ -62,20 +66,22 @@ fn each_new(find: impl Fn() -> BTreeSet<i32>, signal: i32) -> BTreeSet<i32> {
 }
 
 fn send(pid: i32, signal: i32) {
-    // SAFETY: kill with a pid that is neither 0 nor negative reaches that process alone.
+    // SAFETY: the pid names a process found in /proc, or the group of a child that has not been waited for.
     unsafe { libc::kill(pid, signal) };
 }
 
 /// Only what descends from the agent is looked at: nothing else can be part of the tree, since orphans come back to it.
+/// For the same reason only the agent's own children need to be known by their mark.
 fn members(root: &Root) -> BTreeSet<i32> {
     let entries = scan();
-    let ours = descendants(&entries, [std::process::id() as i32].into());
+    let agent = std::process::id() as i32;
+    let ours = descendants(&entries, [agent].into());
     let reused = root.has_exited && entries.contains_key(&root.pid);
     let mut found = BTreeSet::new();
     for pid in ours {
         let Some(entry) = entries.get(&pid) else { continue };
         let related = [pid, entry.group, entry.session].contains(&root.pid);
-        if (related && !reused) || is_marked(pid, root.mark) {
+        if (related && !reused) || (entry.parent == agent && is_marked(pid, root.mark)) {
             found.insert(pid);
         }
     }
