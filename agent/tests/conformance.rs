@@ -93,6 +93,16 @@ fn every_fault_is_named_and_answered_as_the_vectors_say() {
     }
 }
 
+/// The vectors' requests are carried out, so their absolute paths become paths below the test's own directory.
+fn contained(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!(text.trim_start_matches('/')),
+        Value::Array(values) => values.iter().map(contained).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), contained(value))).collect(),
+        other => other.clone(),
+    }
+}
+
 /// Sends a request and cancels it once it has begun, so that a long one ends too.
 fn refusal_reason(client: &mut Client, method: &str, params: Value, attachment: Option<&[u8]>) -> Option<String> {
     let call = client.begin_with(method, params, attachment);
@@ -113,7 +123,7 @@ fn the_params_of_every_request_are_understood_and_wrong_ones_refused() {
         }
         let method = message["method"].as_str().unwrap();
         let attachment = vector.get("attachment").map(base64);
-        let params = message.get("params").cloned().unwrap_or(json!({}));
+        let params = contained(message.get("params").unwrap_or(&json!({})));
         let reason = refusal_reason(&mut client, method, params.clone(), attachment.as_deref());
         assert_ne!(reason.as_deref(), Some("bad_params"), "{}", vector["name"]);
         assert_ne!(reason.as_deref(), Some("unknown_method"), "{}", vector["name"]);
