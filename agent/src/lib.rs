@@ -14,6 +14,7 @@ pub mod frame;
 pub mod gate;
 pub mod json_text;
 pub mod limits;
+pub mod log;
 pub mod memory;
 pub mod message;
 pub mod methods;

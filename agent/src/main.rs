@@ -1,4 +1,4 @@
-use sandpiper_agent::{agent::Agent, args, channel, process, startup};
+use sandpiper_agent::{agent::Agent, args, channel, log, process, startup};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -7,14 +7,14 @@ fn main() -> ExitCode {
     let args = match args::parse(std::env::args().skip(1)) {
         Ok(args) => args,
         Err(problem) => {
-            eprintln!("sandpiper-agent: {problem}\n{}", args::USAGE);
+            log::warn(format_args!("{problem}\n{}", args::USAGE));
             return ExitCode::from(2);
         }
     };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sandpiper-agent: cannot go on: {error}");
+            log::warn(format_args!("cannot go on: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -33,7 +33,7 @@ fn run(args: args::Args) -> std::io::Result<()> {
             return outcome;
         }
         if let Err(error) = outcome {
-            eprintln!("sandpiper-agent: the channel failed: {error}");
+            log::warn(format_args!("the channel failed: {error}"));
         }
         // PID 1 must not end while its instance lives: the host ends the instance.
         reaper.await?

@@ -4,6 +4,7 @@ mod client;
 
 use client::TempDir;
 use serde_json::{Value, json};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -133,6 +134,7 @@ impl Agent {
             std::os::unix::fs::chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             command.uid(NOBODY).gid(NOBODY);
         }
+        command.stderr(File::create(home.path().join("stderr")).expect("a file"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
         let (input, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (sender, output) = channel();
@@ -202,4 +204,6 @@ fn ten_thousand_strange_messages_neither_end_nor_hang_the_agent() {
     agent.input.write_all(format!("{exec}\n").as_bytes()).unwrap();
     agent.skip_to(r#""stdout":"works\n""#);
     assert!(agent.child.try_wait().unwrap().is_none());
+    // A panic ends the release build but only a task of the debug build.
+    assert_eq!(std::fs::read_to_string(home.path().join("stderr")).unwrap(), "");
 }

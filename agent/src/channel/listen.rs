@@ -3,6 +3,7 @@
 use super::{Reader, Writer};
 use crate::agent::Agent;
 use crate::descriptor;
+use crate::log;
 use crate::session;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -34,13 +35,13 @@ pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
                 let agent = Rc::clone(&agent);
                 spawn_local(async move {
                     if let Err(error) = serve_connection(agent, connection).await {
-                        eprintln!("sandpiper-agent: a connection failed: {error}");
+                        log::warn(format_args!("a connection failed: {error}"));
                     }
                 });
             }
             Ok(Err(error)) => {
                 // Out of descriptors, most likely: the connection waits in the backlog until some are free.
-                eprintln!("sandpiper-agent: cannot accept: {error}");
+                log::warn(format_args!("cannot accept: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Err(_would_block) => {}
