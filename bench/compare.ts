@@ -4,38 +4,50 @@ import type { Report, Result } from "./report.ts";
 import { summarize } from "./statistics.ts";
 import type { Subject } from "./subject.ts";
 
-/** An operation of a subject that gives one sample, or many at once. */
+/** An operation of a subject that gives one sample, or many at once; undefined when the subject lacks it. */
 type Operation = (subject: Subject) => ((count: number) => Promise<number | number[]>) | undefined;
 
-export interface Comparison {
-  readonly name: string;
-  /** The subjects that take part, and how many samples each takes in a round. */
-  readonly perRound: Readonly<Record<string, number>>;
-  readonly rounds: number;
+export interface Entry {
+  readonly subject: string;
+  /** Name in the report when it is not the subject's. */
+  readonly label?: string;
+  /** How many samples it takes in a round. */
+  readonly perRound: number;
   readonly operation: Operation;
 }
 
-/** Measures one operation on several subjects, interleaved, in milliseconds. */
+export interface Comparison {
+  readonly name: string;
+  readonly rounds: number;
+  readonly entries: readonly Entry[];
+}
+
+/** The same operation on several subjects, each with its samples per round. */
+export function entriesOf(perRound: Readonly<Record<string, number>>, operation: Operation): Entry[] {
+  return Object.entries(perRound).map(([subject, count]) => ({ subject, perRound: count, operation }));
+}
+
+/** Measures operations on several subjects, interleaved, in milliseconds. */
 export async function compare(
   context: BenchmarkContext,
-  comparison: Comparison,
+  { name, rounds, entries }: Comparison,
 ): Promise<Pick<Report, "results" | "problems">> {
   const problems: string[] = [];
   const contestants: Contestant[] = [];
-  for (const [subject, perRound] of Object.entries(comparison.perRound)) {
+  for (const { subject, label = subject, perRound, operation } of entries) {
     context.signal.throwIfAborted();
     context.progress(`opening ${subject}`);
     try {
-      const sample = comparison.operation(await context.subjects.open(subject));
-      if (sample === undefined) throw new Error(`the subject has no such operation`);
-      contestants.push({ subject, perRound, sample: async (count) => [await sample(count)].flat() });
+      const sample = operation(await context.subjects.open(subject));
+      if (sample === undefined) throw new Error("the subject has no such operation");
+      contestants.push({ subject: label, perRound, sample: async (count) => [await sample(count)].flat() });
     } catch (error) {
-      problems.push(`${comparison.name}, ${subject}: ${error instanceof Error ? error.message : String(error)}`);
+      problems.push(`${label}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const measured = await interleave(contestants, { rounds: comparison.rounds, context });
+  const measured = await interleave(contestants, { rounds, context });
   const results: Result[] = [...measured.samples].map(([subject, samples]) => {
-    return { name: comparison.name, subject, ...summarize(samples), unit: "ms" };
+    return { name, subject, ...summarize(samples), unit: "ms" };
   });
-  return { results, problems: [...problems, ...measured.problems.map((problem) => `${comparison.name}, ${problem}`)] };
+  return { results, problems: [...problems, ...measured.problems].map((problem) => `${name}, ${problem}`) };
 }

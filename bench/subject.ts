@@ -4,6 +4,12 @@ import type { Workspace } from "./workspace.ts";
 export const SETTLE_MS = 2000;
 
 /**
+ * Instances of one kind differ by up to a third in how long an exec takes, each for as long as it lives; rounds take
+ * turns over so many of them.
+ */
+export const EXEC_INSTANCES = 4;
+
+/**
  * One way of running code that a user could pick. It offers the operations it has; each takes its own time, so that
  * preparation and removal stay outside of the clock. Times are milliseconds.
  */
@@ -20,8 +26,20 @@ export interface Subject extends AsyncDisposable {
   writeFile?(hostPath: string): Promise<number>;
   /** Copies the file written last back to the host. */
   readFile?(hostPath: string): Promise<number>;
+  /** As `writeFile`, from the memory of the host program. */
+  writeBytes?(bytes: Uint8Array): Promise<number>;
+  /** As `readFile`, into the memory of the host program; `check` gets what came, after the clock has stopped. */
+  readBytes?(check: (bytes: Uint8Array) => void): Promise<number>;
   /** Megabytes (PSS) of each of `count` idle instances that live at once; removed again. */
   idleMemory?(count: number, signal: AbortSignal): Promise<number[]>;
+}
+
+/** Gives the first and puts it last. */
+export function nextInTurn<T>(instances: T[]): T {
+  const next = instances.shift();
+  if (next === undefined) throw new RangeError("no instances to take turns");
+  instances.push(next);
+  return next;
 }
 
 export interface SubjectDefinition {

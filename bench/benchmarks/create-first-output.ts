@@ -1,5 +1,5 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare } from "../compare.ts";
+import { compare, entriesOf } from "../compare.ts";
 
 export const benchmark: Benchmark = {
   title: "Create, until the first byte of a program's output",
@@ -10,9 +10,10 @@ export const benchmark: Benchmark = {
   async run(context) {
     const measured = await compare(context, {
       name: "create-first-output",
-      perRound: { "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 },
       rounds: 20,
-      operation: (subject) => subject.createToFirstOutput?.bind(subject),
+      entries: entriesOf({ "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 }, (subject) =>
+        subject.createToFirstOutput?.bind(subject),
+      ),
     });
     return { ...measured, targets: [] };
   },

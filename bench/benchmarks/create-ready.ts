@@ -1,5 +1,5 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare } from "../compare.ts";
+import { compare, entriesOf } from "../compare.ts";
 import { atMost, combine, p50Of } from "../report.ts";
 
 export const benchmark: Benchmark = {
@@ -11,9 +11,10 @@ export const benchmark: Benchmark = {
   async run(context) {
     const { results, problems } = await compare(context, {
       name: "create-ready",
-      perRound: { "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 },
       rounds: 30,
-      operation: (subject) => subject.createToReady?.bind(subject),
+      entries: entriesOf({ "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 }, (subject) =>
+        subject.createToReady?.bind(subject),
+      ),
     });
     const ours = p50Of(results, "sandpiper-gvisor");
     const timeOf = (subject: string) => combine([ours, p50Of(results, subject)], (own, theirs) => own / theirs);

@@ -1,5 +1,5 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare } from "../compare.ts";
+import { compare, entriesOf } from "../compare.ts";
 
 export const benchmark: Benchmark = {
   title: "The shortest question and answer",
@@ -9,9 +9,10 @@ export const benchmark: Benchmark = {
   async run(context) {
     const measured = await compare(context, {
       name: "ping",
-      perRound: { floor: 20, "sandpiper-gvisor": 20, "local-process": 20 },
-      rounds: 30,
-      operation: (subject) => subject.ping?.bind(subject),
+      rounds: 40,
+      entries: entriesOf({ floor: 20, "sandpiper-gvisor": 20, "local-process": 20 }, (subject) =>
+        subject.ping?.bind(subject),
+      ),
     });
     return { ...measured, targets: [] };
   },

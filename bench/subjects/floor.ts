@@ -2,7 +2,7 @@ import { type GuestPrograms, guestPrograms } from "../guest-programs.ts";
 import { run } from "../run.ts";
 import { RunscInstance } from "../runsc/runsc-instance.ts";
 import { runscTemplate } from "../runsc/runsc-template.ts";
-import type { Subject, SubjectDefinition } from "../subject.ts";
+import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
 
 const TRUE_PATH = "/tmp/true";
 
@@ -13,19 +13,23 @@ export const subject: SubjectDefinition = {
   async open(workspace) {
     const programs = await guestPrograms(workspace);
     const replacement = { program: programs.floor, args: ["/.sandpiper/agent", TRUE_PATH] };
-    const instance = await RunscInstance.prepare(await runscTemplate(workspace), replacement);
-    await instance.start("p\n");
-    await instance.upload(programs.true, TRUE_PATH);
-    return new Floor(instance, programs);
+    const instances: RunscInstance[] = [];
+    for (let k = 0; k < EXEC_INSTANCES; k++) {
+      const instance = await RunscInstance.prepare(await runscTemplate(workspace), replacement);
+      instances.push(workspace.own(instance));
+      await instance.start("p\n");
+      await instance.upload(programs.true, TRUE_PATH);
+    }
+    return new Floor(instances, programs);
   },
 };
 
 class Floor implements Subject {
-  readonly #instance: RunscInstance;
+  readonly #instances: RunscInstance[];
   readonly #programs: GuestPrograms;
 
-  constructor(instance: RunscInstance, programs: GuestPrograms) {
-    this.#instance = instance;
+  constructor(instances: RunscInstance[], programs: GuestPrograms) {
+    this.#instances = instances;
     this.#programs = programs;
   }
 
@@ -37,12 +41,10 @@ class Floor implements Subject {
     return this.#ask("p", count);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#instance[Symbol.asyncDispose]();
-  }
+  async [Symbol.asyncDispose](): Promise<void> {}
 
   async #ask(command: string, count: number): Promise<number[]> {
-    const { inPath, outPath } = this.#instance;
+    const { inPath, outPath } = nextInTurn(this.#instances);
     const { stdout } = await run(this.#programs.ask, [inPath, outPath, command, String(count)]);
     return stdout
       .trim()

@@ -6,10 +6,11 @@ import type { Sandbox } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { guestPrograms } from "../guest-programs.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
-import { SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
+import { EXEC_INSTANCES, nextInTurn, SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
 
 const TRUE_PATH = "/tmp/true";
 const FILE_PATH = "/tmp/file";
+const FORGET_MS = 5;
 const READ_AHEAD_BYTES = 1024 * 1024;
 
 export const subject: SubjectDefinition = {
@@ -17,19 +18,27 @@ export const subject: SubjectDefinition = {
   title: "Sandpiper's gvisor provider, embedded in a Node program, with its default image and limits",
   async open(workspace) {
     const home = await workspace.makeDir("sandpiper");
-    const sandbox = await createSandbox({ home, signal: workspace.signal });
-    await sandbox.files.write(TRUE_PATH, await readFile((await guestPrograms(workspace)).true), { mode: 0o755 });
-    return new SandpiperGvisor(home, sandbox);
+    const program = await readFile((await guestPrograms(workspace)).true);
+    const sandboxes: Sandbox[] = [];
+    for (let k = 0; k < EXEC_INSTANCES; k++) {
+      const sandbox = workspace.own(await createSandbox({ home, signal: workspace.signal }));
+      await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
+      sandboxes.push(sandbox);
+    }
+    return new SandpiperGvisor(home, sandboxes);
   },
 };
 
 class SandpiperGvisor implements Subject {
   readonly #home: string;
-  readonly #sandbox: Sandbox;
+  readonly #sandboxes: Sandbox[];
+  /** The one that files go to. */
+  readonly #storage: Sandbox;
 
-  constructor(home: string, sandbox: Sandbox) {
+  constructor(home: string, sandboxes: Sandbox[]) {
     this.#home = home;
-    this.#sandbox = sandbox;
+    this.#sandboxes = sandboxes;
+    this.#storage = nextInTurn(sandboxes);
   }
 
   async createToReady(): Promise<number> {
@@ -51,40 +60,58 @@ class SandpiperGvisor implements Subject {
   }
 
   async execTrue(count: number): Promise<number[]> {
+    const sandbox = nextInTurn(this.#sandboxes);
     const samples: number[] = [];
     for (let k = 0; k < count; k++) {
       const startedAt = performance.now();
-      const { exitCode } = await this.#sandbox.exec([TRUE_PATH]);
+      const { exitCode } = await sandbox.exec([TRUE_PATH]);
       samples.push(performance.now() - startedAt);
-      if (exitCode !== 0) throw new Error(`true in ${this.#sandbox.id} exited with ${exitCode}`);
+      if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
     }
     return samples;
   }
 
   async ping(count: number): Promise<number[]> {
+    const sandbox = nextInTurn(this.#sandboxes);
+    // A sandbox that is busy counts as healthy without a ping, and an exec is forgotten only after its result.
+    await sleep(FORGET_MS);
     const samples: number[] = [];
     for (let k = 0; k < count; k++) {
       const startedAt = performance.now();
-      const isHealthy = await this.#sandbox.isHealthy();
+      const isHealthy = await sandbox.isHealthy();
       samples.push(performance.now() - startedAt);
-      if (!isHealthy) throw new Error(`sandbox ${this.#sandbox.id} did not answer a ping`);
+      if (!isHealthy) throw new Error(`sandbox ${sandbox.id} did not answer a ping`);
     }
     return samples;
   }
 
   async writeFile(hostPath: string): Promise<number> {
     const startedAt = performance.now();
-    await this.#sandbox.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: READ_AHEAD_BYTES }));
+    await this.#storage.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: READ_AHEAD_BYTES }));
     return performance.now() - startedAt;
   }
 
   async readFile(hostPath: string): Promise<number> {
     const startedAt = performance.now();
     await pipeline(
-      this.#sandbox.files.read(FILE_PATH),
+      this.#storage.files.read(FILE_PATH),
       createWriteStream(hostPath, { highWaterMark: READ_AHEAD_BYTES }),
     );
     return performance.now() - startedAt;
+  }
+
+  async writeBytes(bytes: Uint8Array): Promise<number> {
+    const startedAt = performance.now();
+    await this.#storage.writeFile(FILE_PATH, bytes);
+    return performance.now() - startedAt;
+  }
+
+  async readBytes(check: (bytes: Uint8Array) => void): Promise<number> {
+    const startedAt = performance.now();
+    const bytes = await this.#storage.readFile(FILE_PATH, { maxBytes: Number.MAX_SAFE_INTEGER });
+    const tookMs = performance.now() - startedAt;
+    check(bytes);
+    return tookMs;
   }
 
   async idleMemory(count: number, signal: AbortSignal): Promise<number[]> {
@@ -96,7 +123,5 @@ class SandpiperGvisor implements Subject {
     return await Promise.all(sandboxes.map(({ id }) => proportionalMemory(processesNaming(id, all))));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sandbox.destroy();
-  }
+  async [Symbol.asyncDispose](): Promise<void> {}
 }
