@@ -76,11 +76,11 @@ fn no_signal_ends_the_agent_but_those_that_are_meant_to() {
 fn no_signal_from_inside_ends_pid_1() {
     let home = TempDir::new("init-pid1");
     let mut command = Command::new("unshare");
-    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", env!("CARGO_BIN_EXE_sandpiper-agent")]);
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
-        command.args(["--map-root-user"]);
+        command.arg("--map-root-user");
     }
+    command.args(["--pid", "--fork", "--mount-proc", "--kill-child", env!("CARGO_BIN_EXE_sandpiper-agent")]);
     command.env("HOME", home.path()).current_dir(home.path());
     let mut client = Client::spawn(command);
     client.start_process("sleeper", json!({ "argv": ["sleep", "1000"] }));

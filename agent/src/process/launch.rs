@@ -72,7 +72,7 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
         or_root: params.cwd.is_none(),
         stdio: stdio.child,
         has_terminal: params.pty.is_some(),
-        credentials: is_root.then_some(Credentials {
+        credentials: (is_root && user::own_ids() != (user.uid, user.gid)).then_some(Credentials {
             uid: user.uid,
             gid: user.gid,
             groups: (user.groups != user::own_groups()).then_some(&user.groups),
