@@ -23,6 +23,21 @@ describe("the output of cargo test", () => {
     });
   });
 
+  it("counts a test that says it could not do its work here as skipped, and not as passed", () => {
+    const skipping = [
+      "test vsock_carries_calls ... ok",
+      "---- vsock_carries_calls stdout ----",
+      "SKIP: this kernel has no vsock loopback",
+      "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+    ];
+    expect(cargoTally(skipping, undefined)).toEqual({
+      passed: 1,
+      failed: 0,
+      skips: [{ test: "agent vsock_carries_calls", reason: "this kernel has no vsock loopback" }],
+      faults: [],
+    });
+  });
+
   it("shows a failure in which no test failed, such as a build that broke", () => {
     expect(cargoTally([], "cargo test ended with 101").faults).toEqual(["cargo test ended with 101"]);
   });
