@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { listProcesses } from "./processes.ts";
+import { listProcesses, type ProcessEntry } from "./processes.ts";
 import { run } from "./run.ts";
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
@@ -10,7 +10,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
 /** What is still on the machine of things whose path or name contains one of the markers. */
 interface Leftovers {
-  readonly processIds: readonly number[];
+  readonly processes: readonly ProcessEntry[];
   readonly mounts: readonly string[];
   readonly cgroups: readonly string[];
 }
@@ -19,21 +19,26 @@ async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
   const isOurs = (text: string) => markers.some((marker) => text.includes(marker));
   const processes = await listProcesses();
   return {
-    processIds: processes.filter((one) => one.id !== process.pid && isOurs(one.commandLine)).map((one) => one.id),
+    processes: processes.filter((one) => one.id !== process.pid && isOurs(one.commandLine)),
     mounts: (await mountPoints()).filter(isOurs),
     cgroups: (await cgroupDirs()).filter(isOurs),
   };
 }
 
-/** Counts what is left of instances that lived in `home`: processes, mounts, cgroups, directories, files and FIFOs. */
-export async function countLeft(home: string, instanceIds: readonly string[]): Promise<number> {
-  const { processIds, mounts, cgroups } = await findLeftovers([home, ...instanceIds]);
+/** What is left of instances that lived in `home`: processes, mounts, cgroups, directories, files and FIFOs. */
+export async function listLeft(home: string, instanceIds: readonly string[]): Promise<string[]> {
+  const { processes, mounts, cgroups } = await findLeftovers([home, ...instanceIds]);
   const ids = new Set(instanceIds);
   const entries = await readdir(home, { recursive: true, withFileTypes: true });
   const files = entries.filter(
     (entry) => ids.has(UUID.exec(entry.name)?.[0] ?? "") || entry.isFIFO() || entry.isSocket(),
   );
-  return processIds.length + mounts.length + cgroups.length + files.length;
+  return [
+    ...processes.map((one) => `process ${one.id}: ${one.commandLine}`),
+    ...mounts.map((path) => `mount ${path}`),
+    ...cgroups.map((path) => `cgroup ${path}`),
+    ...files.map((entry) => `file ${join(entry.parentPath, entry.name)}`),
+  ];
 }
 
 /** The last resort for a run's directory: nothing of it survives, whatever failed before. */
@@ -41,8 +46,8 @@ export async function removeLeftovers(dir: string): Promise<void> {
   const markers = [dir, basename(dir), ...(await instanceIds(dir))];
   for (let attempt = 0; attempt < 50; attempt++) {
     const left = await findLeftovers(markers);
-    if (left.processIds.length + left.mounts.length + left.cgroups.length === 0) return;
-    for (const processId of left.processIds) kill(processId);
+    if (left.processes.length + left.mounts.length + left.cgroups.length === 0) return;
+    for (const { id } of left.processes) kill(id);
     for (const mount of left.mounts.toReversed()) await run("umount", ["--lazy", mount]).catch(() => undefined);
     for (const cgroup of left.cgroups.toReversed()) await rmdir(cgroup).catch(() => undefined);
     await sleep(100);

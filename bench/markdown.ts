@@ -24,7 +24,7 @@ export function renderMarkdown({ machine, report, benchmarks, subjects }: Page):
     table(["target", "measured", ""], report.targets.map(formatTarget)),
     "## Figures",
     ...benchmarks.flatMap((benchmark) => benchmarkSection(benchmark, groups)),
-    ...(report.problems.length > 0 ? ["## Not measured", list(report.problems)] : []),
+    ...(report.problems.length > 0 ? ["## Problems", list(report.problems)] : []),
     "## Subjects",
     list(subjects.map((one) => `\`${one.name}\`: ${one.title}`)),
   ].join("\n\n")}\n`;

@@ -12,7 +12,7 @@ export function renderTable({ results, targets, problems }: Report): string {
     );
   }
   if (targets.length > 0) lines.push("", "targets", ...columns(targets.map(formatTarget)));
-  if (problems.length > 0) lines.push("", "not measured", ...problems.map((problem) => `  ${problem}`));
+  if (problems.length > 0) lines.push("", "problems", ...problems.map((problem) => `  ${problem}`));
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,10 +1,11 @@
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { guestPrograms } from "../guest-programs.ts";
-import { countLeft } from "../leftovers.ts";
+import { listLeft } from "../leftovers.ts";
 import { atMost, type Report, type Result } from "../report.ts";
 import { HostProcess } from "../scale/host-process.ts";
 import { percentile, summarize } from "../statistics.ts";
 
+const SHOWN_LEFTOVERS = 10;
 const SUBJECT = "sandpiper-gvisor";
 
 export const benchmark: Benchmark = {
@@ -22,17 +23,17 @@ export const benchmark: Benchmark = {
       context.signal.addEventListener("abort", () => host.kill(), { once: true });
       return host;
     };
-    const { results, targets } = await answersAndDestroys(startHost(), home, context);
-    const afterKill = await killsAndReconciles(startHost, home, context);
-    return { results, targets: [...targets, ...afterKill.targets], problems: [] };
+    const alive = await answersAndDestroys(startHost(), home, context);
+    const killed = await killsAndReconciles(startHost, home, context);
+    return {
+      results: alive.results,
+      targets: [...alive.targets, ...killed.targets],
+      problems: [...alive.problems, ...killed.problems],
+    };
   },
 };
 
-async function answersAndDestroys(
-  host: HostProcess,
-  home: string,
-  context: BenchmarkContext,
-): Promise<Omit<Report, "problems">> {
+async function answersAndDestroys(host: HostProcess, home: string, context: BenchmarkContext): Promise<Report> {
   const { liveCount } = context;
   context.progress("one sandbox");
   await host.ask({ kind: "create", count: 1 });
@@ -45,7 +46,7 @@ async function answersAndDestroys(
   context.progress("destroying them");
   await host.ask({ kind: "destroy" });
   await host.kill();
-  const left = await countLeft(home, all.ids);
+  const left = await listLeft(home, all.ids);
   const result = (name: string, samples: readonly number[]): Result => {
     return { name, subject: SUBJECT, ...summarize(samples), unit: "ms" };
   };
@@ -59,8 +60,9 @@ async function answersAndDestroys(
     targets: [
       atMost(`scale: p99 of exec with ${liveCount} live, times the p50 with one`, ratio, 10),
       atMost(`scale: sandboxes of ${liveCount} that did not answer`, liveCount - all.samples.length / 3, 0),
-      atMost("scale: things left after destroying them", left, 0),
+      atMost("scale: things left after destroying them", left.length, 0),
     ],
+    problems: describeLeft("destroying them", left),
   };
 }
 
@@ -68,16 +70,25 @@ async function killsAndReconciles(
   startHost: () => HostProcess,
   home: string,
   context: BenchmarkContext,
-): Promise<Pick<Report, "targets">> {
+): Promise<Omit<Report, "results">> {
   const { liveCount } = context;
   context.progress(`booting ${liveCount} for kill -9`);
   const killed = startHost();
   const { ids } = await killed.ask({ kind: "create", count: liveCount });
   await killed.kill();
-  if ((await countLeft(home, ids)) < liveCount) throw new Error("the sandboxes did not outlive their host program");
+  if ((await listLeft(home, ids)).length < liveCount)
+    throw new Error("the sandboxes did not outlive their host program");
   context.progress("a new host program removes them");
   const next = startHost();
   await next.ask({ kind: "reconcile" });
   await next.kill();
-  return { targets: [atMost("scale: things left after kill -9 and a new start", await countLeft(home, ids), 0)] };
+  const left = await listLeft(home, ids);
+  return {
+    targets: [atMost("scale: things left after kill -9 and a new start", left.length, 0)],
+    problems: describeLeft("kill -9 and a new start", left),
+  };
+}
+
+function describeLeft(after: string, left: readonly string[]): string[] {
+  return left.slice(0, SHOWN_LEFTOVERS).map((one) => `scale, left after ${after}: ${one}`);
 }
