@@ -14,6 +14,13 @@ describe("collected bytes", () => {
     expect(Buffer.from(collector.bytes()).equals(Buffer.from(expected))).toBe(true);
   });
 
+  it.each([0, 1, 1000, 30_000, 100_000])("are whole when %d were expected and 30,000 came", (expectedBytes) => {
+    const collector = new ByteCollector(expectedBytes);
+    const bytes = Uint8Array.from({ length: 30_000 }, (_, index) => index % 251);
+    for (let at = 0; at < bytes.length; at += 700) collector.add(bytes.subarray(at, at + 700));
+    expect(Buffer.from(collector.bytes()).equals(bytes)).toBe(true);
+  });
+
   it("are decoded as a whole: a character may lie across chunks of any size", () => {
     const text = "\ufeffé€😀".repeat(2000);
     const bytes = new TextEncoder().encode(text);

@@ -6,9 +6,14 @@ const BLOCK_BYTES = 64 * 1024;
 /** Keeps bytes that arrive in pieces. Many tiny pieces share blocks, since each object costs far more than its bytes. */
 export class ByteCollector {
   readonly #pieces: Uint8Array[] = [];
-  #free = new Uint8Array(0);
+  #free: Uint8Array;
   #used = 0;
   #byteLength = 0;
+
+  /** What is expected is put in its place as it comes, and need not be joined at the end. */
+  constructor(expectedBytes = 0) {
+    this.#free = new Uint8Array(expectedBytes);
+  }
 
   get byteLength(): number {
     return this.#byteLength;
@@ -16,13 +21,12 @@ export class ByteCollector {
 
   add(bytes: Uint8Array): void {
     this.#byteLength += bytes.length;
-    if (bytes.length >= LARGE_CHUNK_BYTES || this.#pieces.length < FEW_CHUNKS) {
-      this.#seal();
-      this.#pieces.push(bytes);
-      return;
-    }
     if (this.#used + bytes.length > this.#free.length) {
       this.#seal();
+      if (bytes.length >= LARGE_CHUNK_BYTES || this.#pieces.length < FEW_CHUNKS) {
+        this.#pieces.push(bytes);
+        return;
+      }
       this.#free = new Uint8Array(BLOCK_BYTES);
     }
     this.#free.set(bytes, this.#used);

@@ -16,7 +16,9 @@ export async function readWholeFile(
   options: ReadFileOptions = {},
 ): Promise<ByteCollector> {
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_FILE_BYTES;
-  const collected = new ByteCollector();
+  // Without a size, reading says what is wrong; a size that is wrong only costs a copy.
+  const info = await files.stat(path, { signal: options.signal }).catch(() => undefined);
+  const collected = new ByteCollector(Math.min(info?.sizeBytes ?? 0, maxBytes));
   for await (const bytes of files.read(path, { signal: options.signal })) {
     collected.add(bytes);
     if (collected.byteLength > maxBytes) {
