@@ -1,9 +1,9 @@
-import { existsSync } from "node:fs";
-import { readdir, readFile, rmdir } from "node:fs/promises";
+import { readFile, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listProcesses, type ProcessEntry } from "./processes.ts";
 import { run } from "./run.ts";
+import { walk } from "./walk.ts";
 
 const CGROUP_ROOT = "/sys/fs/cgroup";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
@@ -29,8 +29,7 @@ async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
 export async function listLeft(home: string, instanceIds: readonly string[]): Promise<string[]> {
   const { processes, mounts, cgroups } = await findLeftovers([home, ...instanceIds]);
   const ids = new Set(instanceIds);
-  const entries = await readdir(home, { recursive: true, withFileTypes: true });
-  const files = entries.filter(
+  const files = (await walk(home)).filter(
     (entry) => ids.has(UUID.exec(entry.name)?.[0] ?? "") || entry.isFIFO() || entry.isSocket(),
   );
   return [
@@ -57,8 +56,7 @@ export async function removeLeftovers(dir: string): Promise<void> {
 
 /** Instances have directories named for them, and cgroups that say nothing but their id. */
 async function instanceIds(dir: string): Promise<string[]> {
-  const names = await readdir(dir, { recursive: true });
-  return [...new Set(names.flatMap((name) => UUID.exec(basename(name))?.[0] ?? []))];
+  return [...new Set((await walk(dir)).flatMap((entry) => UUID.exec(entry.name)?.[0] ?? []))];
 }
 
 function kill(processId: number): void {
@@ -75,7 +73,6 @@ async function mountPoints(): Promise<string[]> {
 }
 
 async function cgroupDirs(): Promise<string[]> {
-  if (!existsSync(CGROUP_ROOT)) return [];
-  const entries = await readdir(CGROUP_ROOT, { recursive: true, withFileTypes: true });
+  const entries = await walk(CGROUP_ROOT);
   return entries.filter((entry) => entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
 }

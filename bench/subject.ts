@@ -18,8 +18,8 @@ export interface Subject extends AsyncDisposable {
   createToReady?(): Promise<number>;
   /** From nothing until the first byte of a program's output; removed again. */
   createToFirstOutput?(): Promise<number>;
-  /** Runs a static `true` in an instance that stays, `count` times one after another. */
-  execTrue?(count: number): Promise<number[]>;
+  /** Runs a static `true` in an instance that stays, `count` times one after another, each after a rest. */
+  execTrue?(count: number, restMs: number): Promise<number[]>;
   /** The shortest question and answer, `count` times one after another. */
   ping?(count: number): Promise<number[]>;
   /** Copies a file of the host into an instance that stays. */

@@ -1,5 +1,6 @@
-// The host's end of floor.c: asks COUNT times over the FIFO pair and prints how long each answer took, in nanoseconds.
-// usage: ask IN OUT COMMAND COUNT
+// The host's end of floor.c: asks COUNT times over the FIFO pair, each time after a rest of REST milliseconds, and prints how
+// long each answer took, in nanoseconds.
+// usage: ask IN OUT COMMAND COUNT REST
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@ static long now_ns(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   int in = open(argv[1], O_WRONLY), out = open(argv[2], O_RDONLY);
   if (in < 0 || out < 0) return 3;
   const char line[2] = {argv[3][0], '\n'};
   for (int left = atoi(argv[4]); left > 0; left--) {
     char answer[3];
+    usleep(atoi(argv[5]) * 1000);
     long started = now_ns();
     if (write(in, line, 2) != 2) return 4;
     for (int got = 0; got < 3;) {

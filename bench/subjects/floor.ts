@@ -33,19 +33,19 @@ class Floor implements Subject {
     this.#programs = programs;
   }
 
-  execTrue(count: number): Promise<number[]> {
-    return this.#ask("t", count);
+  execTrue(count: number, restMs: number): Promise<number[]> {
+    return this.#ask("t", count, restMs);
   }
 
   ping(count: number): Promise<number[]> {
-    return this.#ask("p", count);
+    return this.#ask("p", count, 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  async #ask(command: string, count: number): Promise<number[]> {
+  async #ask(command: string, count: number, restMs: number): Promise<number[]> {
     const { inPath, outPath } = nextInTurn(this.#instances);
-    const { stdout } = await run(this.#programs.ask, [inPath, outPath, command, String(count)]);
+    const { stdout } = await run(this.#programs.ask, [inPath, outPath, command, String(count), String(restMs)]);
     return stdout
       .trim()
       .split("\n")

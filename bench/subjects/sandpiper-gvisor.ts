@@ -59,10 +59,11 @@ class SandpiperGvisor implements Subject {
     return tookMs;
   }
 
-  async execTrue(count: number): Promise<number[]> {
+  async execTrue(count: number, restMs: number): Promise<number[]> {
     const sandbox = nextInTurn(this.#sandboxes);
     const samples: number[] = [];
     for (let k = 0; k < count; k++) {
+      if (restMs > 0) await sleep(restMs);
       const startedAt = performance.now();
       const { exitCode } = await sandbox.exec([TRUE_PATH]);
       samples.push(performance.now() - startedAt);
