@@ -28,8 +28,8 @@ export interface Subject extends AsyncDisposable {
   readFile?(hostPath: string): Promise<number>;
   /** As `writeFile`, from the memory of the host program. */
   writeBytes?(bytes: Uint8Array): Promise<number>;
-  /** As `readFile`, into the memory of the host program; `check` gets what came, after the clock has stopped. */
-  readBytes?(check: (bytes: Uint8Array) => void): Promise<number>;
+  /** As `readFile`, piece by piece into the memory of the host program; `check` gets each while the clock runs. */
+  readBytes?(check: (bytes: Uint8Array, offset: number) => void): Promise<number>;
   /** Megabytes (PSS) of each of `count` idle instances that live at once; removed again. */
   idleMemory?(count: number, signal: AbortSignal): Promise<number[]>;
 }

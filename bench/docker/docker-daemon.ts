@@ -37,7 +37,9 @@ export class DockerDaemon implements AsyncDisposable {
     await using log = await open(logPath, "w");
     // A group of its own keeps the terminal's Ctrl-C away from it, and it ends with the bench even when that is killed.
     const args = ["--pdeathsig", "TERM", engine.dockerd, ...daemonArgs(dir, host, workspace)];
-    const child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env: engine.env, detached: true });
+    // When it stops in a hurry, containerd leaves a report in the directory for temporary files.
+    const env = { ...engine.env, TMPDIR: dir };
+    const child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
     const daemon = new DockerDaemon(engine, host, child);
     try {
       await daemon.#answers(workspace.signal);

@@ -107,12 +107,14 @@ class SandpiperGvisor implements Subject {
     return performance.now() - startedAt;
   }
 
-  async readBytes(check: (bytes: Uint8Array) => void): Promise<number> {
+  async readBytes(check: (bytes: Uint8Array, offset: number) => void): Promise<number> {
     const startedAt = performance.now();
-    const bytes = await this.#storage.readFile(FILE_PATH, { maxBytes: Number.MAX_SAFE_INTEGER });
-    const tookMs = performance.now() - startedAt;
-    check(bytes);
-    return tookMs;
+    let offset = 0;
+    for await (const bytes of this.#storage.files.read(FILE_PATH)) {
+      check(bytes, offset);
+      offset += bytes.length;
+    }
+    return performance.now() - startedAt;
   }
 
   async idleMemory(count: number, signal: AbortSignal): Promise<number[]> {
