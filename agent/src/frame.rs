@@ -34,6 +34,9 @@ impl Fault {
     }
 }
 
+/// From here on a copy costs more than one more read.
+const DIRECT_BYTES: usize = 16 * 1024;
+
 enum State {
     Line,
     /// A line over the limit: everything up to its newline is thrown away.
@@ -70,6 +73,13 @@ impl Decoder {
             }
         }
         None
+    }
+
+    /// The buffer of an attachment of which much is missing, and how much: to be read into directly, which saves a copy.
+    pub fn attachment_to_fill(&mut self) -> Option<(&mut Vec<u8>, usize)> {
+        let State::Attachment(_, size) = self.state else { return None };
+        let missing = size - self.buffer.len();
+        (missing >= DIRECT_BYTES).then_some((&mut self.buffer, missing))
     }
 
     fn take_line(&mut self, input: &mut &[u8]) -> Option<Result<Frame, Fault>> {

@@ -44,13 +44,19 @@ pub async fn serve(agent: Rc<Agent>, reader: Reader, writer: Writer) -> std::io:
 impl Session {
     async fn read(self: &Rc<Self>, reader: Reader) -> std::io::Result<()> {
         let mut decoder = Decoder::default();
-        let mut buffer = vec![0; READ_BYTES];
+        let mut buffer = Vec::new();
         loop {
-            let size = reader.read(&mut buffer).await?;
-            if size == 0 {
+            if let Some((attachment, missing)) = decoder.attachment_to_fill() {
+                if reader.read(attachment, missing).await? == 0 {
+                    return Ok(());
+                }
+                continue;
+            }
+            buffer.clear();
+            if reader.read(&mut buffer, READ_BYTES).await? == 0 {
                 return Ok(());
             }
-            let mut input = &buffer[..size];
+            let mut input = &buffer[..];
             while let Some(next) = decoder.next(&mut input) {
                 match next {
                     Ok(frame) => self.handle(frame).await,

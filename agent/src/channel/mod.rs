@@ -10,7 +10,7 @@ use crate::args::ChannelKind;
 use crate::descriptor;
 use crate::session;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -65,19 +65,15 @@ impl Reader {
         Ok(Self { gives_all: false, ..Self::new(fd)? })
     }
 
-    /// Zero at the end of the stream.
-    pub async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Appends at most `most` bytes and gives their number; zero at the end of the stream.
+    pub async fn read(&self, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        buffer.reserve_exact(most);
         loop {
             let mut ready = self.fd.readable().await?;
-            let outcome = ready.try_io(|fd| {
-                // SAFETY: the buffer is valid for writes of its length.
-                let size = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-                if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
-            });
-            match outcome {
+            match ready.try_io(|fd| append(fd.as_raw_fd(), buffer, most)) {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(done) => {
-                    if self.gives_all && matches!(done, Ok(size) if 0 < size && size < buffer.len()) {
+                    if self.gives_all && matches!(done, Ok(size) if 0 < size && size < most) {
                         ready.clear_ready();
                     }
                     return done;
@@ -86,6 +82,18 @@ impl Reader {
             }
         }
     }
+}
+
+fn append(fd: RawFd, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    let room = buffer.spare_capacity_mut();
+    // SAFETY: the room is valid for writes of its length.
+    let size = unsafe { libc::read(fd, room.as_mut_ptr().cast(), most.min(room.len())) };
+    if size < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just filled that many bytes.
+    unsafe { buffer.set_len(buffer.len() + size as usize) };
+    Ok(size as usize)
 }
 
 pub struct Writer(AsyncFd<OwnedFd>);

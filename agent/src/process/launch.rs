@@ -87,14 +87,14 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
     if is_at_root {
         cwd = "/".into();
     }
-    drop(stdio.given);
+    drop(stdio.input);
     let process = Process::new(Parts {
         id,
         pid,
         argv: resolved.argv,
         cwd: cwd.to_string_lossy().into_owned(),
         user: user.name,
-        output: Output::new(journal, stdio.pipes),
+        output: Output::new(journal, stdio.pipes, stdio.outputs),
         stdin: stdio.stdin,
         terminal: stdio.terminal,
         ephemeral_file: ephemeral.0.take(),

@@ -6,6 +6,7 @@ use super::segments::Source;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
@@ -20,6 +21,8 @@ pub struct Output {
     readers_so_far: Cell<u64>,
     /// Those that have not ended; each is closed when it has.
     pipes: RefCell<Vec<Rc<Pipe>>>,
+    /// The writing ends, kept until the process has exited: so its exit is one event and not one for each pipe first.
+    kept_open: RefCell<Vec<OwnedFd>>,
     /// Journal offset that the process had reached when it exited.
     ended_at: Cell<Option<u64>>,
     discarding: Cell<bool>,
@@ -29,12 +32,13 @@ pub struct Output {
 
 impl Output {
     /// Starts to read the pipes.
-    pub fn new(journal: Journal, pipes: Vec<Rc<Pipe>>) -> Rc<Self> {
+    pub fn new(journal: Journal, pipes: Vec<Rc<Pipe>>, kept_open: Vec<OwnedFd>) -> Rc<Self> {
         let output = Rc::new(Self {
             journal: RefCell::new(journal),
             readers: RefCell::default(),
             readers_so_far: Cell::new(0),
             pipes: RefCell::new(pipes),
+            kept_open: RefCell::new(kept_open),
             ended_at: Cell::new(None),
             discarding: Cell::new(false),
             grown: Notify::new(),
@@ -87,6 +91,11 @@ impl Output {
         }
         self.ended_at.set(Some(self.end_offset()));
         self.grown.notify_waiters();
+    }
+
+    /// Lets the pipes end with those who still write to them, once the process's own end has been told.
+    pub fn release(&self) {
+        self.kept_open.take();
     }
 
     fn drain(&self, pipe: &Pipe) {

@@ -57,7 +57,12 @@ async fn reap(agent: &Agent) {
         if pid <= 0 {
             return agent.processes.spare_pipes.make();
         }
-        agent.processes.exited(pid, status);
+        let output = agent.processes.exited(pid, status);
+        // Once for those who wait, and once for the task that writes their answers.
         yield_now().await;
+        yield_now().await;
+        if let Some(output) = output {
+            output.release();
+        }
     }
 }

@@ -16,8 +16,10 @@ const NULL: RawFd = 0;
 
 pub struct Stdio {
     pub child: [RawFd; 3],
-    /// The child's ends, to be closed here once it has them.
-    pub given: Vec<OwnedFd>,
+    /// The child's end of its input, to be closed here once it has it: a child that closes its own then shows.
+    pub input: Option<OwnedFd>,
+    /// The child's ends of its output.
+    pub outputs: Vec<OwnedFd>,
     pub pipes: Vec<Rc<Pipe>>,
     pub stdin: Stdin,
     pub terminal: Option<Rc<Terminal>>,
@@ -28,7 +30,8 @@ impl Stdio {
         let terminal = Rc::new(Terminal::open(size, owner)?);
         Ok(Self {
             child: [terminal.slave(); 3],
-            given: Vec::new(),
+            input: None,
+            outputs: Vec::new(),
             pipes: vec![Pipe::new(Source::Pty, Rc::clone(&terminal.master))],
             stdin: Stdin::terminal(Rc::clone(&terminal)),
             terminal: Some(terminal),
@@ -39,7 +42,8 @@ impl Stdio {
         let [stdout, stderr] = spare.outputs()?;
         let mut stdio = Self {
             child: [NULL, stdout.theirs.as_raw_fd(), stderr.theirs.as_raw_fd()],
-            given: vec![stdout.theirs, stderr.theirs],
+            input: None,
+            outputs: vec![stdout.theirs, stderr.theirs],
             pipes: vec![stdout.ours, stderr.ours],
             stdin: Stdin::none(),
             terminal: None,
@@ -49,7 +53,7 @@ impl Stdio {
             let ours = descriptor::watch(ours, Interest::WRITABLE);
             stdio.stdin = Stdin::pipe(ours.map_err(|error| AgentError::io("open", "a pipe", &error))?);
             stdio.child[0] = theirs.as_raw_fd();
-            stdio.given.push(theirs);
+            stdio.input = Some(theirs);
         }
         Ok(stdio)
     }

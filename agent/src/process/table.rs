@@ -2,6 +2,7 @@
 
 use super::exit_status::ExitStatus;
 use super::memory_kills::MemoryKills;
+use super::output::Output;
 use super::process::Process;
 use super::spare_pipes::SparePipes;
 use crate::error::{AgentError, Code, Result};
@@ -60,9 +61,9 @@ impl ProcessTable {
         self.by_id.borrow_mut().insert(process.id.clone(), process);
     }
 
-    /// A child has been reaped; orphans are nobody's.
-    pub fn exited(&self, pid: i32, wait_status: i32) {
-        let Some(process) = self.running.borrow_mut().remove(&pid) else { return };
+    /// A child has been reaped; orphans are nobody's. Its output is to be released once its end has been told.
+    pub fn exited(&self, pid: i32, wait_status: i32) -> Option<Rc<Output>> {
+        let process = self.running.borrow_mut().remove(&pid)?;
         let mut status = ExitStatus { wait_status, timed_out: false, out_of_memory: false };
         if status.signal() == Some(libc::SIGKILL) {
             status.timed_out = process.has_timed_out.get();
@@ -70,11 +71,13 @@ impl ProcessTable {
         }
         process.finish(status);
         if process.is_abandoned.get() {
-            return self.remove(&process.id);
+            self.remove(&process.id);
+        } else {
+            self.exited.borrow_mut().push_back(process.id.clone());
+            self.settle_older();
+            self.drop_oldest();
         }
-        self.exited.borrow_mut().push_back(process.id.clone());
-        self.settle_older();
-        self.drop_oldest();
+        Some(Rc::clone(&process.output))
     }
 
     /// Statuses that nobody collects must not pile up in memory with all their output.

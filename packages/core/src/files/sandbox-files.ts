@@ -6,6 +6,9 @@ import { type FileEntry, fileEntry } from "./file-entry.ts";
 import { type FileWatcher, type WatchOptions, watchFiles } from "./file-watcher.ts";
 import { jsonLines } from "./json-lines.ts";
 
+/** Each grant of credit wakes the sandbox up, and interrupts whoever sent it; a file is read with few of them. */
+const READ_WINDOW_BYTES = 8 * 1024 * 1024;
+
 export interface FileOptions {
   readonly signal?: AbortSignal | undefined;
 }
@@ -96,6 +99,7 @@ export class SandboxFiles {
       { path, offset, length },
       {
         signal,
+        windowBytes: READ_WINDOW_BYTES,
         endOffset: (result) => result.size,
       },
     );
