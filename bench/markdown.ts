@@ -31,7 +31,8 @@ export function renderMarkdown({ machine, report, benchmarks, subjects }: Page):
 }
 
 function benchmarkSection({ name, title, method }: NamedBenchmark, groups: readonly Group[]): string[] {
-  const own = groups.filter((group) => group.name === name || group.name.startsWith(`${name} `));
+  // A benchmark names its groups after itself: "scale", "scale create", "scale, …".
+  const own = groups.filter((group) => group.name.startsWith(name) && !/^[\w-]/.test(group.name.slice(name.length)));
   if (own.length === 0) return [];
   const tables = own.flatMap((group) => {
     const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);

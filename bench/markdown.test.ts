@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { NamedBenchmark } from "./benchmark.ts";
+import type { Machine } from "./machine.ts";
+import { renderMarkdown } from "./markdown.ts";
+import type { Result } from "./report.ts";
+
+const machine: Machine = {
+  cpu: "a processor",
+  cores: 2,
+  memoryGib: 8,
+  isVirtual: false,
+  kernel: "Linux 6",
+  distribution: "Debian",
+  cgroups: "v2",
+  node: "v26",
+  loadAtStart: 0.1,
+  measuredAt: "2026-01-01T00:00:00.000Z",
+  versions: { runsc: "1" },
+};
+
+function benchmark(name: string): NamedBenchmark {
+  return { name, title: `about ${name}`, method: "", order: 1, timeLimitMs: 1, run: () => Promise.reject() };
+}
+
+function result(name: string): Result {
+  return { name, subject: "docker", n: 3, p50: 2, p95: 3, unit: "ms" };
+}
+
+describe("the page", () => {
+  it("puts every figure under the benchmark that took it", () => {
+    const names = ["file", "file, back to back", "file write", "file-big"];
+    const page = renderMarkdown({
+      machine,
+      report: { results: names.map(result), targets: [], problems: ["docker was not there"] },
+      benchmarks: [benchmark("file"), benchmark("file-big")],
+      subjects: [],
+    });
+    const sections = page.split("### ");
+    expect(sections[1]).toContain("about file.");
+    expect(sections[1]).toContain("**file, back to back**");
+    expect(sections[1]).toContain("**file write**");
+    expect(sections[1]?.match(/docker \| 2\.00 ms/g)).toHaveLength(3);
+    expect(sections[2]?.match(/docker \| 2\.00 ms/g)).toHaveLength(1);
+  });
+
+  it("says what could not be measured", () => {
+    const report = { results: [], targets: [], problems: ["docker was not there"] };
+    expect(renderMarkdown({ machine, report, benchmarks: [], subjects: [] })).toContain("- docker was not there");
+  });
+});
