@@ -21,6 +21,7 @@ export interface FrameSink {
 const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const newline = Uint8Array.of(NEWLINE);
+const nothing = new Uint8Array(0);
 const textEncoder = new TextEncoder();
 const textDecoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -55,7 +56,8 @@ export class FrameDecoder {
   #lineLength = 0;
   #skippingLine = false;
   #message: Record<string, unknown> | undefined;
-  #attachment = new Uint8Array(0);
+  #attachmentLength = 0;
+  #attachment: Uint8Array = nothing;
   #filled = 0;
 
   constructor(sink: FrameSink) {
@@ -134,23 +136,28 @@ export class FrameDecoder {
       this.#sink.fault("bad_attachment_size");
     } else {
       this.#message = message;
-      this.#attachment = new Uint8Array(size);
+      this.#attachmentLength = size;
       this.#filled = 0;
     }
   }
 
   #takeAttachment(chunk: Uint8Array, at: number): number {
-    const missing = this.#attachment.length - this.#filled;
+    const missing = this.#attachmentLength - this.#filled;
     if (missing > 0) {
       const piece = chunk.subarray(at, at + missing);
-      this.#attachment.set(piece, this.#filled);
+      // A copy of bytes that are there need not be filled with zeros first.
+      if (piece.length === this.#attachmentLength) this.#attachment = new Uint8Array(piece);
+      else {
+        if (this.#filled === 0) this.#attachment = new Uint8Array(this.#attachmentLength);
+        this.#attachment.set(piece, this.#filled);
+      }
       this.#filled += piece.length;
       return at + piece.length;
     }
     const message = this.#message as Record<string, unknown>;
     const attachment = this.#attachment;
     this.#message = undefined;
-    this.#attachment = new Uint8Array(0);
+    this.#attachment = nothing;
     if (chunk[at] !== NEWLINE) {
       this.#sink.fault("torn_attachment");
       return at;
