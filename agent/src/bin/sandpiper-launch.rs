@@ -42,8 +42,9 @@ fn main() -> ExitCode {
 
 fn launch(parent: u32, directory: &Path, command: &mut Command) -> io::Result<std::convert::Infallible> {
     die_with(parent)?;
-    let input = make_fifo(&directory.join("in"))?;
+    // Whoever finds `in` held may read `out`, whose end is only seen by those who came after its first writer.
     let output = make_fifo(&directory.join("out"))?;
+    let input = make_fifo(&directory.join("in"))?;
     Err(command.stdin(input).stdout(output).exec())
 }
 
