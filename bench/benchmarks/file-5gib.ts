@@ -8,7 +8,7 @@ const CHUNK_BYTES = 1024 * 1024;
 const MEMORY_MIB = 256;
 const SUBJECT = "sandpiper-gvisor";
 /** What a host program may grow by while 5 GiB pass through it, garbage not yet collected included. */
-const HOST_GROWTH_MB = 150;
+const HOST_GROWTH_MB = 100;
 
 export const benchmark: Benchmark = {
   title: `A stream of 5 GiB into a file of a sandbox with ${MEMORY_MIB} MiB of memory, and back, with its hash`,
