@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use tokio::sync::Notify;
 
+/// More than the line before the bytes of a stream takes.
+pub const HEAD_BYTES: usize = 512;
+
 /// What the session and the call's task share.
 #[derive(Default)]
 pub struct StreamState {
@@ -123,16 +126,6 @@ impl Call {
     fn data_head(&self, fields: &str, size: usize) -> String {
         let call = self.id.to_json();
         format!(r#"{{"jsonrpc":"2.0","method":"stream.data","params":{{"call":{call}{fields}}},"bytes":{size}}}"#)
-    }
-
-    /// As `send_all`, and without a copy when credit covers the whole.
-    pub async fn send_owned(&self, bytes: Vec<u8>) {
-        let (size, credit) = (bytes.len() as u64, self.stream.credit.get());
-        if size > credit {
-            return self.send_all(&bytes).await;
-        }
-        self.stream.credit.set(credit - size);
-        self.send_data("", bytes).await;
     }
 
     /// Sends all of it, in pieces as credit allows. JSON lines of a list or a watch use `send_line`.

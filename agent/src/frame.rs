@@ -1,5 +1,6 @@
 //! Frames: one line of JSON, and N raw bytes with a newline after it when the line says `"bytes": N`.
 
+use crate::channel::Place;
 use crate::limits::{MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES};
 use serde_json::{Map, Value};
 
@@ -75,11 +76,13 @@ impl Decoder {
         None
     }
 
-    /// The buffer of an attachment of which much is missing, and how much: to be read into directly, which saves a copy.
-    pub fn attachment_to_fill(&mut self) -> Option<(&mut Vec<u8>, usize)> {
-        let State::Attachment(_, size) = self.state else { return None };
-        let missing = size - self.buffer.len();
-        (missing >= DIRECT_BYTES).then_some((&mut self.buffer, missing))
+    /// What is missing of an attachment, when that is much: to be read into directly, which saves a copy.
+    pub fn place(&mut self) -> Place<'_> {
+        let missing = match self.state {
+            State::Attachment(_, size) => size - self.buffer.len(),
+            _ => 0,
+        };
+        Place { bytes: &mut self.buffer, room: if missing >= DIRECT_BYTES { missing } else { 0 } }
     }
 
     fn take_line(&mut self, input: &mut &[u8]) -> Option<Result<Frame, Fault>> {

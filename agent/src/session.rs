@@ -13,9 +13,10 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use tokio::task::{AbortHandle, spawn_local};
+use tokio::task::{AbortHandle, spawn_local, yield_now};
 
-const READ_BYTES: usize = 256 * 1024;
+/// Lines and small attachments; large ones are read where they belong.
+const READ_BYTES: usize = 64 * 1024;
 
 struct Running {
     stream: Rc<StreamState>,
@@ -46,20 +47,22 @@ impl Session {
         let mut decoder = Decoder::default();
         let mut buffer = Vec::new();
         loop {
-            if let Some((attachment, missing)) = decoder.attachment_to_fill() {
-                if reader.read(attachment, missing).await? == 0 {
-                    return Ok(());
-                }
-                continue;
-            }
             buffer.clear();
-            if reader.read(&mut buffer, READ_BYTES).await? == 0 {
+            if reader.read(decoder.place(), &mut buffer, READ_BYTES).await? == 0 {
                 return Ok(());
             }
             let mut input = &buffer[..];
             while let Some(next) = decoder.next(&mut input) {
                 match next {
-                    Ok(frame) => self.handle(frame).await,
+                    Ok(frame) => {
+                        let has_attachment = frame.attachment.is_some();
+                        self.handle(frame).await;
+                        // Whoever gets the bytes deals with them before more are read: they are still in the cache,
+                        // and their memory is the next ones'.
+                        if has_attachment {
+                            yield_now().await;
+                        }
+                    }
                     Err(fault) => {
                         let message = format!("skipped a malformed message: {}", fault.reason());
                         let error = AgentError::malformed(fault.rpc_code(), fault.reason(), message);

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sandbox } from "@sandpiper/core";
+import { type Sandbox, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { guestPrograms } from "../guest-programs.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
@@ -11,7 +11,6 @@ import { EXEC_INSTANCES, nextInTurn, SETTLE_MS, type Subject, type SubjectDefini
 const TRUE_PATH = "/tmp/true";
 const FILE_PATH = "/tmp/file";
 const FORGET_MS = 5;
-const READ_AHEAD_BYTES = 1024 * 1024;
 
 export const subject: SubjectDefinition = {
   name: "sandpiper-gvisor",
@@ -88,7 +87,7 @@ class SandpiperGvisor implements Subject {
 
   async writeFile(hostPath: string): Promise<number> {
     const startedAt = performance.now();
-    await this.#storage.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: READ_AHEAD_BYTES }));
+    await this.#storage.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: UPLOAD_PIECE_BYTES }));
     return performance.now() - startedAt;
   }
 
@@ -96,7 +95,7 @@ class SandpiperGvisor implements Subject {
     const startedAt = performance.now();
     await pipeline(
       this.#storage.files.read(FILE_PATH),
-      createWriteStream(hostPath, { highWaterMark: READ_AHEAD_BYTES }),
+      createWriteStream(hostPath, { highWaterMark: UPLOAD_PIECE_BYTES }),
     );
     return performance.now() - startedAt;
   }

@@ -65,15 +65,18 @@ impl Reader {
         Ok(Self { gives_all: false, ..Self::new(fd)? })
     }
 
-    /// Appends at most `most` bytes and gives their number; zero at the end of the stream.
-    pub async fn read(&self, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-        buffer.reserve_exact(most);
+    /// Appends to `first` what it has place for and at most `most` further bytes to `rest`. Gives the number of all;
+    /// zero at the end of the stream.
+    pub async fn read(&self, first: Place<'_>, rest: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+        let Place { bytes: first, room } = first;
+        first.reserve_exact(room);
+        rest.reserve_exact(most);
         loop {
             let mut ready = self.fd.readable().await?;
-            match ready.try_io(|fd| append(fd.as_raw_fd(), buffer, most)) {
+            match ready.try_io(|fd| append(fd.as_raw_fd(), (first, room), (rest, most))) {
                 Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(done) => {
-                    if self.gives_all && matches!(done, Ok(size) if 0 < size && size < most) {
+                    if self.gives_all && matches!(done, Ok(size) if 0 < size && size < room + most) {
                         ready.clear_ready();
                     }
                     return done;
@@ -84,16 +87,35 @@ impl Reader {
     }
 }
 
-fn append(fd: RawFd, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-    let room = buffer.spare_capacity_mut();
-    // SAFETY: the room is valid for writes of its length.
-    let size = unsafe { libc::read(fd, room.as_mut_ptr().cast(), most.min(room.len())) };
+/// Where bytes are to go, and how many at most.
+pub struct Place<'a> {
+    pub bytes: &'a mut Vec<u8>,
+    pub room: usize,
+}
+
+fn append(
+    fd: RawFd,
+    (first, first_most): (&mut Vec<u8>, usize),
+    (rest, rest_most): (&mut Vec<u8>, usize),
+) -> io::Result<usize> {
+    let slices = [slice(first, first_most), slice(rest, rest_most)];
+    // SAFETY: both slices lie in the spare room of vectors that outlive the call.
+    let size = unsafe { libc::readv(fd, slices.as_ptr(), slices.len() as i32) };
     if size < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just filled that many bytes.
-    unsafe { buffer.set_len(buffer.len() + size as usize) };
-    Ok(size as usize)
+    let size = size as usize;
+    // SAFETY: the kernel has just filled that many bytes, the first slice before the second.
+    unsafe {
+        first.set_len(first.len() + size.min(first_most));
+        rest.set_len(rest.len() + size.saturating_sub(first_most));
+    }
+    Ok(size)
+}
+
+fn slice(bytes: &mut Vec<u8>, most: usize) -> libc::iovec {
+    let room = bytes.spare_capacity_mut();
+    libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: most.min(room.len()) }
 }
 
 pub struct Writer(AsyncFd<OwnedFd>);

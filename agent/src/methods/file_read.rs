@@ -1,9 +1,9 @@
 use crate::agent::Agent;
-use crate::call::Call;
+use crate::call::{Call, HEAD_BYTES};
 use crate::error::Result;
 use crate::files::sandbox_path::SandboxPath;
 use crate::files::source::Source;
-use crate::limits::CHUNK_BYTES;
+use crate::limits::FILE_PIECE_BYTES;
 use crate::window::Window;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,15 +28,34 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let mut missing = params.length.unwrap_or(u64::MAX);
     let mut sent = 0;
     while missing > 0 {
-        let most = call.credit().max(PROBE_BYTES).min(CHUNK_BYTES as u64).min(missing);
-        let bytes = source.read(most as usize)?;
-        if bytes.is_empty() {
+        let size = match call.credit() {
+            0 => send_probe(&call, &mut source, missing).await?,
+            credit => send_piece(&call, &mut source, missing.min(credit)).await?,
+        };
+        if size == 0 {
             break;
         }
-        missing -= bytes.len() as u64;
-        sent += bytes.len() as u64;
-        call.send_owned(bytes).await;
+        missing -= size;
+        sent += size;
         yield_now().await;
     }
     Ok(json!({ "size": sent }))
+}
+
+async fn send_piece(call: &Call, source: &mut Source, most: u64) -> Result<u64> {
+    let credit = call.take_credit(most.min(FILE_PIECE_BYTES as u64) as usize).await;
+    let room = call.outbox.room(credit + HEAD_BYTES).await;
+    let bytes = source.read(credit)?;
+    let size = bytes.len();
+    call.stream.add_credit((credit - size) as u64);
+    if size > 0 {
+        call.send_data_in(room, "", bytes);
+    }
+    Ok(size as u64)
+}
+
+async fn send_probe(call: &Call, source: &mut Source, most: u64) -> Result<u64> {
+    let bytes = source.read(most.min(PROBE_BYTES) as usize)?;
+    call.send_all(&bytes).await;
+    Ok(bytes.len() as u64)
 }

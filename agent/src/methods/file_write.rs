@@ -4,11 +4,12 @@ use crate::error::Result;
 use crate::files::atomic_write::AtomicWrite;
 use crate::files::mode::Mode;
 use crate::files::sandbox_path::SandboxPath;
+use crate::limits::FILE_PIECE_BYTES;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// What a caller may send ahead of what has reached the file.
-const WINDOW_BYTES: usize = 1024 * 1024;
+const WINDOW_BYTES: usize = 2 * FILE_PIECE_BYTES;
 
 #[derive(Deserialize)]
 struct Params {
@@ -23,10 +24,15 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let mut write = AtomicWrite::begin(agent, path, params.mode, params.owner.as_deref())?;
     call.grant(WINDOW_BYTES).await;
     let mut size = 0;
+    let mut not_granted = 0;
     while let Some(bytes) = call.receive().await {
         write.append(&bytes)?;
         size += bytes.len() as u64;
-        call.grant(bytes.len()).await;
+        not_granted += bytes.len();
+        // Each message wakes the caller up, so small returns are saved up.
+        if not_granted >= WINDOW_BYTES / 2 {
+            call.grant(std::mem::take(&mut not_granted)).await;
+        }
     }
     write.finish()?;
     Ok(json!({ "size": size }))

@@ -1,14 +1,11 @@
 use crate::agent::Agent;
-use crate::call::Call;
+use crate::call::{Call, HEAD_BYTES};
 use crate::error::{AgentError, Result};
 use crate::limits::CHUNK_BYTES;
 use crate::process::journal::Piece;
 use crate::window::Window;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// More than the line before the bytes takes.
-const HEAD_BYTES: usize = 512;
 
 #[derive(Deserialize)]
 struct Params {

@@ -14,6 +14,7 @@ it("exports these values and no others", () => {
     "SandboxConfig",
     "SandboxError",
     "SandboxManager",
+    "UPLOAD_PIECE_BYTES",
     "canTransition",
     "connectAgent",
     "sandboxTransitions",

@@ -6,6 +6,7 @@ export {
 } from "./agent/agent-client.ts";
 export type { OutputSource } from "./agent/chunk-queue.ts";
 export { type ConnectAgentOptions, connectAgent, DEFAULT_CONNECT_TIMEOUT_MS } from "./agent/connect-agent.ts";
+export { UPLOAD_PIECE_BYTES } from "./agent/outbound-stream.ts";
 export type { DialOptions, DialTarget, Tunnel } from "./agent/tunnel.ts";
 export type { ByteSource, UploadOptions } from "./agent/upload.ts";
 export type { Channel, ChannelReceiver } from "./channel.ts";

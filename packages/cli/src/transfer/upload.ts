@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { type Sandbox, SandboxError } from "@sandpiper/core";
+import { type Sandbox, SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import type { Notice } from "../notice.ts";
 import { concurrently } from "./concurrently.ts";
 import { type HostEntry, walkHostTree } from "./host-tree.ts";
@@ -10,7 +10,6 @@ import type { Transfer } from "./transfer.ts";
 
 /** Small files wait for answers more than for bytes, so several travel at once. */
 const FILES_AT_ONCE = 16;
-const CHUNK_BYTES = 256 * 1024;
 /** What its owner needs on a directory while it is being filled. */
 const OWNER_BITS = 0o700;
 
@@ -67,7 +66,10 @@ async function uploadFile(
 ): Promise<void> {
   await using file = await open(from, constants.O_RDONLY | flags);
   const { mode } = await file.stat();
-  await sandbox.files.write(to, file.createReadStream({ highWaterMark: CHUNK_BYTES }), { mode: mode & 0o7777, owner });
+  await sandbox.files.write(to, file.createReadStream({ highWaterMark: UPLOAD_PIECE_BYTES }), {
+    mode: mode & 0o7777,
+    owner,
+  });
 }
 
 async function makeLink(

@@ -1,8 +1,11 @@
 import type { Clock } from "../clock.ts";
 import type { SandboxError } from "../sandbox-error.ts";
 
-/** Small enough that other calls get their turn between two messages, large enough that headers cost nothing. */
-export const MAX_UPLOAD_CHUNK_BYTES = 256 * 1024;
+/**
+ * The largest piece that goes out as one message; sources do best to give pieces of this size. With the lines around
+ * it, it fits into a pipe of 1 MiB, so that one write and one read carry it.
+ */
+export const UPLOAD_PIECE_BYTES = 960 * 1024;
 
 export interface OutboundStreamOptions {
   readonly clock: Clock;
@@ -68,7 +71,7 @@ export class OutboundStream {
     while (at < bytes.length) {
       while (this.#credit === 0) await this.#sleepOrStall();
       if (this.#failure !== undefined) throw this.#failure;
-      const size = Math.min(MAX_UPLOAD_CHUNK_BYTES, this.#credit, bytes.length - at);
+      const size = Math.min(UPLOAD_PIECE_BYTES, this.#credit, bytes.length - at);
       this.#credit -= size;
       const taken = this.#options.write(bytes.subarray(at, at + size));
       at += size;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, settle } from "../testing/fake-clock.ts";
 import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { UPLOAD_PIECE_BYTES } from "./outbound-stream.ts";
 import { uploadFile } from "./upload.ts";
 
 const KIB = 1024;
@@ -21,7 +22,7 @@ async function setUp() {
 describe("an upload", () => {
   it("sends nothing before it has credit, and never more than it has", async () => {
     const { agent, client, request, sentBytes } = await setUp();
-    const upload = uploadFile(client, { path: "x" }, new Uint8Array(1000 * KIB));
+    const upload = uploadFile(client, { path: "x" }, new Uint8Array(2000 * KIB));
     await settle();
     expect(sentBytes()).toBe(0);
     agent.credit(request(), 300 * KIB);
@@ -32,28 +33,28 @@ describe("an upload", () => {
     expect(sentBytes()).toBe(300 * KIB + 1);
     agent.credit(request(), Number.MAX_SAFE_INTEGER);
     await settle();
-    expect(sentBytes()).toBe(1000 * KIB);
+    expect(sentBytes()).toBe(2000 * KIB);
     expect(agent.sent("stream.end")).toHaveLength(1);
     const sizes = agent.received.map(({ attachment }) => attachment?.length ?? 0);
-    expect(Math.max(...sizes)).toBe(256 * KIB);
-    agent.answer(request(), { size: 1000 * KIB });
-    expect(await upload).toEqual({ size: 1000 * KIB });
+    expect(Math.max(...sizes)).toBe(UPLOAD_PIECE_BYTES);
+    agent.answer(request(), { size: 2000 * KIB });
+    expect(await upload).toEqual({ size: 2000 * KIB });
   });
 
   it("waits while the channel is full", async () => {
     const { agent, client, request, sentBytes } = await setUp();
     const pressure = Promise.withResolvers<void>();
-    const upload = uploadFile(client, { path: "x" }, new Uint8Array(1000 * KIB));
+    const upload = uploadFile(client, { path: "x" }, new Uint8Array(2000 * KIB));
     await settle();
     agent.backPressure = pressure.promise;
-    agent.credit(request(), 1000 * KIB);
+    agent.credit(request(), 2000 * KIB);
     await settle();
-    expect(sentBytes()).toBe(256 * KIB);
+    expect(sentBytes()).toBe(UPLOAD_PIECE_BYTES);
     agent.backPressure = undefined;
     pressure.resolve();
     await settle();
-    expect(sentBytes()).toBe(1000 * KIB);
-    agent.answer(request(), { size: 1000 * KIB });
+    expect(sentBytes()).toBe(2000 * KIB);
+    agent.answer(request(), { size: 2000 * KIB });
     await upload;
   });
 

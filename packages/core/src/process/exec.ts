@@ -2,11 +2,11 @@ import { abortError } from "../abort-error.ts";
 import type { AgentCall } from "../agent/agent-call.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "../agent/inbound-flow.ts";
-import { MAX_UPLOAD_CHUNK_BYTES } from "../agent/outbound-stream.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { type CommandOptions, type SpawnTarget, spawnOptions } from "./command.ts";
 import { ExecOutput, type ExecOutputOptions } from "./exec-output.ts";
 import { processExit } from "./process-exit.ts";
+import { stdinPieces } from "./stdin-pieces.ts";
 
 export interface ExecOptions extends CommandOptions, ExecOutputOptions {
   /** Given on standard input, which then ends; without it the command reads an empty input. */
@@ -124,9 +124,10 @@ async function finish(
 
 /** A command that ends without reading all of its input is no error, as in a shell's pipe. */
 async function feed(client: AgentClient, process: string, stdin: Uint8Array): Promise<void> {
-  for (let at = 0; at < stdin.length; at += MAX_UPLOAD_CHUNK_BYTES) {
-    const attachment = stdin.subarray(at, at + MAX_UPLOAD_CHUNK_BYTES);
-    const close = at + attachment.length === stdin.length;
+  let sent = 0;
+  for (const attachment of stdinPieces(stdin)) {
+    sent += attachment.length;
+    const close = sent === stdin.length;
     await client.call("process.stdin", { process, close }, { attachment, timeoutMs: Number.POSITIVE_INFINITY });
   }
 }

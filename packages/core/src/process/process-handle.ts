@@ -1,11 +1,11 @@
 import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
 import type { OutputSource } from "../agent/chunk-queue.ts";
-import { MAX_UPLOAD_CHUNK_BYTES } from "../agent/outbound-stream.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { CommandOptions } from "./command.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
 import { readOutput } from "./read-output.ts";
+import { stdinPieces } from "./stdin-pieces.ts";
 
 export interface TerminalSize {
   readonly rows: number;
@@ -95,8 +95,7 @@ export class ProcessHandle implements AsyncDisposable {
   write(input: string | Uint8Array): Promise<void> {
     const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
     return this.#inOrder(async () => {
-      for (let at = 0; at < bytes.length; at += MAX_UPLOAD_CHUNK_BYTES) {
-        const attachment = bytes.subarray(at, at + MAX_UPLOAD_CHUNK_BYTES);
+      for (const attachment of stdinPieces(bytes)) {
         await this.#call("process.stdin", { process: this.id }, { attachment, timeoutMs: Number.POSITIVE_INFINITY });
       }
     });
