@@ -1,6 +1,5 @@
-import { createReadStream, createWriteStream } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
+import { createReadStream } from "node:fs";
+import { open, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Sandbox, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
@@ -93,10 +92,8 @@ class SandpiperGvisor implements Subject {
 
   async readFile(hostPath: string): Promise<number> {
     const startedAt = performance.now();
-    await pipeline(
-      this.#storage.files.read(FILE_PATH),
-      createWriteStream(hostPath, { highWaterMark: UPLOAD_PIECE_BYTES }),
-    );
+    await using file = await open(hostPath, "w");
+    for await (const bytes of this.#storage.files.read(FILE_PATH, { lendsMemory: true })) await file.writeFile(bytes);
     return performance.now() - startedAt;
   }
 
@@ -109,7 +106,7 @@ class SandpiperGvisor implements Subject {
   async readBytes(check: (bytes: Uint8Array, offset: number) => void): Promise<number> {
     const startedAt = performance.now();
     let offset = 0;
-    for await (const bytes of this.#storage.files.read(FILE_PATH)) {
+    for await (const bytes of this.#storage.files.read(FILE_PATH, { lendsMemory: true })) {
       check(bytes, offset);
       offset += bytes.length;
     }

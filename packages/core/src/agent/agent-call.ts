@@ -76,6 +76,10 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     this.fail(error);
   }
 
+  place(size: number): Uint8Array | undefined {
+    return this.inbound?.place?.(size);
+  }
+
   data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void {
     if (this.inbound === undefined) {
       this.#connection.close(unexpectedData(this.method));

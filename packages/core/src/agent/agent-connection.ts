@@ -20,6 +20,8 @@ export interface PendingCall {
   readonly method: string;
   answer(result: Readonly<Record<string, unknown>>): void;
   fail(error: SandboxError): void;
+  /** Memory for the bytes that come next; undefined: new memory. */
+  place(size: number): Uint8Array | undefined;
   data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void;
   end(): void;
   credit(bytes: number): void;
@@ -132,6 +134,11 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#isClosed = true;
     // Until the reason is known, open calls wait for it: it tells them what to do next.
     this.#options.explainClose(cause).then((error) => this.#finish(error));
+  }
+
+  place(message: Readonly<Record<string, unknown>>, size: number): Uint8Array | undefined {
+    const params = message["params"];
+    return isObject(params) ? this.#calls.get(params["call"] as CallId)?.place(size) : undefined;
   }
 
   frame({ message, attachment }: Frame): void {

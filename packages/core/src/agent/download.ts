@@ -2,6 +2,7 @@ import type { AgentMethod, AgentParams, AgentResult } from "@sandpiper/protocol"
 import type { AgentClient } from "./agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
 import { InboundStream } from "./inbound-stream.ts";
+import { LentMemory } from "./lent-memory.ts";
 
 /** Calls whose answer is preceded by a stream from the agent. */
 export type DownloadMethod = "process.output" | "file.read" | "file.list" | "file.watch";
@@ -10,6 +11,8 @@ export interface DownloadOptions<M extends AgentMethod> {
   readonly signal?: AbortSignal | undefined;
   /** Bytes that may be under way or wait for the reader. */
   readonly windowBytes?: number | undefined;
+  /** Use memory again when the reader asks for the next chunk. */
+  readonly lendsMemory?: boolean | undefined;
   /** How long the agent may send nothing while the reader waits; Infinity for streams that may rest. */
   readonly idleTimeoutMs?: number | undefined;
   /** Journal offset from which is read. */
@@ -38,6 +41,7 @@ export function download<M extends DownloadMethod>(
           journalOffset: options.journalOffset,
           grant: (bytes) => call.grant(bytes),
         }),
+        memory: options.lendsMemory ? new LentMemory(windowBytes) : undefined,
         cancel: (error) => call.cancel(error),
         idle:
           idleTimeoutMs === Number.POSITIVE_INFINITY

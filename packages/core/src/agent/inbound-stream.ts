@@ -2,10 +2,13 @@ import type { Clock } from "../clock.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { ChunkQueue, type StreamChunk } from "./chunk-queue.ts";
 import type { InboundFlow } from "./inbound-flow.ts";
+import type { LentMemory } from "./lent-memory.ts";
 
 /** Where the bytes of a call go. */
 export interface Inbound {
   readonly flow: InboundFlow;
+  /** Memory for the chunk that comes next. */
+  place?(size: number): Uint8Array | undefined;
   chunk(chunk: StreamChunk): void;
   /** The agent sends no more, though the call is not answered yet. */
   ended(): void;
@@ -16,6 +19,8 @@ export interface Inbound {
 
 export interface InboundStreamOptions {
   readonly flow: InboundFlow;
+  /** The reader has a chunk only until it asks for the next one. */
+  readonly memory?: LentMemory | undefined;
   /** True where the other direction may go on after the end of this one, as on a connection. */
   readonly isHalf?: boolean;
   /** Ends the call with this error. */
@@ -38,6 +43,7 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
   readonly #options: InboundStreamOptions;
   readonly #queue = new ChunkQueue();
   #waiting: Waiting | undefined;
+  #current: Uint8Array | undefined;
   #end: "open" | "finished" | SandboxError = "open";
 
   constructor(options: InboundStreamOptions) {
@@ -48,15 +54,21 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
     return this.#options.flow;
   }
 
+  place(size: number): Uint8Array | undefined {
+    return this.#end === "open" ? this.#options.memory?.offer(size) : undefined;
+  }
+
   chunk(chunk: StreamChunk): void {
     // An empty message costs its sender no credit, so it must not cost memory here.
     if (this.#end !== "open" || chunk.bytes.length === 0) return;
+    this.#options.memory?.take(chunk.bytes);
     const waiting = this.#waiting;
     if (waiting === undefined) {
       this.#queue.push(chunk);
       return;
     }
     this.#wake();
+    this.#current = chunk.bytes;
     waiting.resolve({ done: false, value: chunk });
     this.flow.take(chunk.bytes.length);
   }
@@ -79,7 +91,9 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
   }
 
   next(): Promise<IteratorResult<StreamChunk, undefined>> {
+    if (this.#current !== undefined) this.#options.memory?.giveBack(this.#current);
     const chunk = this.#queue.shift();
+    this.#current = chunk?.bytes;
     if (chunk !== undefined) {
       if (this.#end === "open") this.flow.take(chunk.bytes.length);
       return Promise.resolve({ done: false, value: chunk });

@@ -16,6 +16,11 @@ export interface FileOptions {
 export interface ReadOptions extends FileOptions {
   readonly offset?: number | undefined;
   readonly lengthBytes?: number | undefined;
+  /**
+   * Each piece is yours only until you ask for the next one, which is about twice as fast: its memory is used again.
+   * For whoever hashes, copies or writes a piece before going on; not for whoever keeps pieces.
+   */
+  readonly lendsMemory?: boolean | undefined;
 }
 
 export interface ListOptions extends FileOptions {
@@ -92,13 +97,14 @@ export class SandboxFiles {
 
   /** The file's bytes, at the reader's pace. */
   async *read(path: string, options: ReadOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    const { offset, lengthBytes: length, signal } = options;
+    const { offset, lengthBytes: length, lendsMemory, signal } = options;
     const chunks = download(
       await this.#client(),
       "file.read",
       { path, offset, length },
       {
         signal,
+        lendsMemory,
         windowBytes: READ_WINDOW_BYTES,
         endOffset: (result) => result.size,
       },

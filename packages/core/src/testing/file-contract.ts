@@ -57,6 +57,20 @@ export function describeFiles(context: ContractContext): void {
       expect(await textOf(sandbox().files.read("range.txt", { offset: 3, lengthBytes: 4 }))).toBe("3456");
     });
 
+    it("lends its memory to a reader that lets go of each piece", async () => {
+      const bytes = sampleBytes(12_000_001);
+      await sandbox().writeFile("lent.bin", bytes);
+      const copy = new Uint8Array(bytes.length);
+      let copied = 0;
+      for await (const piece of sandbox().files.read("lent.bin", { lendsMemory: true })) {
+        // A slow reader, so that pieces wait.
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        copy.set(piece, copied);
+        copied += piece.length;
+      }
+      expect(copied === bytes.length && isEqualBytes(copy, bytes)).toBe(true);
+    });
+
     it("goes on after a reader has left early", async () => {
       await sandbox().writeFile("long.bin", sampleBytes(4_000_000));
       for await (const chunk of sandbox().files.read("long.bin")) {

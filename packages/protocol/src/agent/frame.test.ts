@@ -38,6 +38,19 @@ const noise = fc.uint8Array({ maxLength: 60 });
 const sizes = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
 
 describe("a stream of frames", () => {
+  it("puts attachments where its owner wants them", () => {
+    const memory = new Uint8Array(5);
+    const seen: Frame[] = [];
+    const place = (message: Readonly<Record<string, unknown>>, size: number) =>
+      message["id"] === 1 ? memory.subarray(0, size) : undefined;
+    const decoder = new FrameDecoder({ place, frame: (frame) => seen.push(frame), fault: () => {} });
+    for (const id of [1, 2]) decoder.push(Buffer.concat(encodeFrame({ id }, Uint8Array.of(7, 8, 9))));
+    for (const chunk of cut(Buffer.concat(encodeFrame({ id: 1 }, Uint8Array.of(4, 5, 6))), [1])) decoder.push(chunk);
+    expect(seen.map(({ attachment }) => attachment?.buffer === memory.buffer)).toEqual([true, false, true]);
+    expect(seen[1]?.attachment).toEqual(Uint8Array.of(7, 8, 9));
+    expect(seen[2]?.attachment).toEqual(Uint8Array.of(4, 5, 6));
+  });
+
   it("is the same frames again, whatever chunks it is cut into", () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 8 }), sizes, (frames, chunkSizes) => {

@@ -13,6 +13,8 @@ export interface Frame {
 export type FrameFault = "not_json" | "not_an_object" | "line_too_long" | "bad_attachment_size" | "torn_attachment";
 
 export interface FrameSink {
+  /** Memory of that size for the attachment of a message that has begun; undefined: new memory. */
+  place?(message: Readonly<Record<string, unknown>>, size: number): Uint8Array | undefined;
   frame(frame: Frame): void;
   /** The stream goes on after a fault: the damaged frame is skipped. */
   fault(fault: FrameFault): void;
@@ -142,19 +144,15 @@ export class FrameDecoder {
   }
 
   #takeAttachment(chunk: Uint8Array, at: number): number {
+    const message = this.#message as Record<string, unknown>;
     const missing = this.#attachmentLength - this.#filled;
     if (missing > 0) {
       const piece = chunk.subarray(at, at + missing);
-      // A copy of bytes that are there need not be filled with zeros first.
-      if (piece.length === this.#attachmentLength) this.#attachment = new Uint8Array(piece);
-      else {
-        if (this.#filled === 0) this.#attachment = new Uint8Array(this.#attachmentLength);
-        this.#attachment.set(piece, this.#filled);
-      }
+      if (this.#filled === 0) this.#startAttachment(message, piece);
+      else this.#attachment.set(piece, this.#filled);
       this.#filled += piece.length;
       return at + piece.length;
     }
-    const message = this.#message as Record<string, unknown>;
     const attachment = this.#attachment;
     this.#message = undefined;
     this.#attachment = nothing;
@@ -164,5 +162,17 @@ export class FrameDecoder {
     }
     this.#sink.frame({ message, attachment });
     return at + 1;
+  }
+
+  #startAttachment(message: Record<string, unknown>, piece: Uint8Array): void {
+    const size = this.#attachmentLength;
+    const place = this.#sink.place?.(message, size);
+    // A copy of bytes that are there need not be filled with zeros first.
+    if (place === undefined && piece.length === size) {
+      this.#attachment = new Uint8Array(piece);
+      return;
+    }
+    this.#attachment = place ?? new Uint8Array(size);
+    this.#attachment.set(piece);
   }
 }

@@ -1,0 +1,49 @@
+import { MAX_ATTACHMENT_BYTES } from "@sandpiper/protocol";
+
+/** Smaller pieces are not worth a buffer of the largest size. */
+const LEAST_BYTES = 64 * 1024;
+
+/**
+ * Buffers for the pieces of one stream, used again as soon as the reader has let go of a piece. New memory for each
+ * would cost more than the bytes: the kernel clears it, and the garbage collector runs every few dozen megabytes.
+ */
+export class LentMemory {
+  readonly #mostBuffers: number;
+  readonly #free: Uint8Array[] = [];
+  readonly #lent = new Map<Uint8Array, Uint8Array>();
+  #made = 0;
+  #offer: { readonly piece: Uint8Array; readonly buffer: Uint8Array } | undefined;
+
+  constructor(windowBytes: number) {
+    this.#mostBuffers = Math.ceil(windowBytes / MAX_ATTACHMENT_BYTES) + 1;
+  }
+
+  /** Memory for the next piece; undefined when there is none for it. An offer that was not taken is offered again. */
+  offer(size: number): Uint8Array | undefined {
+    const buffer = this.#offer?.buffer ?? (size < LEAST_BYTES ? undefined : (this.#free.pop() ?? this.#make()));
+    if (buffer === undefined) return undefined;
+    const piece = buffer.subarray(0, size);
+    this.#offer = { piece, buffer };
+    return piece;
+  }
+
+  /** The piece has arrived; it is the reader's until it is given back. */
+  take(piece: Uint8Array): void {
+    if (this.#offer?.piece !== piece) return;
+    this.#lent.set(piece, this.#offer.buffer);
+    this.#offer = undefined;
+  }
+
+  giveBack(piece: Uint8Array): void {
+    const buffer = this.#lent.get(piece);
+    if (buffer === undefined) return;
+    this.#lent.delete(piece);
+    this.#free.push(buffer);
+  }
+
+  #make(): Uint8Array | undefined {
+    if (this.#made === this.#mostBuffers) return undefined;
+    this.#made++;
+    return new Uint8Array(MAX_ATTACHMENT_BYTES);
+  }
+}
