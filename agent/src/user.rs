@@ -1,14 +1,17 @@
-//! Who owns files and runs processes: /etc/passwd and /etc/group of the sandbox, looked at anew each time because the
-//! code inside may add users at any moment.
+//! Who owns files and runs processes: /etc/passwd and /etc/group of the sandbox, as they are at the moment, because the
+//! code inside may add users at any time.
 
 use crate::args::Args;
 use crate::error::{AgentError, Result};
+use crate::files::dir_changes::DirChanges;
 use crate::files::small_file::read_small_file;
-use crate::files::unchanged::Stamp;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::OnceLock;
+
+const PASSWD: &str = "/etc/passwd";
+const GROUP: &str = "/etc/group";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
@@ -101,23 +104,38 @@ struct Tables {
     group: String,
 }
 
+thread_local! {
+    /// What was read last, for as long as nothing in /etc changes.
+    static KEPT: RefCell<Option<(DirChanges, Rc<Tables>)>> = const { RefCell::new(None) };
+}
+
+/// Reads the tables ahead, while nobody waits: the next process will need them.
+pub fn keep_tables() {
+    if KEPT.with_borrow(Option::is_some) || ![PASSWD, GROUP].iter().all(|path| is_plain_file(path)) {
+        return;
+    }
+    // Watched first, so that no change falls between.
+    let kept = DirChanges::watch(c"/etc").ok().map(|changes| (changes, Rc::new(Tables::read())));
+    KEPT.set(kept);
+}
+
+/// Changes of what a symlink leads to would not be noticed.
+fn is_plain_file(path: &str) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+}
+
 impl Tables {
-    /// Every start of a process looks somebody up, so the tables are read again only when they have changed.
     fn current() -> Rc<Self> {
-        thread_local!(static LAST: RefCell<Option<([Stamp; 2], Rc<Tables>)>> = const { RefCell::new(None) });
-        let paths = ["/etc/passwd", "/etc/group"];
-        let stamps = paths.map(Stamp::of);
-        let known =
-            LAST.with_borrow(|last| last.as_ref().filter(|(at, _)| *at == stamps).map(|(_, tables)| Rc::clone(tables)));
-        known.unwrap_or_else(|| {
-            // A missing or unreadable table counts as empty: a sandbox without users still has uids.
-            let [passwd, group] = paths.map(|path| read_small_file(path).unwrap_or_default());
-            let tables = Rc::new(Self { passwd, group });
-            if stamps.iter().all(Stamp::is_settled) {
-                LAST.set(Some((stamps, Rc::clone(&tables))));
-            }
-            tables
-        })
+        let kept = KEPT.take().filter(|(changes, _)| !changes.any());
+        let tables = kept.as_ref().map_or_else(|| Rc::new(Self::read()), |(_, tables)| Rc::clone(tables));
+        KEPT.set(kept);
+        tables
+    }
+
+    /// A missing or unreadable table counts as empty: a sandbox without users still has uids.
+    fn read() -> Self {
+        let [passwd, group] = [PASSWD, GROUP].map(|path| read_small_file(path).unwrap_or_default());
+        Self { passwd, group }
     }
 
     fn by_name(&self, name: &str) -> Option<User> {

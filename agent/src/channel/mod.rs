@@ -10,7 +10,7 @@ use crate::args::ChannelKind;
 use crate::descriptor;
 use crate::session;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -118,26 +118,35 @@ fn slice(bytes: &mut Vec<u8>, most: usize) -> libc::iovec {
     libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: most.min(room.len()) }
 }
 
-pub struct Writer(AsyncFd<OwnedFd>);
+/// Waits for room only when there is none. A writer that the event loop always watched would wake the agent up every time
+/// the host has read something.
+pub struct Writer(OwnedFd);
 
 impl Writer {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
-        Ok(Self(descriptor::watch(fd, Interest::WRITABLE)?))
+        descriptor::set_nonblocking(&fd)?;
+        Ok(Self(fd))
     }
 
     pub async fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         loop {
-            let mut ready = self.0.writable().await?;
-            let outcome = ready.try_io(|fd| {
-                // SAFETY: IoSlice has the layout of iovec, and the slices outlive the call.
-                let size = unsafe { libc::writev(fd.as_raw_fd(), slices.as_ptr().cast(), slices.len() as i32) };
-                if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
-            });
-            match outcome {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(done) => return done,
-                Err(_would_block) => {}
+            // SAFETY: IoSlice has the layout of iovec, and the slices outlive the call.
+            let size = unsafe { libc::writev(self.0.as_raw_fd(), slices.as_ptr().cast(), slices.len() as i32) };
+            if size >= 0 {
+                return Ok(size as usize);
+            }
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => self.room().await?,
+                _ => return Err(error),
             }
         }
+    }
+
+    async fn room(&self) -> io::Result<()> {
+        let watched = descriptor::watch_borrowed(self.0.as_fd(), Interest::WRITABLE)?;
+        watched.writable().await?.retain_ready();
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ pub mod copy;
 pub mod descent;
 pub mod destination;
 pub mod dir;
+pub mod dir_changes;
 pub mod entries;
 pub mod info;
 pub mod json_lines;
@@ -24,5 +25,5 @@ pub mod stat;
 pub mod temp_file;
 pub mod temp_tree;
 pub mod transfer;
-pub mod unchanged;
+
 pub mod walk;

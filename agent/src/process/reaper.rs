@@ -3,6 +3,7 @@
 use super::tree;
 use crate::agent::Agent;
 use crate::descriptor;
+use crate::user;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,10 +20,13 @@ pub async fn run(agent: Rc<Agent>, signals: OwnedFd) -> io::Result<()> {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
+        // It is nearly always a child, and whoever waits for it comes before the signal's details.
+        reap(&agent).await;
         let Ok(Ok(read)) = ready.try_io(|fd| read_signals(fd.as_raw_fd())) else { continue };
         ready.clear_ready();
         for signal in read {
             match signal {
+                // Another may have ended between the two looks.
                 libc::SIGCHLD => reap(&agent).await,
                 // Told to end while not PID 1: nothing that was started may stay behind.
                 signal => {
@@ -31,6 +35,8 @@ pub async fn run(agent: Rc<Agent>, signals: OwnedFd) -> io::Result<()> {
                 }
             }
         }
+        agent.processes.spare_pipes.make();
+        user::keep_tables();
     }
 }
 
@@ -55,7 +61,7 @@ async fn reap(agent: &Agent) {
         // SAFETY: waitpid fills the status of a child of ours.
         let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         if pid <= 0 {
-            return agent.processes.spare_pipes.make();
+            return;
         }
         let output = agent.processes.exited(pid, status);
         // Once for those who wait, and once for the task that writes their answers.
