@@ -4,22 +4,22 @@ import { atLeast, atMost, combine, p50Of } from "../report.ts";
 
 /** Longer than an agent is busy with what it does after it has answered. */
 const REST_MS = 5;
-const ROUNDS = 40;
+const ROUNDS = 20;
 const AT_REST = "exec-true";
 const BACK_TO_BACK = "exec-true, back to back";
 
 export const benchmark: Benchmark = {
   title: "Run a static `true` in a sandbox that is there",
-  method: `From the call until the exit status is in the host program. All run the same static binary; floor and Sandpiper take turns over four instances each, and rest for ${REST_MS} ms before each exec, as somebody who waits for the answer before asking again does; the second table has them without the rest. The floor is asked by a C program; runsc exec, docker exec and local-process are started by the bench's Node program, so local-process shows what that start costs.`,
+  method: `From the call until the exit status is in the host program. All run the same static binary; floor and Sandpiper take turns over four instances each, 40 execs at a time, and rest for ${REST_MS} ms before each exec, as somebody who waits for the answer before asking again does; the second table has them without the rest. The floor is asked by a C program; runsc exec, docker exec and local-process are started by the bench's Node program, so local-process shows what that start costs.`,
   order: 30,
   timeLimitMs: 180_000,
   async run(context) {
-    const perRound = { floor: 10, "sandpiper-gvisor": 10 };
+    const perRound = { floor: 40, "sandpiper-gvisor": 40 };
     const atRest = await compare(context, {
       name: AT_REST,
       rounds: ROUNDS,
       entries: entriesOf(
-        { ...perRound, "raw-runsc": 1, docker: 1, "local-process": 2 },
+        { ...perRound, "raw-runsc": 2, docker: 2, "local-process": 4 },
         (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
       ),
     });
