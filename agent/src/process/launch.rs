@@ -79,7 +79,9 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
         }),
         open_files: agent.open_files,
     };
-    let spawned = spawn::spawn(&program, spare.plain()?);
+    let (reading, writing) = spare.plain()?;
+    let spawned = spawn::spawn(&program, (&reading, writing));
+    spare.close_later(reading);
     let Spawned { pid, is_at_root } =
         spawned.map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
 

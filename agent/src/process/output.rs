@@ -1,7 +1,7 @@
 //! A process's output on its way from the pipes through the journal to its readers.
 
 use super::journal::{Journal, Piece};
-use super::pipe::Pipe;
+use super::pipe::{self, Pipe};
 use super::segments::Source;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -86,8 +86,8 @@ impl Output {
     /// The process has exited: takes what is still in its pipes, past any reader that lags, and sets the end there.
     pub fn finish(&self) {
         let open = self.pipes.borrow().clone();
-        for pipe in open {
-            self.drain(&pipe);
+        for pipe in pipe::readable(&open) {
+            self.drain(pipe);
         }
         self.ended_at.set(Some(self.end_offset()));
         self.grown.notify_waiters();

@@ -76,3 +76,12 @@ pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }
+
+/// Those that have something to read or have ended; one system call for all.
+pub fn readable(pipes: &[Rc<Pipe>]) -> Vec<&Rc<Pipe>> {
+    let mut watched: Vec<libc::pollfd> =
+        pipes.iter().map(|pipe| libc::pollfd { fd: pipe.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+    // SAFETY: the array is as long as it is said to be, and the descriptors are open.
+    let has_failed = unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, 0) } < 0;
+    pipes.iter().zip(watched).filter(|(_, state)| has_failed || state.revents != 0).map(|(pipe, _)| pipe).collect()
+}

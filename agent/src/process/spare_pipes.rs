@@ -27,6 +27,8 @@ impl OutputPipe {
 pub struct SparePipes {
     outputs: RefCell<Option<[OutputPipe; 2]>>,
     plain: RefCell<Option<(OwnedFd, OwnedFd)>>,
+    /// Not needed any more.
+    used: RefCell<Option<OwnedFd>>,
 }
 
 impl SparePipes {
@@ -42,8 +44,14 @@ impl SparePipes {
         made.map_err(|error| AgentError::io("open", "a pipe", &error))
     }
 
+    /// Closes a descriptor when nobody waits.
+    pub fn close_later(&self, fd: OwnedFd) {
+        self.used.replace(Some(fd));
+    }
+
     /// Makes what is missing; when it cannot, whoever needs it next will be told.
     pub fn make(&self) {
+        self.used.take();
         if self.outputs.borrow().is_none() {
             *self.outputs.borrow_mut() = open_outputs().ok();
         }

@@ -76,7 +76,7 @@ pub struct Spawned {
 
 /// The new process leads a session and process group of its own. All signals must be blocked in the caller. `status` is
 /// a pipe: the child closes its writing end by its exec or its end, which is how the agent learns of either.
-pub fn spawn(program: &Program, status: (OwnedFd, OwnedFd)) -> Result<Spawned, Failure> {
+pub fn spawn(program: &Program, status: (&OwnedFd, OwnedFd)) -> Result<Spawned, Failure> {
     let child = Child {
         program,
         argv: pointers(program.argv),
@@ -202,7 +202,10 @@ mod tests {
             credentials: None,
             open_files: None,
         };
-        spawn(&program, pipe::pair().unwrap())
+        {
+            let (reading, writing) = pipe::pair().unwrap();
+            spawn(&program, (&reading, writing))
+        }
     }
 
     fn wait_for(pid: i32) -> i32 {
