@@ -35,5 +35,122 @@ export {
   agentNotifications,
 } from "./agent/methods.ts";
 export { type ExitStatus, type ProcessInfo, processIdSchema, type SpawnParams } from "./agent/process.ts";
+export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
+export {
+  type EventBody,
+  type EventKind,
+  eventKindSchema,
+  eventListSchema,
+  eventSchema,
+  listEventsQuerySchema,
+} from "./api/event.ts";
+export {
+  changeModeBodySchema,
+  type FileEntryBody,
+  type FileEventBody,
+  fileEntrySchema,
+  fileEventSchema,
+  fileListSchema,
+  listFilesQuerySchema,
+  makeDirectoryBodySchema,
+  makeDirectoryResultSchema,
+  moveFileBodySchema,
+  pathQuerySchema,
+  readFileQuerySchema,
+  removeFileQuerySchema,
+  type SandboxMetricsBody,
+  sandboxMetricsSchema,
+  statFileQuerySchema,
+  watchFilesQuerySchema,
+  writeFileQuerySchema,
+  writeResultSchema,
+} from "./api/file.ts";
+export {
+  type CreatedKey,
+  type CreateKeyBody,
+  createdKeySchema,
+  createKeyBodySchema,
+  type KeyResource,
+  type KeyScope,
+  keyListSchema,
+  keyResourceSchema,
+  type Quota,
+} from "./api/key.ts";
+export {
+  type AuditEntry,
+  auditListSchema,
+  type CreateWebhookBody,
+  createdWebhookSchema,
+  createWebhookBodySchema,
+  type Health,
+  healthSchema,
+  listAuditQuerySchema,
+  type WebhookResource,
+  webhookListSchema,
+  webhookResourceSchema,
+} from "./api/node.ts";
+export {
+  type PoolKeyBody,
+  type PoolResource,
+  poolKeySchema,
+  poolListSchema,
+  poolResourceSchema,
+  type SetPoolBody,
+  setPoolBodySchema,
+} from "./api/pool.ts";
+export {
+  type ExecBody,
+  type ExecResultBody,
+  execBodySchema,
+  execResultSchema,
+  outputQuerySchema,
+  type ProcessExitBody,
+  type ProcessList,
+  type ProcessResource,
+  processExitSchema,
+  processListSchema,
+  processResourceSchema,
+  type SignalBody,
+  type StartProcessBody,
+  signalBodySchema,
+  startProcessBodySchema,
+  stdinQuerySchema,
+  stdinResultSchema,
+  terminalSizeSchema,
+  waitQuerySchema,
+} from "./api/process.ts";
+export type { Access, Content, Route } from "./api/route.ts";
+export { type OperationId, routes } from "./api/routes.ts";
+export {
+  type Activity,
+  activitySchema,
+  type CreateSandboxBody,
+  createSandboxBodySchema,
+  type ListSandboxesQuery,
+  listSandboxesQuerySchema,
+  type SandboxPage,
+  type SandboxResource,
+  sandboxPageSchema,
+  sandboxResourceSchema,
+  sandboxStateSchema,
+  type UpdateSandboxBody,
+  updateSandboxBodySchema,
+} from "./api/sandbox.ts";
 export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./error-codes.ts";
+export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
 export { createSandboxId, isSandboxId, type SandboxId, sandboxIdSchema } from "./sandbox-id.ts";
+export { type DataFrame, type DataSource, decodeDataFrame, encodeDataFrame } from "./socket/data-frame.ts";
+export {
+  type ClientMessage,
+  clientMessageSchema,
+  type ServerMessage,
+  SOCKET_PROTOCOL,
+  serverMessageSchema,
+} from "./socket/message.ts";
+export {
+  type SessionEvent,
+  type SessionStatus,
+  sessionEventSchema,
+  sessionRequestSchema,
+  sessionStatusSchema,
+} from "./socket/session.ts";

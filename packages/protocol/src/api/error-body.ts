@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { type ErrorCode, errorCodes } from "../error-codes.ts";
+import { SandboxError } from "../sandbox-error.ts";
+
+/** What every failed request answers with. */
+export const errorBodySchema = z
+  .strictObject({
+    code: z.enum(Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]),
+    /** What happened, in snake_case. */
+    reason: z.string(),
+    message: z.string(),
+    /** What to do next. */
+    hint: z.string().optional(),
+    details: z.record(z.string(), z.unknown()),
+    requestId: z.string(),
+  })
+  .meta({ id: "Error", description: "What every failed request answers with." });
+
+export type ErrorBody = z.infer<typeof errorBodySchema>;
+
+/** Internal errors keep their cause to themselves: it may name things of the host. */
+export function errorBody(error: SandboxError, requestId: string): ErrorBody {
+  const { code, reason, message, hint, details } = error;
+  return { code, reason, message, ...(hint === undefined ? {} : { hint }), details, requestId };
+}
+
+/** The error again, on the side that asked. */
+export function errorFromBody(body: unknown, fallback: { readonly status: number }): SandboxError {
+  const parsed = errorBodySchema.safeParse(body);
+  if (parsed.success) {
+    const { code, reason, message, hint, details, requestId } = parsed.data;
+    return new SandboxError(code, { reason, message, hint, details: { ...details, requestId } });
+  }
+  const codes = Object.entries(errorCodes).filter(([, entry]) => entry.httpStatus === fallback.status);
+  return new SandboxError((codes[0]?.[0] as ErrorCode | undefined) ?? "unavailable", {
+    reason: "unexpected_answer",
+    message: `the server answered with status ${fallback.status} and no error that could be read`,
+    hint: "is there something else than a Sandpiper node at this address?",
+    details: { status: fallback.status },
+  });
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { sandboxIdSchema } from "../sandbox-id.ts";
+import { instantSchema, queryNumberSchema } from "./names.ts";
+
+export const eventKindSchema = z.enum([
+  "sandbox.created",
+  "sandbox.ready",
+  "sandbox.updated",
+  "sandbox.failed",
+  "sandbox.expired",
+  "sandbox.destroyed",
+  "process.started",
+  "process.exited",
+  "node.started",
+  "node.reconciled",
+  "node.stopping",
+]);
+
+/** Something that happened on the node, in the order of its ids. */
+export const eventSchema = z
+  .strictObject({
+    id: z.int(),
+    at: instantSchema,
+    kind: eventKindSchema,
+    /** Null for what concerns the whole node. */
+    sandboxId: sandboxIdSchema.nullable(),
+    details: z.record(z.string(), z.json()),
+  })
+  .meta({ id: "Event" });
+
+/** With `Accept: text/event-stream` the answer goes on; `Last-Event-ID` is the same as `after`. */
+export const listEventsQuerySchema = z
+  .strictObject({
+    /** Only events after this id. */
+    after: queryNumberSchema,
+    sandbox: sandboxIdSchema,
+    limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),
+  })
+  .partial();
+
+export const eventListSchema = z.strictObject({ items: z.array(eventSchema) }).meta({ id: "EventList" });
+
+export type EventKind = z.infer<typeof eventKindSchema>;
+export type EventBody = z.infer<typeof eventSchema>;

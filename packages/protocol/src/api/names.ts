@@ -1,0 +1,38 @@
+import { z } from "zod";
+
+/** Parts that several resources share. */
+export const labelsSchema = z
+  .record(z.string().regex(/^(?!sandpiper\.)[A-Za-z0-9._/-]{1,128}$/), z.string().max(4096))
+  .meta({ description: 'Texts by key; keys starting with "sandpiper." are reserved.' });
+
+export const envSchema = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));
+
+export const instantSchema = z.iso.datetime().meta({ description: "An instant in ISO 8601, in UTC." });
+
+/** A path inside a sandbox; relative ones start at the default user's home. */
+export const sandboxPathSchema = z
+  .string()
+  .min(1)
+  .max(4096)
+  .regex(/^[^\0]*$/);
+
+export const durationMsSchema = z
+  .int()
+  .min(1)
+  .max(365 * 24 * 3_600_000);
+
+/** Queries are texts. */
+export const queryFlagSchema = z.enum(["true", "false"]).transform((text) => text === "true");
+
+export const queryNumberSchema = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number);
+
+export function pageSchema<Item extends z.ZodType>(item: Item) {
+  return z.strictObject({
+    items: z.array(item),
+    /** Given as `cursor` it continues the list; null at its end. */
+    nextCursor: z.string().nullable(),
+  });
+}

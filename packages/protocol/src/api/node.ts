@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { eventKindSchema } from "./event.ts";
+import { instantSchema, queryNumberSchema } from "./names.ts";
+
+export const healthSchema = z
+  .strictObject({ status: z.enum(["ok", "stopping"]), version: z.string() })
+  .meta({ id: "Health" });
+
+export const createWebhookBodySchema = z
+  .strictObject({ url: z.url({ protocol: /^https?$/ }), kinds: z.array(eventKindSchema).min(1).optional() })
+  .meta({ id: "CreateWebhook" });
+
+export const webhookResourceSchema = z
+  .strictObject({
+    id: z.string(),
+    url: z.string(),
+    /** Null: every kind. */
+    kinds: z.array(eventKindSchema).nullable(),
+    createdAt: instantSchema,
+    /** The newest event that it has taken, or that was given up. */
+    lastEventId: z.int(),
+  })
+  .meta({ id: "Webhook" });
+
+/** The only time that the secret, with which its requests are signed, is told. */
+export const createdWebhookSchema = webhookResourceSchema.extend({ secret: z.string() }).meta({ id: "CreatedWebhook" });
+
+export const webhookListSchema = z.strictObject({ items: z.array(webhookResourceSchema) }).meta({ id: "WebhookList" });
+
+/** Who did what. */
+export const auditEntrySchema = z
+  .strictObject({
+    id: z.int(),
+    at: instantSchema,
+    /** A key's id, or `sandbox:<id>` for a sandbox's own token; null when there was no valid credential. */
+    actor: z.string().nullable(),
+    tenant: z.string().nullable(),
+    /** The operation's id in the OpenAPI document. */
+    operation: z.string(),
+    sandboxId: z.string().nullable(),
+    status: z.int(),
+    requestId: z.string(),
+  })
+  .meta({ id: "AuditEntry" });
+
+export const listAuditQuerySchema = z
+  .strictObject({ after: queryNumberSchema, limit: queryNumberSchema.pipe(z.int().min(1).max(1000)) })
+  .partial();
+
+export const auditListSchema = z.strictObject({ items: z.array(auditEntrySchema) }).meta({ id: "AuditList" });
+
+export type Health = z.infer<typeof healthSchema>;
+export type AuditEntry = z.infer<typeof auditEntrySchema>;
+export type CreateWebhookBody = z.infer<typeof createWebhookBodySchema>;
+export type WebhookResource = z.infer<typeof webhookResourceSchema>;

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import { processIdSchema } from "../agent/process.ts";
+import { durationMsSchema, envSchema, instantSchema, queryFlagSchema, queryNumberSchema } from "./names.ts";
+
+const commandFields = {
+  /** Run by /bin/sh. */
+  command: z.string().min(1).optional(),
+  /** A program and its arguments; nothing interprets it. */
+  argv: z.array(z.string()).min(1).optional(),
+  cwd: z.string().min(1).max(4096).optional(),
+  env: envSchema.optional(),
+  user: z.string().min(1).max(128).optional(),
+  timeoutMs: durationMsSchema.optional(),
+};
+
+function hasOneCommand(body: { command?: string | undefined; argv?: string[] | undefined }): boolean {
+  return (body.command === undefined) !== (body.argv === undefined);
+}
+const oneCommand = { error: "give either command or argv" };
+
+export const execBodySchema = z
+  .strictObject({
+    ...commandFields,
+    /** Given on standard input, which then ends. */
+    stdin: z.string().optional(),
+  })
+  .refine(hasOneCommand, oneCommand)
+  .meta({ id: "Exec" });
+
+export const execResultSchema = z
+  .strictObject({
+    /** 128 + the signal's number when a signal ended it. */
+    exitCode: z.int(),
+    signal: z.string().nullable(),
+    stdout: z.string(),
+    stderr: z.string(),
+    durationMs: z.number(),
+    timedOut: z.boolean(),
+    outOfMemory: z.boolean(),
+    /** There was more output than one answer holds; what is missing is the end. */
+    truncated: z.boolean(),
+  })
+  .meta({ id: "ExecResult" });
+
+export const terminalSizeSchema = z.strictObject({
+  rows: z.int().min(1).max(65_535),
+  cols: z.int().min(1).max(65_535),
+});
+
+export const startProcessBodySchema = z
+  .strictObject({
+    /** Chosen by the caller, so that asking twice starts one process. */
+    process: processIdSchema.optional(),
+    ...commandFields,
+    /** True: standard input is what is sent to it later. Otherwise it is empty. */
+    stdin: z.boolean().optional(),
+    pty: terminalSizeSchema.optional(),
+    /** How much output is kept for readers that come late. */
+    journalBytes: z.int().min(1).optional(),
+  })
+  .refine(hasOneCommand, oneCommand)
+  .meta({ id: "StartProcess" });
+
+export const processExitSchema = z
+  .strictObject({
+    exitCode: z.int(),
+    signal: z.string().nullable(),
+    timedOut: z.boolean(),
+    outOfMemory: z.boolean(),
+    durationMs: z.number(),
+  })
+  .meta({ id: "ProcessExit" });
+
+export const processResourceSchema = z
+  .strictObject({
+    id: processIdSchema,
+    pid: z.int(),
+    argv: z.array(z.string()),
+    cwd: z.string(),
+    user: z.string(),
+    hasPty: z.boolean(),
+    startedAt: instantSchema,
+    /** Oldest offset of its output that can still be read. */
+    startOffset: z.int(),
+    /** Offset of its next byte of output. */
+    endOffset: z.int(),
+    isRunning: z.boolean(),
+    exitCode: z.int().nullable(),
+    signal: z.string().nullable(),
+  })
+  .meta({ id: "Process" });
+
+export const processListSchema = z.strictObject({ items: z.array(processResourceSchema) }).meta({ id: "ProcessList" });
+
+export const outputQuerySchema = z
+  .strictObject({
+    offset: queryNumberSchema,
+    /** Goes on until the process has ended; otherwise the answer is what there is now. */
+    follow: queryFlagSchema,
+    source: z.enum(["stdout", "stderr", "all"]),
+  })
+  .partial();
+
+export const stdinQuerySchema = z
+  .strictObject({
+    /** Position of the first byte in all input so far; bytes before it that are known already are skipped. */
+    offset: queryNumberSchema,
+    /** Ends the input after these bytes. */
+    close: queryFlagSchema,
+  })
+  .partial();
+
+export const stdinResultSchema = z.strictObject({ offset: z.int() }).meta({ id: "StdinResult" });
+
+export const signalBodySchema = z
+  .strictObject({
+    signal: z.string().regex(/^(SIG)?[A-Z0-9+-]{1,20}$/),
+    target: z.enum(["process", "tree"]).optional(),
+  })
+  .meta({ id: "Signal" });
+
+export const waitQuerySchema = z.strictObject({ timeoutMs: queryNumberSchema }).partial();
+
+export type ExecBody = z.infer<typeof execBodySchema>;
+export type ExecResultBody = z.infer<typeof execResultSchema>;
+export type StartProcessBody = z.infer<typeof startProcessBodySchema>;
+export type ProcessExitBody = z.infer<typeof processExitSchema>;
+export type ProcessResource = z.infer<typeof processResourceSchema>;
+export type ProcessList = z.infer<typeof processListSchema>;
+export type SignalBody = z.infer<typeof signalBodySchema>;

@@ -1,0 +1,35 @@
+import type { z } from "zod";
+
+/** What a body is: JSON of a schema, raw bytes, or lines of server-sent events of a schema. */
+export type Content =
+  | { readonly kind: "json"; readonly schema: z.ZodType }
+  | { readonly kind: "bytes" }
+  | { readonly kind: "text" }
+  | { readonly kind: "events"; readonly schema: z.ZodType };
+
+/**
+ * Who may call it. `anyone`: no credential. `sandbox`: a key of the sandbox's tenant, or the sandbox's own token.
+ * The others are scopes of keys; `admin` may do everything.
+ */
+export type Access = "anyone" | "sandbox" | "read" | "sandboxes" | "admin";
+
+/** One operation of the REST interface: the handlers validate with it, and the OpenAPI document is made of it. */
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With parameters as in `/v1/sandboxes/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly access: Access;
+  /** Changes nothing, so a key that may only look may call it. */
+  readonly readOnly: boolean;
+  readonly query?: z.ZodObject | undefined;
+  readonly body?: Content | undefined;
+  readonly status: 200 | 201 | 204;
+  readonly answer?: Content | undefined;
+}
+
+export function json(schema: z.ZodType): Content {
+  return { kind: "json", schema };
+}
+
+export const bytes: Content = { kind: "bytes" };

@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { sandboxIdSchema } from "../sandbox-id.ts";
+import { durationMsSchema, envSchema, instantSchema, labelsSchema, pageSchema, queryNumberSchema } from "./names.ts";
+
+export const providerNameSchema = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local", "mock"]);
+
+export const sandboxStateSchema = z.enum([
+  "creating",
+  "ready",
+  "paused",
+  "checkpointing",
+  "stopped",
+  "restoring",
+  "failed",
+  "destroyed",
+]);
+
+/** What keeps a sandbox from being idle. */
+export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process"]);
+
+const metadataSchema = z.record(z.string().max(128), z.json());
+const nameSchema = z.string().min(1).max(128);
+const lifetimes = {
+  /** Absolute: counted from its creation, or from the update that set it. Null: none. */
+  ttlMs: durationMsSchema.nullable(),
+  /** How long it may be idle. Null: for ever. */
+  idleTimeoutMs: durationMsSchema.nullable(),
+  /** What counts as being used. */
+  idleExcept: z.array(activitySchema),
+  /** What happens at the end of either; `pause` needs a provider with checkpoints. */
+  onExpiry: z.enum(["destroy", "pause"]),
+};
+const shape = {
+  memoryMib: z.int().min(1),
+  vcpuCount: z.number().positive(),
+  diskMib: z.int().min(1),
+  maxProcesses: z.int().min(1),
+  language: z.string().min(1).max(128),
+  cwd: z.string().regex(/^\/[^\0]*$/),
+  user: z.string().min(1).max(128),
+  /** Default time limit of its commands. */
+  timeoutMs: durationMsSchema,
+};
+
+/** "host", or the name of an image of the node. Paths of the host are not for callers to choose. */
+export const imageSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
+
+export const createSandboxBodySchema = z
+  .strictObject({
+    name: nameSchema,
+    labels: labelsSchema,
+    metadata: metadataSchema,
+    env: envSchema,
+    provider: providerNameSchema,
+    image: imageSchema,
+    ...shape,
+    ...lifetimes,
+  })
+  .partial()
+  .meta({ id: "CreateSandbox" });
+
+export const updateSandboxBodySchema = z
+  .strictObject({
+    name: nameSchema.nullable(),
+    /** Replaces them all. */
+    labels: labelsSchema,
+    metadata: metadataSchema,
+    /** From now on. */
+    ttlMs: lifetimes.ttlMs,
+    idleTimeoutMs: lifetimes.idleTimeoutMs,
+    idleExcept: lifetimes.idleExcept,
+    onExpiry: lifetimes.onExpiry,
+  })
+  .partial()
+  .meta({ id: "UpdateSandbox" });
+
+export const sandboxResourceSchema = z
+  .strictObject({
+    id: sandboxIdSchema,
+    state: sandboxStateSchema,
+    provider: providerNameSchema,
+    name: z.string().nullable(),
+    labels: labelsSchema,
+    metadata: metadataSchema,
+    createdAt: instantSchema,
+    /** Opens this sandbox and nothing else. */
+    token: z.string(),
+    image: z.string(),
+    memoryMib: shape.memoryMib,
+    vcpuCount: shape.vcpuCount,
+    diskMib: shape.diskMib,
+    maxProcesses: shape.maxProcesses,
+    language: shape.language.nullable(),
+    cwd: shape.cwd.nullable(),
+    user: shape.user.nullable(),
+    timeoutMs: shape.timeoutMs.nullable(),
+    ...lifetimes,
+    /** When its ttl ends; null: never. */
+    expiresAt: instantSchema.nullable(),
+    /** Why it failed. */
+    failure: z.strictObject({ code: z.string(), reason: z.string(), message: z.string() }).nullable(),
+  })
+  .meta({ id: "Sandbox" });
+
+export const listSandboxesQuerySchema = z
+  .strictObject({
+    state: sandboxStateSchema,
+    provider: providerNameSchema,
+    name: z.string(),
+    /** `key=value`, or `key` alone; may be given several times, and then all must fit. */
+    label: z.array(z.string().max(5000)),
+    limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),
+    cursor: z.string().max(512),
+  })
+  .partial();
+
+export const sandboxPageSchema = pageSchema(sandboxResourceSchema).meta({ id: "SandboxPage" });
+
+export type ProviderNameText = z.infer<typeof providerNameSchema>;
+export type Activity = z.infer<typeof activitySchema>;
+export type CreateSandboxBody = z.infer<typeof createSandboxBodySchema>;
+export type UpdateSandboxBody = z.infer<typeof updateSandboxBodySchema>;
+export type SandboxResource = z.infer<typeof sandboxResourceSchema>;
+export type ListSandboxesQuery = z.infer<typeof listSandboxesQuerySchema>;
+export type SandboxPage = z.infer<typeof sandboxPageSchema>;

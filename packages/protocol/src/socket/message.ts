@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { processIdSchema } from "../agent/process.ts";
+import { errorBodySchema } from "../api/error-body.ts";
+import { eventSchema, listEventsQuerySchema } from "../api/event.ts";
+import { fileEventSchema } from "../api/file.ts";
+import { sandboxPathSchema } from "../api/names.ts";
+import { processExitSchema, startProcessBodySchema } from "../api/process.ts";
+import { sandboxIdSchema } from "../sandbox-id.ts";
+
+/** WebSocket subprotocol of `/v1/socket`. A browser sends its credential as a second one: `bearer.<key or token>`. */
+export const SOCKET_PROTOCOL = "sandpiper.v1";
+
+/** Streams of one connection have numbers that the client chooses, each once. */
+const stream = z
+  .int()
+  .min(0)
+  .max(2 ** 32 - 1);
+const offset = z.int().min(0);
+/** How many bytes, or items, may be under way. */
+const window = z
+  .int()
+  .min(1)
+  .max(64 * 1024 * 1024);
+
+const open = {
+  type: z.literal("open"),
+  stream,
+};
+
+/** From the client, as text. Its input for a `stdin` stream comes as binary frames. */
+export const clientMessageSchema = z.union([
+  /**
+   * A process's output from an offset on, and then how it ended. With `spawn` the process is started unless it exists, so
+   * that the same message after a lost connection goes on instead of starting again.
+   */
+  z.strictObject({
+    ...open,
+    kind: z.literal("process"),
+    sandbox: sandboxIdSchema,
+    process: processIdSchema,
+    spawn: startProcessBodySchema.optional(),
+    /** Forget the process once its end has been told on this stream. */
+    forget: z.boolean().optional(),
+    offset,
+    window,
+  }),
+  /** Standard input of a process; acknowledged by `ack`. */
+  z.strictObject({ ...open, kind: z.literal("stdin"), sandbox: sandboxIdSchema, process: processIdSchema }),
+  z.strictObject({
+    ...open,
+    kind: z.literal("watch"),
+    sandbox: sandboxIdSchema,
+    path: sandboxPathSchema,
+    recursive: z.boolean().optional(),
+    window,
+  }),
+  /** The node's events after an id. */
+  z.strictObject({
+    ...open,
+    kind: z.literal("events"),
+    after: offset,
+    sandbox: listEventsQuerySchema.shape.sandbox,
+    window,
+  }),
+  /** Gives the server leave to send that much more. */
+  z.strictObject({ type: z.literal("credit"), stream, amount: window }),
+  /** Ends the input of a `stdin` stream after the bytes before this offset. */
+  z.strictObject({ type: z.literal("finish"), stream, offset }),
+  /** Gives a stream up; the process goes on. */
+  z.strictObject({ type: z.literal("close"), stream }),
+]);
+
+/** From the server, as text. Output comes as binary frames. */
+export const serverMessageSchema = z.union([
+  /** The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before. */
+  z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional() }),
+  /** One event of a `watch` or `events` stream; costs one of its window. */
+  z.strictObject({ type: z.literal("item"), stream, item: z.union([fileEventSchema, eventSchema]) }),
+  /** The process's pipe has taken the input up to this offset. */
+  z.strictObject({ type: z.literal("ack"), stream, offset }),
+  /** Nothing more comes on this stream; a `process` stream tells how it ended and where its output ends. */
+  z.strictObject({
+    type: z.literal("end"),
+    stream,
+    exit: processExitSchema.optional(),
+    offset: offset.optional(),
+  }),
+  /** A stream that failed, or without `stream` the connection, which then closes. */
+  z.strictObject({ type: z.literal("error"), stream: stream.optional(), error: errorBodySchema }),
+]);
+
+export type ClientMessage = z.infer<typeof clientMessageSchema>;
+export type ServerMessage = z.infer<typeof serverMessageSchema>;
