@@ -13,6 +13,8 @@ export interface TerminalSize {
 }
 
 export interface StartOptions extends CommandOptions {
+  /** Its id, chosen by the caller, so that starting it a second time is refused (`already_exists`); random otherwise. */
+  readonly id?: string | undefined;
   /** True: standard input is what `write` sends. Otherwise it is empty. A terminal always has input. */
   readonly stdin?: boolean | undefined;
   /** Runs the command on a terminal of this size. */
@@ -99,6 +101,23 @@ export class ProcessHandle implements AsyncDisposable {
         await this.#call("process.stdin", { process: this.id }, { attachment, timeoutMs: Number.POSITIVE_INFINITY });
       }
     });
+  }
+
+  /**
+   * As `write`, for input that may be sent twice: `offset` is the position of its first byte in all input so far, and what
+   * has arrived already is skipped. Resolves with the position after the last byte taken.
+   */
+  async writeAt(offset: number, bytes: Uint8Array, options: { readonly close?: boolean } = {}): Promise<number> {
+    let position = offset;
+    await this.#inOrder(async () => {
+      for (const attachment of stdinPieces(bytes)) {
+        const params = { process: this.id, offset: position };
+        position = (await this.#call("process.stdin", params, { attachment, timeoutMs: Number.POSITIVE_INFINITY }))
+          .offset;
+      }
+      if (options.close) await this.#call("process.stdin", { process: this.id, close: true });
+    });
+    return position;
   }
 
   closeStdin(): Promise<void> {

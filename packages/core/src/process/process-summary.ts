@@ -14,6 +14,8 @@ export interface ProcessSummary {
   readonly startOffset: number;
   /** Offset of its next byte of output. */
   readonly endOffset: number;
+  /** Bytes of standard input taken so far. */
+  readonly stdinOffset: number;
   readonly isRunning: boolean;
   /** Null while it runs. */
   readonly exitCode: number | null;
@@ -32,6 +34,7 @@ export function processSummary(info: ProcessInfo): ProcessSummary {
     startedAt: new Date(info.started_at_ms),
     startOffset: info.start_offset,
     endOffset: info.end_offset,
+    stdinOffset: info.stdin_offset,
     isRunning: status === null,
     exitCode: status === null ? null : status.signal === null ? status.exit_code : 128 + signalNumber(status.signal),
     signal: status?.signal ?? null,

@@ -120,7 +120,7 @@ export class Sandbox implements AsyncDisposable {
   /** Starts a command that is read from, written to and waited for at leisure. */
   async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
     const client = await this.#client();
-    const id = client.randomUuid();
+    const id = options.id ?? client.randomUuid();
     const { pid } = await client.call("process.spawn", {
       process: id,
       ...spawnTarget(command),

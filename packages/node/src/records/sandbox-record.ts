@@ -1,0 +1,103 @@
+import type { Activity, SandboxId, SandboxResource } from "@sandpiper/protocol";
+
+/** What the node knows of a sandbox, also after its end. */
+export interface SandboxRecord {
+  readonly id: SandboxId;
+  readonly tenant: string;
+  /** The key that made it; its quota counts it. */
+  readonly keyId: string;
+  readonly state: SandboxResource["state"];
+  readonly provider: SandboxResource["provider"];
+  readonly name: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly metadata: SandboxResource["metadata"];
+  /** Given to each of its commands. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly image: string;
+  readonly memoryMib: number;
+  readonly vcpuCount: number;
+  readonly diskMib: number;
+  readonly maxProcesses: number;
+  readonly language: string | null;
+  readonly cwd: string | null;
+  readonly user: string | null;
+  readonly timeoutMs: number | null;
+  readonly ttlMs: number | null;
+  readonly expiresAt: Date | null;
+  readonly idleTimeoutMs: number | null;
+  readonly idleExcept: readonly Activity[];
+  readonly onExpiry: SandboxResource["onExpiry"];
+  readonly failure: SandboxResource["failure"];
+  readonly createdAt: Date;
+  /** When it was destroyed or failed. */
+  readonly endedAt: Date | null;
+}
+
+/** What may change after its making. */
+export type SandboxChange = Partial<
+  Pick<
+    SandboxRecord,
+    | "state"
+    | "name"
+    | "labels"
+    | "metadata"
+    | "ttlMs"
+    | "expiresAt"
+    | "idleTimeoutMs"
+    | "idleExcept"
+    | "onExpiry"
+    | "failure"
+    | "endedAt"
+  >
+>;
+
+export interface SandboxFilter {
+  /** Undefined: of all tenants. */
+  readonly tenant?: string | undefined;
+  readonly state?: SandboxRecord["state"] | undefined;
+  readonly provider?: SandboxRecord["provider"] | undefined;
+  readonly name?: string | undefined;
+  /** All must fit; a null value fits any. */
+  readonly labels?: readonly { readonly key: string; readonly value: string | null }[] | undefined;
+  readonly limit: number;
+  /** From an earlier page. */
+  readonly cursor?: string | undefined;
+}
+
+export interface Usage {
+  readonly sandboxes: number;
+  readonly memoryMib: number;
+  readonly vcpuCount: number;
+}
+
+export interface SandboxRecords {
+  /** Throws `already_exists` for an id that is known. */
+  add(record: SandboxRecord): void;
+  /** Throws `not_found`. Gives the changed record. */
+  change(id: SandboxId, change: SandboxChange): SandboxRecord;
+  get(id: SandboxId): SandboxRecord | undefined;
+  /** Newest first. Without a state: those that are not destroyed. */
+  list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null };
+  /** Those that should be running: neither destroyed nor failed. */
+  live(): readonly SandboxRecord[];
+  /** What the live sandboxes of a key have taken. */
+  usage(keyId: string): Usage;
+  /** Forgets those that ended before. Gives their number. */
+  prune(endedBefore: Date): number;
+}
+
+/** Remembers which request made which sandbox. */
+export interface IdempotencyRecords {
+  /**
+   * Undefined: the key is new, and is reserved for this sandbox from now on. Otherwise the sandbox of the first request;
+   * throws `conflict` (reason `idempotency_key_reused`) when that one had another fingerprint.
+   */
+  reserve(request: {
+    readonly tenant: string;
+    readonly key: string;
+    readonly fingerprint: string;
+    readonly sandboxId: SandboxId;
+  }): SandboxId | undefined;
+  /** The request failed; its key may be used again. */
+  release(tenant: string, key: string): void;
+}

@@ -1,0 +1,136 @@
+import {
+  type ExecOptions,
+  type ExecResult,
+  type ProcessHandle,
+  type ProcessSummary,
+  type Sandbox,
+  SandboxError,
+  type SandboxFiles,
+  type SandboxMetrics,
+  type StartOptions,
+} from "@sandpiper/core";
+import type { Activity, SandboxId, StartProcessBody } from "@sandpiper/protocol";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+/** Told what a sandbox is used for, so that it is not taken for idle. */
+export interface ActivityWatch {
+  /** It happened now. */
+  touch(activity: Activity): void;
+  /** It goes on until it is disposed. */
+  hold(activity: Activity): Disposable;
+}
+
+export interface LiveSandboxOptions {
+  readonly sandbox: Sandbox;
+  /** As it is now: lifetimes and labels may change. */
+  readonly record: () => SandboxRecord;
+  readonly activity: ActivityWatch;
+  readonly processStarted: (process: ProcessHandle) => void;
+}
+
+type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "user" | "timeoutMs">;
+
+/** A running sandbox with its owner's defaults applied, and every use of it noticed. */
+export class LiveSandbox {
+  readonly #options: LiveSandboxOptions;
+
+  constructor(options: LiveSandboxOptions) {
+    this.#options = options;
+  }
+
+  get id(): SandboxId {
+    return this.#options.sandbox.id;
+  }
+
+  get record(): SandboxRecord {
+    return this.#options.record();
+  }
+
+  get languages(): readonly string[] {
+    return this.#options.sandbox.languages;
+  }
+
+  /** For what lasts: attached clients, watches. */
+  hold(activity: Activity): Disposable {
+    return this.#options.activity.hold(activity);
+  }
+
+  touch(activity: Activity): void {
+    this.#options.activity.touch(activity);
+  }
+
+  async exec(
+    body: CommandBody,
+    options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
+  ): Promise<ExecResult> {
+    using _ = this.hold("exec");
+    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...this.#defaults(body) });
+  }
+
+  async executeCode(
+    source: { readonly language: string | undefined; readonly code: string },
+    options: Pick<ExecOptions, "signal" | "onStdout" | "onStderr"> = {},
+  ): Promise<ExecResult> {
+    using _ = this.hold("exec");
+    const language = source.language ?? this.record.language ?? undefined;
+    return await this.#options.sandbox.executeCode(language, source.code, { ...options, ...this.#defaults({}) });
+  }
+
+  /** Starts a process, or attaches to it when its id, which the caller chose, is there already. */
+  async start(body: StartProcessBody): Promise<ProcessHandle> {
+    this.touch("exec");
+    const { process: id, stdin, pty, journalBytes } = body;
+    const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes };
+    let started: ProcessHandle;
+    try {
+      started = await this.#options.sandbox.start(commandOf(body), options);
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      if (id === undefined || error.code !== "already_exists") throw error;
+      return await this.attach(id, 0);
+    }
+    this.#options.processStarted(started);
+    return started;
+  }
+
+  attach(process: string, offset: number): Promise<ProcessHandle> {
+    return this.#options.sandbox.attach(process, { offset });
+  }
+
+  processes(): Promise<readonly ProcessSummary[]> {
+    return this.#options.sandbox.processes();
+  }
+
+  async process(id: string): Promise<ProcessSummary> {
+    const found = (await this.processes()).find((candidate) => candidate.id === id);
+    if (found !== undefined) return found;
+    throw new SandboxError("not_found", {
+      reason: "no_such_process",
+      message: `sandbox ${this.id} has no process ${id}`,
+      hint: "list its processes to see those there are",
+    });
+  }
+
+  get files(): SandboxFiles {
+    this.touch("file");
+    return this.#options.sandbox.files;
+  }
+
+  metrics(): Promise<SandboxMetrics> {
+    return this.#options.sandbox.metrics();
+  }
+
+  #defaults(body: CommandBody) {
+    const { env, cwd, user, timeoutMs } = this.record;
+    return {
+      env: { ...env, ...body.env },
+      cwd: body.cwd ?? cwd ?? undefined,
+      user: body.user ?? user ?? undefined,
+      timeoutMs: body.timeoutMs ?? timeoutMs ?? undefined,
+    };
+  }
+}
+
+function commandOf({ command, argv }: CommandBody): string | readonly string[] {
+  return command ?? (argv as readonly string[]);
+}
