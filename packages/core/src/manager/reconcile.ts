@@ -16,7 +16,7 @@ export interface ReconcileResult {
 }
 
 interface ReconcileWork extends ReconcileOptions {
-  readonly adopt: (id: SandboxId) => Promise<unknown>;
+  readonly adopt: (record: InstanceRecord) => Promise<unknown>;
   readonly isKnown: (id: SandboxId) => boolean;
 }
 
@@ -37,7 +37,7 @@ export async function reconcile(provider: Provider, work: ReconcileWork): Promis
       if (!record.isOrphan) result.owned.push(id);
       else if (work.orphans === "adopt" && record.isRunning) {
         requireAdopt(provider, id);
-        await work.adopt(id);
+        await work.adopt(record);
         result.adopted.push(id);
       } else {
         await provider.remove(id);

@@ -4,7 +4,7 @@ import type { ByteSource } from "../agent/upload.ts";
 import type { DirEntry } from "../files/file-entry.ts";
 import type { Command } from "../process/command.ts";
 import type { ExecOptions, ExecResult } from "../process/exec.ts";
-import type { InstanceExit, Provider } from "../provider.ts";
+import type { InstanceExit, InstanceRecord, Provider } from "../provider.ts";
 import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
@@ -88,8 +88,8 @@ export class SandboxManager implements AsyncDisposable {
   }
 
   /** Takes over a sandbox that an earlier program left running. */
-  adopt(id: SandboxId): Promise<Sandbox> {
-    return this.#inSlot(undefined, (signal) => Sandbox.adopt(this.#provider, id, { ...this.#dependencies, signal }));
+  adopt(found: SandboxId | InstanceRecord): Promise<Sandbox> {
+    return this.#inSlot(undefined, (signal) => Sandbox.adopt(this.#provider, found, { ...this.#dependencies, signal }));
   }
 
   get(id: SandboxId): Sandbox {
@@ -136,7 +136,11 @@ export class SandboxManager implements AsyncDisposable {
 
   /** Compares what the provider runs with what is registered here, and takes over or removes what nobody owns. */
   reconcile(options: ReconcileOptions): Promise<ReconcileResult> {
-    return reconcile(this.#provider, { ...options, adopt: (id) => this.adopt(id), isKnown: (id) => this.exists(id) });
+    return reconcile(this.#provider, {
+      ...options,
+      adopt: (record) => this.adopt(record),
+      isKnown: (id) => this.exists(id),
+    });
   }
 
   async withSandbox<T>(id: SandboxId, use: (sandbox: Sandbox) => T | Promise<T>): Promise<T> {

@@ -14,7 +14,14 @@ import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
 import { executeCode } from "../process/execute-code.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
-import type { Instance, InstanceExit, Provider, ProviderCapabilities, ProviderName } from "../provider.ts";
+import type {
+  Instance,
+  InstanceExit,
+  InstanceRecord,
+  Provider,
+  ProviderCapabilities,
+  ProviderName,
+} from "../provider.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { bootSandbox, type SandboxOptions } from "./boot-sandbox.ts";
 import { configFromSpec } from "./instance-spec.ts";
@@ -71,18 +78,15 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox({ provider, config, createdAt, ...booted });
   }
 
-  /** Takes over a sandbox that an earlier program left running. */
-  static async adopt(provider: Provider, id: SandboxId, options: Omit<SandboxOptions, "id"> = {}): Promise<Sandbox> {
-    const record = (await provider.list()).find((candidate) => candidate.id === id);
-    if (record === undefined) {
-      throw new SandboxError("not_found", {
-        reason: "no_such_sandbox",
-        message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
-        hint: "list the provider's instances",
-      });
-    }
+  /** Takes over a sandbox that an earlier program left running; whoever has its record spares the search for it. */
+  static async adopt(
+    provider: Provider,
+    found: SandboxId | InstanceRecord,
+    options: Omit<SandboxOptions, "id"> = {},
+  ): Promise<Sandbox> {
+    const record = typeof found === "string" ? await findInstance(provider, found) : found;
     const config = configFromSpec(record.spec);
-    const instance = await provider.adopt(id);
+    const instance = await provider.adopt(record.id);
     const link = await AgentLink.open(instance, options);
     return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
   }
@@ -250,4 +254,14 @@ export class Sandbox implements AsyncDisposable {
       timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
     };
   }
+}
+
+async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {
+  const record = (await provider.list()).find((candidate) => candidate.id === id);
+  if (record !== undefined) return record;
+  throw new SandboxError("not_found", {
+    reason: "no_such_sandbox",
+    message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
+    hint: "list the provider's instances",
+  });
 }

@@ -86,18 +86,16 @@ export interface SandboxRecords {
   prune(endedBefore: Date): number;
 }
 
+export interface IdempotentRequest {
+  readonly tenant: string;
+  readonly key: string;
+  /** The same for requests that ask for the same. */
+  readonly fingerprint: string;
+}
+
 /** Remembers which request made which sandbox. */
 export interface IdempotencyRecords {
-  /**
-   * Undefined: the key is new, and is reserved for this sandbox from now on. Otherwise the sandbox of the first request;
-   * throws `conflict` (reason `idempotency_key_reused`) when that one had another fingerprint.
-   */
-  reserve(request: {
-    readonly tenant: string;
-    readonly key: string;
-    readonly fingerprint: string;
-    readonly sandboxId: SandboxId;
-  }): SandboxId | undefined;
-  /** The request failed; its key may be used again. */
-  release(tenant: string, key: string): void;
+  /** Throws `conflict` (reason `idempotency_key_reused`) when the key came with another fingerprint before. */
+  find(request: IdempotentRequest): SandboxId | undefined;
+  add(request: IdempotentRequest, id: SandboxId): void;
 }

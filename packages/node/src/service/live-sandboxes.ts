@@ -1,0 +1,120 @@
+import { type Clock, Lifetime, type ProcessHandle, type Sandbox, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { EventLog } from "../events/event-log.ts";
+import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import { LiveSandbox } from "./live-sandbox.ts";
+
+export interface LiveSandboxesOptions {
+  readonly records: SandboxRecords;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  /** Its time is over. */
+  readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
+}
+
+interface Entry {
+  readonly sandbox: Sandbox;
+  readonly live: LiveSandbox;
+  readonly lifetime: Lifetime;
+}
+
+/** The sandboxes that run here and belong to somebody, each with its lifetime. */
+export class LiveSandboxes {
+  readonly #options: LiveSandboxesOptions;
+  readonly #entries = new Map<SandboxId, Entry>();
+
+  constructor(options: LiveSandboxesOptions) {
+    this.#options = options;
+  }
+
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  get(id: SandboxId): LiveSandbox | undefined {
+    return this.#entries.get(id)?.live;
+  }
+
+  /** `record` is in the records already. */
+  add(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
+    const { records, clock, expired } = this.#options;
+    const current = () => records.get(record.id) ?? record;
+    const lifetime = new Lifetime({
+      clock,
+      expiresAt: record.expiresAt,
+      idleTimeoutMs: record.idleTimeoutMs,
+      idleExcept: record.idleExcept,
+      onExpiry: (reason) => expired(current(), reason),
+    });
+    const live = new LiveSandbox({
+      sandbox,
+      record: current,
+      activity: lifetime,
+      processStarted: (process) => this.#follow(live, process),
+    });
+    this.#entries.set(record.id, { sandbox, live, lifetime });
+    sandbox.closed.then(({ reason }) => {
+      if (reason !== "destroyed") this.#ended(sandbox);
+    });
+    return live;
+  }
+
+  /** As after a restart: processes that run keep their sandbox from being idle. */
+  async followProcesses(live: LiveSandbox): Promise<void> {
+    for (const { id, isRunning } of await live.processes()) {
+      if (isRunning) this.#hold(live, await live.attach(id, 0));
+    }
+  }
+
+  update(record: SandboxRecord): void {
+    const { expiresAt, idleTimeoutMs, idleExcept } = record;
+    this.#entries.get(record.id)?.lifetime.update({ expiresAt, idleTimeoutMs, idleExcept });
+  }
+
+  /** Nobody can reach it any more; it still has to be destroyed. */
+  remove(id: SandboxId): Sandbox | undefined {
+    const entry = this.#entries.get(id);
+    entry?.lifetime.dispose();
+    this.#entries.delete(id);
+    return entry?.sandbox;
+  }
+
+  /** Stops the clocks; the sandboxes go on. */
+  release(): void {
+    for (const { lifetime } of this.#entries.values()) lifetime.dispose();
+    this.#entries.clear();
+  }
+
+  #ended(sandbox: Sandbox): void {
+    if (this.#entries.get(sandbox.id)?.sandbox !== sandbox) return;
+    this.remove(sandbox.id);
+    const { records, events, clock } = this.#options;
+    const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "it ended" });
+    const { code, reason, message } = error;
+    const failure = { code, reason, message };
+    const record = records.change(sandbox.id, { state: "failed", failure, endedAt: clock.now() });
+    events.emit({ kind: "sandbox.failed", tenant: record.tenant, sandboxId: record.id, details: failure });
+  }
+
+  #follow(live: LiveSandbox, process: ProcessHandle): void {
+    const { events } = this.#options;
+    const { id: sandboxId, tenant } = live.record;
+    const about = { process: process.id, pid: process.pid };
+    events.emit({ kind: "process.started", tenant, sandboxId, details: about });
+    this.#hold(live, process, ({ exitCode, signal }) => {
+      events.emit({ kind: "process.exited", tenant, sandboxId, details: { ...about, exitCode, signal } });
+    });
+  }
+
+  #hold(
+    live: LiveSandbox,
+    process: ProcessHandle,
+    exited?: (exit: { readonly exitCode: number; readonly signal: string | null }) => void,
+  ): void {
+    const held = live.hold("process");
+    process
+      .wait()
+      .then(exited, () => {})
+      .finally(() => held[Symbol.dispose]());
+  }
+}

@@ -1,0 +1,75 @@
+import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
+import type { CreateSandboxBody } from "@sandpiper/protocol";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+/** What a sandbox gets when its caller says nothing. */
+export interface SandboxDefaults {
+  readonly provider: SandboxRecord["provider"];
+  readonly memoryMib?: number | undefined;
+  readonly vcpuCount?: number | undefined;
+  readonly diskMib?: number | undefined;
+  readonly maxProcesses?: number | undefined;
+  readonly ttlMs?: number | null | undefined;
+  readonly idleTimeoutMs?: number | null | undefined;
+}
+
+/** A sandbox that is to be made: complete and checked. */
+export type NewSandbox = Omit<
+  SandboxRecord,
+  "id" | "tenant" | "keyId" | "state" | "createdAt" | "expiresAt" | "endedAt" | "failure"
+>;
+
+export function newSandbox(
+  body: CreateSandboxBody,
+  { defaults, providers }: { defaults: SandboxDefaults; providers: ReadonlyMap<string, Provider> },
+): NewSandbox {
+  const name = body.provider ?? defaults.provider;
+  const provider = providers.get(name);
+  if (provider === undefined) throw unknownProvider(name, [...providers.keys()]);
+  if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
+  const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
+    memoryMib: body.memoryMib ?? defaults.memoryMib,
+    vcpuCount: body.vcpuCount ?? defaults.vcpuCount,
+    diskMib: body.diskMib ?? defaults.diskMib,
+    maxProcesses: body.maxProcesses ?? defaults.maxProcesses,
+    env: body.env,
+  });
+  return {
+    provider: name,
+    name: body.name ?? null,
+    labels: body.labels ?? {},
+    metadata: body.metadata ?? {},
+    env,
+    image: body.image ?? "host",
+    memoryMib,
+    vcpuCount,
+    diskMib,
+    maxProcesses,
+    language: body.language ?? null,
+    cwd: body.cwd ?? null,
+    user: body.user ?? null,
+    timeoutMs: body.timeoutMs ?? null,
+    ttlMs: body.ttlMs === undefined ? (defaults.ttlMs ?? null) : body.ttlMs,
+    idleTimeoutMs: body.idleTimeoutMs === undefined ? (defaults.idleTimeoutMs ?? null) : body.idleTimeoutMs,
+    idleExcept: body.idleExcept ?? [],
+    onExpiry: body.onExpiry ?? "destroy",
+  };
+}
+
+function unknownProvider(name: string, known: readonly string[]): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "unknown_provider",
+    message: `this node has no provider ${name}`,
+    hint: `it has ${known.join(", ")}`,
+    details: { provider: name, known },
+  });
+}
+
+export function cannotPause(provider: string): SandboxError {
+  return new SandboxError("unimplemented", {
+    reason: "provider_lacks_capability",
+    message: `onExpiry "pause" was asked for, but provider ${provider} has no checkpoints`,
+    hint: 'use onExpiry "destroy"',
+    details: { provider, capability: "checkpoint" },
+  });
+}

@@ -1,0 +1,287 @@
+import { createHash } from "node:crypto";
+import { type Clock, type Sandbox, SandboxError } from "@sandpiper/core";
+import {
+  type CreateSandboxBody,
+  createSandboxId,
+  isSandboxId,
+  type ListSandboxesQuery,
+  type SandboxId,
+  type SandboxPage,
+  type SandboxResource,
+  type UpdateSandboxBody,
+} from "@sandpiper/protocol";
+import { requireAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import { requireQuota } from "../auth/quota.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { NodePool } from "../pool/node-pool.ts";
+import type {
+  IdempotencyRecords,
+  IdempotentRequest,
+  SandboxChange,
+  SandboxRecord,
+  SandboxRecords,
+} from "../records/sandbox-record.ts";
+import { instanceKey } from "./instance-key.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
+import type { LiveSandboxes } from "./live-sandboxes.ts";
+import { cannotPause, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
+import type { Providers } from "./providers.ts";
+import { limitReached, Reservations, sum } from "./reservations.ts";
+import { sandboxResource } from "./sandbox-resource.ts";
+import type { CreateOptions, SandboxService } from "./sandbox-service.ts";
+
+const DEFAULT_PAGE_SIZE = 100;
+
+export interface NodeServiceOptions {
+  readonly providers: Providers;
+  readonly pool: NodePool;
+  readonly records: SandboxRecords;
+  readonly idempotency: IdempotencyRecords;
+  readonly events: EventLog;
+  readonly live: LiveSandboxes;
+  readonly tokenOf: (id: SandboxId) => string;
+  readonly defaults: SandboxDefaults;
+  /** 0: no limit. */
+  readonly maxSandboxes: number;
+  readonly clock: Clock;
+  readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
+}
+
+interface Owner {
+  readonly tenant: string;
+  readonly keyId: string;
+}
+
+/** Makes, finds, changes and destroys sandboxes for those who may. */
+export class NodeService implements SandboxService {
+  readonly #options: NodeServiceOptions;
+  readonly #reservations = new Reservations();
+  readonly #creations = new Map<SandboxId, Promise<SandboxRecord>>();
+  readonly #requests = new Map<string, { readonly fingerprint: string; readonly creation: Promise<SandboxRecord> }>();
+  readonly #removals = new Map<SandboxId, Promise<void>>();
+
+  constructor(options: NodeServiceOptions) {
+    this.#options = options;
+  }
+
+  async create(principal: Principal, body: CreateSandboxBody, options: CreateOptions = {}): Promise<SandboxResource> {
+    requireAccess(principal, "sandboxes", { readOnly: false });
+    if (principal.kind !== "key") throw new RangeError("a sandbox's token passed an access check for keys");
+    const { providers, defaults } = this.#options;
+    const wanted = newSandbox(body, { defaults, providers: providers.byName });
+    const { idempotencyKey: key } = options;
+    if (key === undefined) return this.#resource(await this.#create(principal, wanted, options));
+    const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
+    const request = { tenant: principal.tenant, key, fingerprint };
+    return this.#resource(await this.#createOnce(request, () => this.#create(principal, wanted, options)));
+  }
+
+  get(principal: Principal, id: string): SandboxResource {
+    return this.#resource(this.#find(principal, id, true));
+  }
+
+  list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
+    requireAccess(principal, "read", { readOnly: true });
+    const isAdmin = principal.kind === "key" && principal.scopes.includes("admin");
+    const { items, nextCursor } = this.#options.records.list({
+      tenant: isAdmin ? undefined : principal.tenant,
+      state: query.state,
+      provider: query.provider,
+      name: query.name,
+      labels: query.label?.map(parseLabel),
+      limit: query.limit ?? DEFAULT_PAGE_SIZE,
+      cursor: query.cursor,
+    });
+    return { items: items.map((record) => this.#resource(record)), nextCursor };
+  }
+
+  async update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource> {
+    const { providers, records, live, clock, events } = this.#options;
+    const record = this.#find(principal, id, false);
+    if (record.endedAt !== null) throw ended(record);
+    const { checkpoint } = providers.byName.get(record.provider)?.capabilities ?? { checkpoint: "none" };
+    if (body.onExpiry === "pause" && checkpoint === "none") throw cannotPause(record.provider);
+    const { ttlMs } = body;
+    const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
+    const changed = records.change(record.id, { ...given(body), ...expiry });
+    live.update(changed);
+    events.emit({ kind: "sandbox.updated", tenant: record.tenant, sandboxId: record.id });
+    return this.#resource(changed);
+  }
+
+  async remove(principal: Principal, id: string): Promise<void> {
+    const record = this.#find(principal, id, false);
+    if (record.state === "destroyed") throw noSuchSandbox(id);
+    await this.destroy(record, {});
+  }
+
+  /** Two that destroy it at once both wait for the one destruction. */
+  destroy(record: SandboxRecord, details: { readonly expired?: "ttl" | "idle" }): Promise<void> {
+    const running = this.#removals.get(record.id);
+    if (running !== undefined) return running;
+    const removal = this.#destroy(record, details).finally(() => this.#removals.delete(record.id));
+    this.#removals.set(record.id, removal);
+    return removal;
+  }
+
+  open(principal: Principal, id: string): LiveSandbox {
+    const record = this.#find(principal, id, false);
+    const live = this.#options.live.get(record.id);
+    if (live !== undefined) return live;
+    throw record.endedAt === null ? notReady(record) : ended(record);
+  }
+
+  async #create(owner: Owner & Principal, wanted: NewSandbox, options: CreateOptions): Promise<SandboxRecord> {
+    const { records, pool, maxSandboxes, clock, live, observeCreate } = this.#options;
+    const startedAtMs = clock.monotonicMs();
+    const signal = options.signal ?? new AbortController().signal;
+    const taken = { sandboxes: 1, memoryMib: wanted.memoryMib, vcpuCount: wanted.vcpuCount };
+    if (maxSandboxes > 0 && live.count + this.#reservations.count >= maxSandboxes) throw limitReached(maxSandboxes);
+    requireQuota(owner, sum(records.usage(owner.keyId), this.#reservations.of(owner.keyId)), taken);
+    using reservation = this.#reservations.reserve(owner.keyId, taken);
+    const key = instanceKey(wanted);
+    const warm = await pool.claim(key, signal);
+    if (signal.aborted && warm !== undefined) await this.#options.providers.destroy(warm);
+    signal.throwIfAborted();
+    const id = warm?.id ?? createSandboxId();
+    const record = this.#record(id, owner, wanted, warm === undefined ? "creating" : "ready");
+    records.add(record);
+    // From here on the record is what counts it.
+    reservation[Symbol.dispose]();
+    this.#emit("sandbox.created", record);
+    options.onId?.(id, this.#options.tokenOf(id));
+    const creation = warm === undefined ? this.#boot(record, signal) : Promise.resolve(this.#ready(warm, record));
+    this.#creations.set(id, creation);
+    try {
+      return await creation;
+    } finally {
+      this.#creations.delete(id);
+      observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
+    }
+  }
+
+  async #boot(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
+    const { pool, providers, records, clock } = this.#options;
+    try {
+      const boot = () => providers.boot(instanceKey(record), { id: record.id, signal });
+      const sandbox = await pool.boot(boot, signal);
+      return this.#ready(sandbox, records.change(record.id, { state: "ready" }));
+    } catch (thrown) {
+      const { code, reason, message } = SandboxError.from(thrown);
+      const failure = { code, reason, message };
+      records.change(record.id, { state: "failed", failure, endedAt: clock.now() });
+      this.#emit("sandbox.failed", record, failure);
+      throw thrown;
+    }
+  }
+
+  #ready(sandbox: Sandbox, record: SandboxRecord): SandboxRecord {
+    this.#options.live.add(sandbox, record);
+    this.#emit("sandbox.ready", record);
+    return record;
+  }
+
+  /** Whoever asks the same thing again gets what the first one made, also while it is being made. */
+  async #createOnce(request: IdempotentRequest, create: () => Promise<SandboxRecord>): Promise<SandboxRecord> {
+    const { idempotency, records } = this.#options;
+    const name = JSON.stringify([request.tenant, request.key]);
+    const running = this.#requests.get(name);
+    if (running !== undefined) {
+      if (running.fingerprint === request.fingerprint) return await running.creation;
+      throw keyReused(request.key);
+    }
+    const earlier = idempotency.find(request);
+    const known = earlier === undefined ? undefined : records.get(earlier);
+    if (known !== undefined) return known;
+    const creation = create();
+    this.#requests.set(name, { fingerprint: request.fingerprint, creation });
+    try {
+      const record = await creation;
+      idempotency.add(request, record.id);
+      return record;
+    } finally {
+      this.#requests.delete(name);
+    }
+  }
+
+  async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
+    const { live, records, providers, clock } = this.#options;
+    await this.#creations.get(record.id)?.catch(() => {});
+    const sandbox = live.remove(record.id);
+    if (sandbox !== undefined) await providers.destroy(sandbox);
+    records.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
+    if (expired !== undefined) this.#emit("sandbox.expired", record, { reason: expired });
+    this.#emit("sandbox.destroyed", record);
+  }
+
+  #record(id: SandboxId, { tenant, keyId }: Owner, wanted: NewSandbox, state: SandboxRecord["state"]): SandboxRecord {
+    const createdAt = this.#options.clock.now();
+    const ends = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
+    return { ...wanted, id, tenant, keyId, state, createdAt, ...ends };
+  }
+
+  #find(principal: Principal, id: string, readOnly: boolean): SandboxRecord {
+    const record = isSandboxId(id) ? this.#options.records.get(id) : undefined;
+    if (record === undefined) throw noSuchSandbox(id);
+    requireAccess(principal, "sandbox", { readOnly, sandbox: record });
+    return record;
+  }
+
+  #resource(record: SandboxRecord): SandboxResource {
+    return sandboxResource(record, this.#options.tokenOf(record.id));
+  }
+
+  #emit(kind: Parameters<EventLog["emit"]>[0]["kind"], record: SandboxRecord, details = {}): void {
+    this.#options.events.emit({ kind, tenant: record.tenant, sandboxId: record.id, details });
+  }
+}
+
+/** Without what was not said. */
+function given(body: UpdateSandboxBody): SandboxChange {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+function keyReused(key: string): SandboxError {
+  return new SandboxError("conflict", {
+    reason: "idempotency_key_reused",
+    message: `the idempotency key ${JSON.stringify(key)} came with another request before`,
+    hint: "use a new key for each request, and the same one only to repeat it unchanged",
+  });
+}
+
+function expiresAt(from: Date, ttlMs: number | null): Date | null {
+  return ttlMs === null ? null : new Date(from.getTime() + ttlMs);
+}
+
+function parseLabel(text: string): { key: string; value: string | null } {
+  const at = text.indexOf("=");
+  return at === -1 ? { key: text, value: null } : { key: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+function noSuchSandbox(id: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_sandbox",
+    message: `there is no sandbox ${id}`,
+    hint: "list the sandboxes to see those there are",
+    details: { id },
+  });
+}
+
+function notReady(record: SandboxRecord): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "not_ready",
+    message: `sandbox ${record.id} is ${record.state}`,
+    hint: "wait until its state is ready",
+    details: { id: record.id, state: record.state },
+  });
+}
+
+function ended(record: SandboxRecord): SandboxError {
+  return new SandboxError("gone", {
+    reason: record.failure?.reason ?? "sandbox_destroyed",
+    message: `sandbox ${record.id} is ${record.state}${record.failure === null ? "" : `: ${record.failure.message}`}`,
+    hint: "create a new one",
+    details: { id: record.id, state: record.state },
+  });
+}

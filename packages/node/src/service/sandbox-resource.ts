@@ -1,0 +1,31 @@
+import type { SandboxResource } from "@sandpiper/protocol";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+/** What callers see of a record. */
+export function sandboxResource(record: SandboxRecord, token: string): SandboxResource {
+  return {
+    id: record.id,
+    state: record.state,
+    provider: record.provider,
+    name: record.name,
+    labels: { ...record.labels },
+    metadata: record.metadata,
+    createdAt: record.createdAt.toISOString(),
+    token,
+    image: record.image,
+    memoryMib: record.memoryMib,
+    vcpuCount: record.vcpuCount,
+    diskMib: record.diskMib,
+    maxProcesses: record.maxProcesses,
+    language: record.language,
+    cwd: record.cwd,
+    user: record.user,
+    timeoutMs: record.timeoutMs,
+    ttlMs: record.ttlMs,
+    idleTimeoutMs: record.idleTimeoutMs,
+    idleExcept: [...record.idleExcept],
+    onExpiry: record.onExpiry,
+    expiresAt: record.expiresAt?.toISOString() ?? null,
+    failure: record.failure,
+  };
+}
