@@ -13,6 +13,8 @@ export interface LiveSandboxesOptions {
 }
 
 interface Entry {
+  /** As it is in the records; kept because every use of the sandbox needs it. */
+  record: SandboxRecord;
   readonly sandbox: Sandbox;
   readonly live: LiveSandbox;
   readonly lifetime: Lifetime;
@@ -37,8 +39,8 @@ export class LiveSandboxes {
 
   /** `record` is in the records already. */
   add(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
-    const { records, clock, expired } = this.#options;
-    const current = () => records.get(record.id) ?? record;
+    const { clock, expired } = this.#options;
+    const current = () => entry.record;
     const lifetime = new Lifetime({
       clock,
       expiresAt: record.expiresAt,
@@ -52,7 +54,8 @@ export class LiveSandboxes {
       activity: lifetime,
       processStarted: (process) => this.#follow(live, process),
     });
-    this.#entries.set(record.id, { sandbox, live, lifetime });
+    const entry: Entry = { record, sandbox, live, lifetime };
+    this.#entries.set(record.id, entry);
     sandbox.closed.then(({ reason }) => {
       if (reason !== "destroyed") this.#ended(sandbox);
     });
@@ -68,7 +71,10 @@ export class LiveSandboxes {
 
   update(record: SandboxRecord): void {
     const { expiresAt, idleTimeoutMs, idleExcept } = record;
-    this.#entries.get(record.id)?.lifetime.update({ expiresAt, idleTimeoutMs, idleExcept });
+    const entry = this.#entries.get(record.id);
+    if (entry === undefined) return;
+    entry.record = record;
+    entry.lifetime.update({ expiresAt, idleTimeoutMs, idleExcept });
   }
 
   /** Nobody can reach it any more; it still has to be destroyed. */

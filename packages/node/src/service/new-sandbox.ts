@@ -11,6 +11,7 @@ export interface SandboxDefaults {
   readonly maxProcesses?: number | undefined;
   readonly ttlMs?: number | null | undefined;
   readonly idleTimeoutMs?: number | null | undefined;
+  readonly timeoutMs?: number | null | undefined;
 }
 
 /** A sandbox that is to be made: complete and checked. */
@@ -48,7 +49,7 @@ export function newSandbox(
     language: body.language ?? null,
     cwd: body.cwd ?? null,
     user: body.user ?? null,
-    timeoutMs: body.timeoutMs ?? null,
+    timeoutMs: body.timeoutMs ?? defaults.timeoutMs ?? null,
     ttlMs: body.ttlMs === undefined ? (defaults.ttlMs ?? null) : body.ttlMs,
     idleTimeoutMs: body.idleTimeoutMs === undefined ? (defaults.idleTimeoutMs ?? null) : body.idleTimeoutMs,
     idleExcept: body.idleExcept ?? [],
