@@ -1,0 +1,32 @@
+import { type ConfigEntry, unknownName } from "./config-error.ts";
+import { configFields } from "./config-field.ts";
+import { valueOfText } from "./config-text.ts";
+import { nearestName } from "./nearest-name.ts";
+
+export const CONFIG_FILE_VARIABLE = "SANDPIPER_CONFIG";
+
+/** Of clients, of set-up and of the inside of sandboxes; a node has no use for them. */
+const othersVariables = ["SANDPIPER_URL", "SANDPIPER_API_KEY", "SANDPIPER_AGENT", "SANDPIPER_RUNSC"];
+const names = [...configFields.map(({ env }) => env), CONFIG_FILE_VARIABLE];
+
+/** An empty variable is one that is not set. */
+export function readEnvironment(env: NodeJS.ProcessEnv): Map<string, ConfigEntry> {
+  refuseMistyped(env);
+  const entries = new Map<string, ConfigEntry>();
+  for (const field of configFields) {
+    const text = env[field.env];
+    if (text === undefined || text === "") continue;
+    entries.set(field.key, { value: valueOfText(field, text), source: field.env });
+  }
+  return entries;
+}
+
+/** Other programs may have variables with this prefix; only one that is nearly a known one is a mistake. */
+function refuseMistyped(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("SANDPIPER_") || names.includes(name) || othersVariables.includes(name)) continue;
+    const short = name.slice("SANDPIPER_".length);
+    const shortNames = names.map((known) => known.slice("SANDPIPER_".length));
+    if (nearestName(short, shortNames) !== undefined) throw unknownName(`variable ${name}`, name, names);
+  }
+}
