@@ -5,3 +5,4 @@ export { findRunsc } from "./host/find-runsc.ts";
 export { stateDirectory } from "./host/state-directory.ts";
 export { LOCAL_WARNING } from "./local/probe.ts";
 export { LocalProvider } from "./local/provider.ts";
+export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";

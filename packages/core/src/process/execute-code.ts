@@ -16,11 +16,14 @@ export async function executeCode(
     return await exec(client, { code: { language, path, ephemeral: true } }, options);
   } catch (thrown) {
     if (!client.isClosed) client.begin("file.remove", { path, missing_ok: true });
-    if (thrown instanceof SandboxError && thrown.reason === "unknown_language") {
-      throw unknownLanguage(client, language, thrown);
-    }
-    throw thrown;
+    throw orUnknownLanguage(client, language, thrown);
   }
+}
+
+/** The agent knows that it lacks a language; this knows the sandbox's name and what it has instead. */
+export function orUnknownLanguage(client: AgentClient, language: string, thrown: unknown): unknown {
+  const isUnknown = thrown instanceof SandboxError && thrown.reason === "unknown_language";
+  return isUnknown ? unknownLanguage(client, language, thrown) : thrown;
 }
 
 function unknownLanguage(client: AgentClient, language: string | undefined, cause?: SandboxError): SandboxError {

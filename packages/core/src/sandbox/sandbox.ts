@@ -14,6 +14,7 @@ import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
 import { executeCode } from "../process/execute-code.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
+import { type StartCodeOptions, startCode } from "../process/start-code.ts";
 import type {
   Instance,
   InstanceExit,
@@ -132,6 +133,13 @@ export class Sandbox implements AsyncDisposable {
       env: options.env,
       ...startParams(options),
     });
+    return new ProcessHandle({ id, pid, offset: 0, client: () => this.#client() });
+  }
+
+  /** Starts source code as `start` does a command. */
+  async startCode(language: string, code: string, options: StartCodeOptions = {}): Promise<ProcessHandle> {
+    const defaults = { id: options.id, env: options.env, ...this.#defaults(options) };
+    const { id, pid } = await startCode(await this.#client(), { language, code }, defaults);
     return new ProcessHandle({ id, pid, offset: 0, client: () => this.#client() });
   }
 

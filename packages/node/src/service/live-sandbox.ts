@@ -1,6 +1,7 @@
 import {
   type ExecOptions,
   type ExecResult,
+  type InstanceExit,
   type ProcessHandle,
   type ProcessSummary,
   type Sandbox,
@@ -50,6 +51,11 @@ export class LiveSandbox {
     return this.#options.sandbox.languages;
   }
 
+  /** Resolves when it has ended, whoever ended it; never rejects. */
+  get closed(): Promise<InstanceExit> {
+    return this.#options.sandbox.closed;
+  }
+
   /** For what lasts: attached clients, watches. */
   hold(activity: Activity): Disposable {
     return this.#options.activity.hold(activity);
@@ -89,6 +95,15 @@ export class LiveSandbox {
       if (id === undefined || error.code !== "already_exists") throw error;
       return await this.attach(id, 0);
     }
+    this.#options.processStarted(started);
+    return started;
+  }
+
+  /** As `start`, for source code. */
+  async startCode(source: { readonly language: string; readonly code: string }, id: string): Promise<ProcessHandle> {
+    this.touch("exec");
+    const options = { ...this.#defaults({}), id };
+    const started = await this.#options.sandbox.startCode(source.language, source.code, options);
     this.#options.processStarted(started);
     return started;
   }

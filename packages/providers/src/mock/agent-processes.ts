@@ -64,8 +64,14 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
     }
   },
 
-  "process.stdin"(agent, { process: id, close }: AgentParams<"process.stdin">, call) {
-    const offset = find(agent, id).feed(call.attachment, close === true);
+  "process.stdin"(agent, { process: id, offset: at, close }: AgentParams<"process.stdin">, call) {
+    const process = find(agent, id);
+    const taken = process.stdinOffset;
+    if (at !== undefined && at > taken) {
+      const message = `${at} is beyond the ${taken} bytes of input taken so far`;
+      throw new SandboxError("failed_precondition", { reason: "stdin_gap", message });
+    }
+    const offset = process.feed(call.attachment.subarray(at === undefined ? 0 : taken - at), close === true);
     if (offset !== undefined) return { offset };
     throw new SandboxError("failed_precondition", { reason: "stdin_closed", message: `process ${id} takes no input` });
   },

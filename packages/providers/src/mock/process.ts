@@ -61,9 +61,15 @@ export class MockProcess {
     this.#end({ exit_code: null, signal, timed_out: isTimeout, out_of_memory: false });
   }
 
+  /** Bytes of input taken so far. */
+  get stdinOffset(): number {
+    return this.#stdinOffset;
+  }
+
   /** Answers with the offset after the bytes, or undefined when nobody takes input any more. */
   feed(bytes: Uint8Array, close: boolean): number | undefined {
-    if (!this.#isInputOpen || this.status !== undefined) return undefined;
+    const isOpen = this.#isInputOpen && this.status === undefined;
+    if (!isOpen && bytes.length > 0) return undefined;
     if (bytes.length > 0) this.#input.push(bytes);
     this.#stdinOffset += bytes.length;
     if (close) this.#isInputOpen = false;
