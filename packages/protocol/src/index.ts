@@ -145,6 +145,7 @@ export {
   clientMessageSchema,
   type ServerMessage,
   SOCKET_PROTOCOL,
+  STDIN_WINDOW_BYTES,
   serverMessageSchema,
 } from "./socket/message.ts";
 export {

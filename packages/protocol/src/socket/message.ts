@@ -10,6 +10,9 @@ import { sandboxIdSchema } from "../sandbox-id.ts";
 /** WebSocket subprotocol of `/v1/socket`. A browser sends its credential as a second one: `bearer.<key or token>`. */
 export const SOCKET_PROTOCOL = "sandpiper.v1";
 
+/** How much input of one `stdin` stream may wait for its `ack`; a stream with more fails. */
+export const STDIN_WINDOW_BYTES = 1024 * 1024;
+
 /** Streams of one connection have numbers that the client chooses, each once. */
 const stream = z
   .int()
