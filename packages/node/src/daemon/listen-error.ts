@@ -1,0 +1,31 @@
+import { SandboxError } from "@sandpiper/core";
+
+/** What keeps a server from listening, and the way out. */
+export function explainListenError(thrown: unknown, where: { readonly host: string; readonly port: number }) {
+  const { host, port } = where;
+  const code = (thrown as NodeJS.ErrnoException).code;
+  const error = (reason: string, message: string, hint: string) =>
+    new SandboxError("failed_precondition", { reason, message, hint, details: { host, port }, cause: thrown });
+  if (code === "EADDRINUSE") {
+    return error(
+      "port_in_use",
+      `port ${port} of ${host} is in use`,
+      "another node may be running already (sandpiper doctor tells); choose another port with --port or SANDPIPER_PORT, 0 for a free one",
+    );
+  }
+  if (code === "EACCES") {
+    return error(
+      "port_not_allowed",
+      `this user may not listen on port ${port} of ${host}`,
+      "choose a port of 1024 or above with --port or SANDPIPER_PORT",
+    );
+  }
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    return error(
+      "no_such_host",
+      `this machine has no address ${host} to listen on`,
+      "set --host or SANDPIPER_HOST to an address of this machine",
+    );
+  }
+  return SandboxError.from(thrown);
+}

@@ -1,0 +1,148 @@
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect } from "node:net";
+import { FakeClock } from "@sandpiper/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { type ServeOptions, type Serving, serve } from "./serve.ts";
+
+const serving: Serving[] = [];
+afterEach(async () => {
+  await Promise.all(serving.splice(0).map((one) => one.close({ graceMs: 0 })));
+});
+
+async function start(fetch: ServeOptions["app"]["fetch"], options: Partial<ServeOptions> = {}): Promise<Serving> {
+  const one = await serve({ app: { fetch }, host: "127.0.0.1", port: 0, ...options });
+  serving.push(one);
+  return one;
+}
+
+const ok = () => new Response("ok");
+
+/** A raw connection that has sent a text; gives what came back when it is closed. */
+async function talk(url: string, text: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  let answer = "";
+  socket.on("data", (piece) => (answer += piece)).on("error", () => {});
+  socket.write(text);
+  await once(socket, "close");
+  return answer;
+}
+
+describe("serve", () => {
+  it("answers on a free port and says where", async () => {
+    const { url } = await start(ok);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(await (await fetch(url)).text()).toBe("ok");
+  });
+
+  it("gives a URL that can be used when it listens everywhere, and on IPv6", async () => {
+    const everywhere = await start(ok, { host: "0.0.0.0" });
+    expect(everywhere.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
+    const six = await start(ok, { host: "::1" });
+    expect(await (await fetch(six.url)).text()).toBe("ok");
+  });
+
+  it("says which port is in use and how to choose another", async () => {
+    const { url } = await start(ok);
+    const port = Number(new URL(url).port);
+    await expect(start(ok, { port })).rejects.toMatchObject({
+      code: "failed_precondition",
+      reason: "port_in_use",
+      message: expect.stringContaining(String(port)),
+      hint: expect.stringContaining("--port"),
+    });
+  });
+
+  it("says that an address is not of this machine", async () => {
+    await expect(start(ok, { host: "192.0.2.1" })).rejects.toMatchObject({ reason: "no_such_host" });
+  });
+
+  it("says which TLS files cannot be used", async () => {
+    const tls = { certFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem" };
+    await expect(start(ok, { tls })).rejects.toMatchObject({
+      reason: "bad_tls_files",
+      message: expect.stringContaining("/nowhere/cert.pem"),
+    });
+  });
+
+  it("closes a connection that sends nothing, or a head that never ends", async () => {
+    const { url } = await start(ok, { headersTimeoutMs: 100 });
+    expect(await talk(url, "")).toContain("408");
+    expect(await talk(url, "GET / HTTP/1.1\r\nHost: x\r\n")).toContain('"reason":"request_timeout"');
+  });
+
+  it("answers what is no HTTP, and a head that is too large, in the one shape of errors", async () => {
+    const { url } = await start(ok);
+    const malformed = await talk(url, "what is this\r\n\r\n");
+    expect(malformed).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(malformed.split("\r\n\r\n")[1] ?? "")).toMatchObject({
+      code: "invalid_argument",
+      reason: "malformed_request",
+      requestId: expect.any(String),
+    });
+    const large = await talk(url, `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(20_000)}\r\n\r\n`);
+    expect(large).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it("hands its server over before the first connection, for upgrades", async () => {
+    const { url } = await start(ok, {
+      onUpgradeServer: (server) =>
+        server.on("upgrade", (_request, socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\nhello")),
+    });
+    expect(await talk(url, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")).toContain(
+      "hello",
+    );
+  });
+});
+
+describe("closing a server", () => {
+  it("drops idle connections at once", async () => {
+    const one = await start(ok);
+    const agent = new Agent({ keepAlive: true });
+    const [response] = await once(request(one.url, { agent }).end(), "response");
+    response.resume();
+    await once(response, "end");
+    await one.close({ graceMs: 600_000 });
+    agent.destroy();
+  });
+
+  it("lets requests under way finish, takes no new ones, and closes their connections", async () => {
+    const answer = Promise.withResolvers<Response>();
+    const asked = Promise.withResolvers<void>();
+    const one = await start(() => {
+      asked.resolve();
+      return answer.promise;
+    });
+    const agent = new Agent({ keepAlive: true });
+    const responded = once(request(one.url, { agent }).end(), "response");
+    await asked.promise;
+    const closed = one.close({ graceMs: 600_000 });
+    await expect(fetch(one.url)).rejects.toThrow();
+    answer.resolve(new Response("done"));
+    const [response] = await responded;
+    expect(String(await response.toArray())).toBe("done");
+    await closed;
+    agent.destroy();
+  });
+
+  it("cuts what is still open after the grace, upgraded connections too", async () => {
+    const clock = new FakeClock();
+    const asked = Promise.withResolvers<void>();
+    const upgraded = Promise.withResolvers<void>();
+    const one = await start(
+      () => {
+        asked.resolve();
+        return new Promise<Response>(() => {});
+      },
+      { clock, onUpgradeServer: (server) => server.on("upgrade", () => upgraded.resolve()) },
+    );
+    const hanging = talk(one.url, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    const socket = talk(one.url, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n");
+    await Promise.all([asked.promise, upgraded.promise]);
+    const closed = one.close({ graceMs: 5000 });
+    await clock.advance(4999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    await Promise.all([closed, hanging, socket]);
+  });
+});
