@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import type { KeyResource, KeyScope, Quota } from "@sandpiper/protocol";
+
+const API_KEY = /^spk_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
+
+/** A key as it is stored: its text is told once and kept nowhere. */
+export interface KeyRecord {
+  readonly id: string;
+  readonly hash: Uint8Array;
+  readonly name: string;
+  readonly tenant: string;
+  readonly scopes: readonly KeyScope[];
+  readonly quota: Quota;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export function apiKeyText(id: string, secret: Uint8Array): string {
+  return `spk_${id}_${Buffer.from(secret).toString("base64url")}`;
+}
+
+/** The public part of a key; undefined for what is none. */
+export function apiKeyId(text: string): string | undefined {
+  return API_KEY.exec(text)?.[1];
+}
+
+/** Keys are random over their whole length, so a slow hash would protect nothing more. */
+export function hashApiKey(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+export function isUsable({ expiresAt, revokedAt }: KeyRecord, now: Date): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt > now);
+}
+
+export function keyResource(key: KeyRecord): KeyResource {
+  return {
+    id: key.id,
+    name: key.name,
+    tenant: key.tenant,
+    scopes: [...key.scopes],
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    quota: key.quota,
+    createdAt: key.createdAt.toISOString(),
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+  };
+}

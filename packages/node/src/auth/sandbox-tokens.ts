@@ -1,0 +1,54 @@
+import { createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { writePrivateFile } from "./private-file.ts";
+
+const SECRET_BYTES = 32;
+const TOKEN = /^spt_([0-9a-f-]{36})_([A-Za-z0-9_-]{43})$/;
+
+/** Something is always computed, so that a malformed token takes as long as a wrong one. */
+const noToken = { id: "00000000-0000-4000-8000-000000000000", signature: "_".repeat(43) };
+
+/** Tokens that open one sandbox each. They are computed from the node's secret and never stored. */
+export class SandboxTokens {
+  readonly #secret: Uint8Array;
+
+  constructor(secret: Uint8Array) {
+    this.#secret = secret;
+  }
+
+  tokenOf(id: SandboxId): string {
+    return `spt_${id}_${this.#signature(id)}`;
+  }
+
+  /** Undefined: no token of this node. */
+  verify(token: string): SandboxId | undefined {
+    const [, id = noToken.id, signature = noToken.signature] = TOKEN.exec(token) ?? [];
+    const isRight = timingSafeEqual(Buffer.from(this.#signature(id)), Buffer.from(signature));
+    return isRight && isSandboxId(id) && id !== noToken.id ? id : undefined;
+  }
+
+  #signature(id: string): string {
+    return createHmac("sha256", this.#secret).update(id).digest("base64url");
+  }
+}
+
+export interface OpenTokensOptions {
+  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
+}
+
+/** With the secret in a node's directory, which is made at first use. */
+export function openSandboxTokens(home: string, options: OpenTokensOptions = {}): SandboxTokens {
+  const { randomBytes = cryptoRandomBytes } = options;
+  const path = join(home, "secret");
+  if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
+  const secret = readFileSync(path);
+  if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
+  throw new SandboxError("data_loss", {
+    reason: "secret_corrupt",
+    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; it was left as it is`,
+    hint: "restore it from a backup, or remove it: then every sandbox gets a new token and the old ones end",
+    details: { path },
+  });
+}

@@ -1,0 +1,51 @@
+import { SandboxError } from "@sandpiper/core";
+
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+
+/** The kind of failure, without what SQLite adds to it in the higher bits; undefined for what is not from SQLite. */
+function sqliteCode(thrown: unknown): number | undefined {
+  const code = (thrown as { readonly errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" ? code & 0xff : undefined;
+}
+
+export function isBusy(thrown: unknown): boolean {
+  return sqliteCode(thrown) === SQLITE_BUSY;
+}
+
+/** Why a database could not be opened, with the way out. */
+export function openError(path: string, thrown: unknown): SandboxError {
+  if (thrown instanceof SandboxError) return thrown;
+  const code = sqliteCode(thrown);
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) return corruptError(path, text, thrown);
+  return new SandboxError("failed_precondition", {
+    reason: "database_unusable",
+    message: `the database ${path} cannot be opened: ${text}`,
+    hint: "see that this user may read and write it and its directory, and that the disk is not full",
+    details: { path },
+    cause: thrown,
+  });
+}
+
+export function corruptError(path: string, finding: string, cause?: unknown): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "database_corrupt",
+    message: `the database ${path} is damaged (${finding}); it was left as it is`,
+    hint:
+      `restore it from a backup, or move it and its -wal file away (mv ${path} ${path}.damaged) ` +
+      "and start again with an empty one",
+    details: { path },
+    cause,
+  });
+}
+
+export function tooNewError(path: string, versions: { readonly found: number; readonly known: number }): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "database_too_new",
+    message: `the database ${path} has version ${versions.found}, this program knows up to ${versions.known}; it was left as it is`,
+    hint: `start the newer version that wrote it, or move it away (mv ${path} ${path}.newer) and start with an empty one`,
+    details: { path, ...versions },
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * What each version of the database adds to the one before: the first entry makes version 1. Entries that were released
+ * never change. Columns bear the names of the fields they keep; instants are milliseconds since 1970.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE sandboxes (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    tenant TEXT NOT NULL,
+    keyId TEXT NOT NULL,
+    state TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    name TEXT,
+    labels TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    env TEXT NOT NULL,
+    image TEXT NOT NULL,
+    memoryMib INTEGER NOT NULL,
+    vcpuCount REAL NOT NULL,
+    diskMib INTEGER NOT NULL,
+    maxProcesses INTEGER NOT NULL,
+    language TEXT,
+    cwd TEXT,
+    user TEXT,
+    timeoutMs INTEGER,
+    ttlMs INTEGER,
+    expiresAt INTEGER,
+    idleTimeoutMs INTEGER,
+    idleExcept TEXT NOT NULL,
+    onExpiry TEXT NOT NULL,
+    failure TEXT,
+    createdAt INTEGER NOT NULL,
+    endedAt INTEGER
+  ) STRICT;
+  CREATE INDEX sandboxesByTenant ON sandboxes (tenant, createdAt);
+  CREATE INDEX sandboxesByAge ON sandboxes (createdAt);
+  CREATE INDEX sandboxesByEnd ON sandboxes (endedAt) WHERE endedAt IS NOT NULL;
+  -- Sandboxes that are gone must not slow down the lists of those that are there.
+  CREATE INDEX presentSandboxes ON sandboxes (createdAt) WHERE state <> 'destroyed';
+  CREATE INDEX presentSandboxesByTenant ON sandboxes (tenant, createdAt) WHERE state <> 'destroyed';
+  CREATE INDEX liveSandboxesByKey ON sandboxes (keyId, memoryMib, vcpuCount) WHERE state NOT IN ('destroyed', 'failed');
+
+  CREATE TABLE idempotencyKeys (
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    sandboxId TEXT NOT NULL,
+    usedAt INTEGER NOT NULL,
+    PRIMARY KEY (tenant, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX idempotencyKeysByAge ON idempotencyKeys (usedAt);
+
+  CREATE TABLE apiKeys (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL,
+    name TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    quota TEXT NOT NULL,
+    createdAt INTEGER NOT NULL,
+    expiresAt INTEGER,
+    revokedAt INTEGER
+  ) STRICT;
+
+  -- AUTOINCREMENT: an id is never given twice, also when everything before it was forgotten.
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    tenant TEXT,
+    sandboxId TEXT,
+    details TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX eventsByTenant ON events (tenant, id);
+  CREATE INDEX eventsBySandbox ON events (sandboxId, id);
+
+  CREATE TABLE auditEntries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    actor TEXT,
+    tenant TEXT,
+    operation TEXT NOT NULL,
+    sandboxId TEXT,
+    status INTEGER NOT NULL,
+    requestId TEXT NOT NULL
+  ) STRICT;
+
+  CREATE TABLE webhooks (
+    id TEXT PRIMARY KEY,
+    url TEXT NOT NULL,
+    kinds TEXT,
+    secret TEXT NOT NULL,
+    lastEventId INTEGER NOT NULL,
+    createdAt INTEGER NOT NULL
+  ) STRICT;
+  `,
+];

@@ -1,0 +1,84 @@
+import type { SandboxRecord } from "./sandbox-record.ts";
+
+/** As the table keeps it: nested values as JSON, instants as milliseconds. */
+export type SandboxRow = Record<keyof SandboxRecord, string | number | null>;
+
+export const sandboxColumns = [
+  "id",
+  "tenant",
+  "keyId",
+  "state",
+  "provider",
+  "name",
+  "labels",
+  "metadata",
+  "env",
+  "image",
+  "memoryMib",
+  "vcpuCount",
+  "diskMib",
+  "maxProcesses",
+  "language",
+  "cwd",
+  "user",
+  "timeoutMs",
+  "ttlMs",
+  "expiresAt",
+  "idleTimeoutMs",
+  "idleExcept",
+  "onExpiry",
+  "failure",
+  "createdAt",
+  "endedAt",
+] as const satisfies readonly (keyof SandboxRecord)[];
+
+export function rowFromRecord(record: SandboxRecord): SandboxRow {
+  return {
+    ...record,
+    labels: JSON.stringify(record.labels),
+    metadata: JSON.stringify(record.metadata),
+    env: JSON.stringify(record.env),
+    idleExcept: JSON.stringify(record.idleExcept),
+    failure: record.failure && JSON.stringify(record.failure),
+    createdAt: record.createdAt.getTime(),
+    expiresAt: record.expiresAt?.getTime() ?? null,
+    endedAt: record.endedAt?.getTime() ?? null,
+  };
+}
+
+/** The table holds only what `rowFromRecord` made, so nothing is checked again. */
+export function recordFromRow(row: Record<string, unknown>): SandboxRecord {
+  const fields = row as Record<keyof SandboxRecord, never>;
+  return {
+    id: fields.id,
+    tenant: fields.tenant,
+    keyId: fields.keyId,
+    state: fields.state,
+    provider: fields.provider,
+    name: fields.name,
+    labels: JSON.parse(fields.labels),
+    metadata: JSON.parse(fields.metadata),
+    env: JSON.parse(fields.env),
+    image: fields.image,
+    memoryMib: fields.memoryMib,
+    vcpuCount: fields.vcpuCount,
+    diskMib: fields.diskMib,
+    maxProcesses: fields.maxProcesses,
+    language: fields.language,
+    cwd: fields.cwd,
+    user: fields.user,
+    timeoutMs: fields.timeoutMs,
+    ttlMs: fields.ttlMs,
+    expiresAt: instant(fields.expiresAt),
+    idleTimeoutMs: fields.idleTimeoutMs,
+    idleExcept: JSON.parse(fields.idleExcept),
+    onExpiry: fields.onExpiry,
+    failure: fields.failure === null ? null : JSON.parse(fields.failure),
+    createdAt: new Date(fields.createdAt),
+    endedAt: instant(fields.endedAt),
+  };
+}
+
+function instant(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

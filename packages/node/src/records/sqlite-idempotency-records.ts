@@ -1,0 +1,44 @@
+import { type Clock, systemClock } from "@sandpiper/core";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
+import type { NodeDatabase } from "./database.ts";
+import type { IdempotencyRecords, IdempotentRequest } from "./sandbox-record.ts";
+
+/** Longer than anybody retries a request. */
+const KEY_LIFE_MS = 24 * 3_600_000;
+
+const FIND = `SELECT fingerprint, sandboxId FROM idempotencyKeys
+  WHERE tenant = :tenant AND key = :key AND usedAt > :oldest`;
+const ADD = `INSERT OR REPLACE INTO idempotencyKeys (tenant, key, fingerprint, sandboxId, usedAt)
+  VALUES (:tenant, :key, :fingerprint, :sandboxId, :usedAt)`;
+
+export class SqliteIdempotencyRecords implements IdempotencyRecords {
+  readonly #database: NodeDatabase;
+  readonly #clock: Clock;
+
+  constructor(database: NodeDatabase, { clock = systemClock }: { readonly clock?: Clock | undefined } = {}) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  find({ tenant, key, fingerprint }: IdempotentRequest): SandboxId | undefined {
+    const oldest = this.#clock.now().getTime() - KEY_LIFE_MS;
+    const first = this.#database.prepare(FIND).get({ tenant, key, oldest });
+    if (first === undefined) return undefined;
+    if (first["fingerprint"] === fingerprint) return first["sandboxId"] as SandboxId;
+    throw new SandboxError("conflict", {
+      reason: "idempotency_key_reused",
+      message: `the idempotency key ${JSON.stringify(key)} came with another request before`,
+      hint: "use a new key for each request, and the same one only to repeat it unchanged",
+    });
+  }
+
+  add({ tenant, key, fingerprint }: IdempotentRequest, id: SandboxId): void {
+    const usedAt = this.#clock.now().getTime();
+    this.#database.transaction(() => {
+      this.#database
+        .prepare("DELETE FROM idempotencyKeys WHERE usedAt <= :oldest")
+        .run({ oldest: usedAt - KEY_LIFE_MS });
+      this.#database.prepare(ADD).run({ tenant, key, fingerprint, sandboxId: id, usedAt });
+    });
+  }
+}

@@ -1,0 +1,122 @@
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
+import type { NodeDatabase } from "./database.ts";
+import { noSuchSandbox } from "./no-such-sandbox.ts";
+import { encodeCursor, parseCursor } from "./page-cursor.ts";
+import type { SandboxChange, SandboxFilter, SandboxRecord, SandboxRecords, Usage } from "./sandbox-record.ts";
+import { recordFromRow, rowFromRecord, sandboxColumns } from "./sandbox-row.ts";
+
+const changeable = [
+  "state",
+  "name",
+  "labels",
+  "metadata",
+  "ttlMs",
+  "expiresAt",
+  "idleTimeoutMs",
+  "idleExcept",
+  "onExpiry",
+  "failure",
+  "endedAt",
+] as const satisfies readonly (keyof SandboxChange)[];
+
+const COLUMNS = sandboxColumns.join(", ");
+const LIVE = "state NOT IN ('destroyed', 'failed')";
+
+const INSERT = `INSERT INTO sandboxes (${COLUMNS}) VALUES (${sandboxColumns.map((name) => `:${name}`).join(", ")})
+  ON CONFLICT (id) DO NOTHING`;
+const UPDATE = `UPDATE sandboxes SET ${changeable.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
+
+/** Fits when no wanted label is missing; a wanted value of null fits any. */
+const HAS_LABELS = `NOT EXISTS (
+  SELECT 1 FROM json_each(:labels) AS wanted WHERE NOT EXISTS (
+    SELECT 1 FROM json_each(sandboxes.labels) AS own
+    WHERE own.key = wanted.value ->> 'key' AND coalesce(wanted.value ->> 'value', own.value) = own.value))`;
+
+/** Those made in the same millisecond are told apart by their place in the table. */
+const AFTER_CURSOR =
+  "(createdAt, sequence) < (:createdAtMs, coalesce((SELECT sequence FROM sandboxes WHERE id = :lastId), 0))";
+
+export class SqliteSandboxRecords implements SandboxRecords {
+  readonly #database: NodeDatabase;
+
+  constructor(database: NodeDatabase) {
+    this.#database = database;
+  }
+
+  add(record: SandboxRecord): void {
+    const { changes } = this.#database.prepare(INSERT).run(rowFromRecord(record));
+    if (changes === 1) return;
+    throw new SandboxError("already_exists", {
+      reason: "sandbox_exists",
+      message: `sandbox ${record.id} cannot be recorded: there is one with this id`,
+      hint: "make it under another id",
+    });
+  }
+
+  change(id: SandboxId, change: SandboxChange): SandboxRecord {
+    return this.#database.transaction(() => {
+      const before = this.get(id);
+      if (before === undefined) throw noSuchSandbox(id);
+      const after = { ...before, ...change };
+      const row = rowFromRecord(after);
+      this.#database.prepare(UPDATE).run({
+        id,
+        ...Object.fromEntries(changeable.map((name) => [name, row[name]])),
+      });
+      return after;
+    });
+  }
+
+  get(id: SandboxId): SandboxRecord | undefined {
+    const row = this.#database.prepare(`SELECT ${COLUMNS} FROM sandboxes WHERE id = :id`).get({ id });
+    return row && recordFromRow(row);
+  }
+
+  list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null } {
+    const { condition, values } = conditionOf(filter);
+    const rows = this.#database
+      .prepare(`SELECT ${COLUMNS} FROM sandboxes WHERE ${condition} ORDER BY createdAt DESC, sequence DESC LIMIT :rows`)
+      .all({ ...values, rows: filter.limit + 1 });
+    const items = rows.slice(0, filter.limit).map(recordFromRow);
+    const last = rows.length > filter.limit ? items.at(-1) : undefined;
+    return { items, nextCursor: last ? encodeCursor({ createdAtMs: last.createdAt.getTime(), id: last.id }) : null };
+  }
+
+  live(): readonly SandboxRecord[] {
+    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE state <> 'destroyed' AND ${LIVE} ORDER BY createdAt, sequence`;
+    return this.#database.prepare(sql).all().map(recordFromRow);
+  }
+
+  usage(keyId: string): Usage {
+    const sql = `SELECT count(*) AS sandboxes, coalesce(sum(memoryMib), 0) AS memoryMib,
+      coalesce(sum(vcpuCount), 0) AS vcpuCount FROM sandboxes WHERE keyId = :keyId AND ${LIVE}`;
+    return { ...(this.#database.prepare(sql).get({ keyId }) as unknown as Usage) };
+  }
+
+  prune(endedBefore: Date): number {
+    const sql = "DELETE FROM sandboxes WHERE endedAt < :endedBefore AND state IN ('destroyed', 'failed')";
+    return Number(this.#database.prepare(sql).run({ endedBefore: endedBefore.getTime() }).changes);
+  }
+}
+
+function conditionOf({ tenant, state, provider, name, labels, cursor }: SandboxFilter) {
+  // Said also where the wanted state implies it: it is what lets SQLite use the index of those that are there.
+  const conditions = state === "destroyed" ? [] : ["state <> 'destroyed'"];
+  const values: Record<string, string | number> = {};
+  for (const [column, value] of Object.entries({ tenant, state, provider, name })) {
+    if (value === undefined) continue;
+    conditions.push(`${column} = :${column}`);
+    values[column] = value;
+  }
+  if (labels !== undefined && labels.length > 0) {
+    conditions.push(HAS_LABELS);
+    values["labels"] = JSON.stringify(labels);
+  }
+  if (cursor !== undefined) {
+    const { createdAtMs, id } = parseCursor(cursor);
+    conditions.push(AFTER_CURSOR);
+    values["createdAtMs"] = createdAtMs;
+    values["lastId"] = id;
+  }
+  return { condition: conditions.join(" AND "), values };
+}
