@@ -15,6 +15,7 @@ export type { DirEntry, FileEntry } from "./files/file-entry.ts";
 export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
 export type { FileOptions, ListOptions, OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
+export { type ExpiryReason, Lifetime, type LifetimeOptions, type LifetimePolicy } from "./lifetime/lifetime.ts";
 export { DEFAULT_MAX_SANDBOXES, type ManagerConfig, type ManagerConfigOptions } from "./manager/manager-config.ts";
 export type { ReconcileOptions, ReconcileResult } from "./manager/reconcile.ts";
 export {
@@ -24,6 +25,9 @@ export {
   type RegisterResult,
   SandboxManager,
 } from "./manager/sandbox-manager.ts";
+export type { BackOffOptions } from "./pool/back-off.ts";
+export type { WarmPoolStats } from "./pool/pool-shelf.ts";
+export { WarmPool, type WarmPoolOptions } from "./pool/warm-pool.ts";
 export type { Command, CommandOptions } from "./process/command.ts";
 export type { ExecOptions, ExecResult } from "./process/exec.ts";
 export { DEFAULT_MAX_OUTPUT_BYTES } from "./process/exec-output.ts";

@@ -1,0 +1,30 @@
+import type { Clock } from "../clock.ts";
+
+/** One callback, however often it is asked for: called at the earliest time that anybody wanted it. */
+export class Appointment {
+  readonly #clock: Clock;
+  readonly #callback: () => void;
+  #atMs = Number.POSITIVE_INFINITY;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(clock: Clock, callback: () => void) {
+    this.#clock = clock;
+    this.#callback = callback;
+  }
+
+  atLatestIn(delayMs: number): void {
+    const atMs = this.#clock.monotonicMs() + delayMs;
+    if (this.#atMs <= atMs) return;
+    this.#cancelTimer?.();
+    this.#atMs = atMs;
+    this.#cancelTimer = this.#clock.schedule(delayMs, () => {
+      this.#atMs = Number.POSITIVE_INFINITY;
+      this.#callback();
+    });
+  }
+
+  cancel(): void {
+    this.#cancelTimer?.();
+    this.#atMs = Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,130 @@
+import { abortError } from "../abort-error.ts";
+import type { BackOff } from "./back-off.ts";
+
+/** A member that waits to be claimed. */
+export interface Shelved<Key, Member> {
+  readonly member: Member;
+  readonly shelf: PoolShelf<Key, Member>;
+  readonly readyAtMs: number;
+  /** Failures in a row when its boot started. */
+  readonly streak: number;
+  /** Somebody is about to take it: nobody else may. */
+  isClaimed: boolean;
+}
+
+/** A boot under way; what it makes is wanted as long as it is on its shelf. */
+export interface Boot {
+  readonly controller: AbortController;
+  readonly streak: number;
+}
+
+export interface WarmPoolStats<Key> {
+  readonly key: Key;
+  readonly target: number;
+  readonly ready: number;
+  readonly booting: number;
+  readonly hits: number;
+  readonly misses: number;
+  readonly failures: number;
+  /** Of hits, whether they found one ready or waited for a boot; null before the first. */
+  readonly meanWaitMs: number | null;
+  /** When the next boot is tried after failures; null: now. */
+  readonly retryInMs: number | null;
+}
+
+type Claim<Key, Member> = (found: Shelved<Key, Member> | undefined) => void;
+
+/** What the pool has of one key: members, boots under way, and claims that wait for one of these. */
+export class PoolShelf<Key, Member> {
+  readonly key: Key;
+  readonly backOff: BackOff;
+  /** The oldest first. */
+  readonly members = new Set<Shelved<Key, Member>>();
+  readonly boots = new Set<Boot>();
+  target = 0;
+  /** The larger, the later a boot was started here. */
+  lastTurn = 0;
+  hits = 0;
+  misses = 0;
+  failures = 0;
+  totalWaitMs = 0;
+  /** Never more than there are boots. */
+  readonly #claims = new Set<Claim<Key, Member>>();
+
+  constructor(key: Key, backOff: BackOff) {
+    this.key = key;
+    this.backOff = backOff;
+  }
+
+  get deficit(): number {
+    return this.target - this.members.size - this.boots.size;
+  }
+
+  /** While boots fail, one at a time tries whether they still do. */
+  get mayBoot(): boolean {
+    const { streak, retryInMs } = this.backOff;
+    return this.deficit > 0 && retryInMs === undefined && (streak === 0 || this.boots.size === 0);
+  }
+
+  /** What is there beyond the target and promised to nobody. */
+  get surplus(): number {
+    let free = 0;
+    for (const { isClaimed } of this.members) if (!isClaimed) free++;
+    return free + this.boots.size - this.#claims.size - this.target;
+  }
+
+  get isAbandoned(): boolean {
+    return this.target === 0 && this.members.size === 0 && this.boots.size === 0;
+  }
+
+  get stats(): WarmPoolStats<Key> {
+    const { key, target, hits, misses, failures } = this;
+    return {
+      key,
+      target,
+      ready: this.members.size,
+      booting: this.boots.size,
+      hits,
+      misses,
+      failures,
+      meanWaitMs: hits === 0 ? null : this.totalWaitMs / hits,
+      retryInMs: this.backOff.retryInMs ?? null,
+    };
+  }
+
+  /** The newest boot that no claim needs. */
+  freeBoot(): Boot | undefined {
+    return this.boots.size > this.#claims.size ? [...this.boots].at(-1) : undefined;
+  }
+
+  /** For the next boot that ends well, if there is one that nobody else waits for. */
+  waitForBoot(signal: AbortSignal | undefined): Promise<Shelved<Key, Member> | undefined> {
+    if (this.boots.size <= this.#claims.size) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        this.#claims.delete(claim);
+        reject(abortError(signal as AbortSignal, "waiting for a warm instance"));
+      };
+      const claim: Claim<Key, Member> = (found) => {
+        this.#claims.delete(claim);
+        signal?.removeEventListener("abort", onAbort);
+        resolve(found);
+      };
+      if (signal?.aborted) return onAbort();
+      signal?.addEventListener("abort", onAbort);
+      this.#claims.add(claim);
+    });
+  }
+
+  /** Whoever has waited longest gets it; it is free when nobody waits. */
+  offer(found: Shelved<Key, Member>): void {
+    const [first] = this.#claims;
+    found.isClaimed = first !== undefined;
+    first?.(found);
+  }
+
+  /** Whoever came last goes without when there are fewer boots than claims. */
+  releaseClaims(): void {
+    for (const claim of [...this.#claims].slice(this.boots.size)) claim(undefined);
+  }
+}

@@ -1,0 +1,315 @@
+import { abortError } from "../abort-error.ts";
+import type { Clock } from "../clock.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { Appointment } from "./appointment.ts";
+import { BackOff, type BackOffOptions } from "./back-off.ts";
+import { BootSlots } from "./boot-slots.ts";
+import { checkHealth } from "./check-health.ts";
+import { invalidTarget, notWanted, poolClosed } from "./pool-error.ts";
+import { type Boot, PoolShelf, type Shelved, type WarmPoolStats } from "./pool-shelf.ts";
+
+const DEFAULT_HEALTH_TIMEOUT_MS = 2000;
+/** Members that a sweep asks at the same time. */
+const SWEEP_WIDTH = 8;
+
+export interface WarmPoolOptions<Key, Member> {
+  /** The same text for keys that mean the same, and for no others. */
+  readonly keyOf: (key: Key) => string;
+  /** Leaves nothing behind when it rejects; an abort ends it. */
+  readonly boot: (key: Key, signal: AbortSignal) => Promise<Member>;
+  readonly discard: (member: Member) => Promise<void>;
+  readonly isHealthy: (member: Member) => Promise<boolean>;
+  readonly clock: Clock;
+  /** Boots at once, refills of all keys and callers' own together. */
+  readonly maxBoots: number;
+  /** A member that has waited this long is replaced, never handed out. */
+  readonly maxAgeMs: number;
+  /** How often members that wait are looked after. */
+  readonly sweepIntervalMs: number;
+  readonly backOff: BackOffOptions;
+  /** A member that does not answer within this is taken for dead. */
+  readonly healthTimeoutMs?: number | undefined;
+  /** Leaves the machine to a claimed member's first command before its replacement boots; 0 when not given. */
+  readonly refillDelayMs?: number | undefined;
+  /** Told about failures that no caller waits for. */
+  readonly onError?: ((error: SandboxError, key: Key) => void) | undefined;
+}
+
+/**
+ * Keeps members of each key ready. A refill follows from a drain: a claim, a death, a new target. Clocks only end a
+ * back-off and start the sweep. All changes are made between two awaits, so no lock is held while anything is slow.
+ */
+export class WarmPool<Key, Member> implements AsyncDisposable {
+  readonly #options: WarmPoolOptions<Key, Member>;
+  readonly #slots: BootSlots;
+  readonly #shelves = new Map<string, PoolShelf<Key, Member>>();
+  readonly #members = new Map<Member, Shelved<Key, Member>>();
+  /** None of them ever rejects. */
+  readonly #pending = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
+  readonly #refillTurn: Appointment;
+  #cancelSweep: (() => void) | undefined;
+  #turn = 0;
+
+  constructor(options: WarmPoolOptions<Key, Member>) {
+    this.#options = options;
+    this.#slots = new BootSlots(options.maxBoots, () => this.#refillIn(0));
+    this.#refillTurn = new Appointment(options.clock, () => this.#refill());
+  }
+
+  /** 0 ends the pool of this key, and with it its stats. */
+  setTarget(key: Key, target: number): void {
+    if (!Number.isSafeInteger(target) || target < 0) throw invalidTarget(target);
+    if (this.#closing.signal.aborted) throw poolClosed();
+    const text = this.#options.keyOf(key);
+    let shelf = this.#shelves.get(text);
+    if (shelf === undefined) {
+      if (target === 0) return;
+      shelf = new PoolShelf(key, new BackOff(this.#options.clock, this.#options.backOff));
+      this.#shelves.set(text, shelf);
+    }
+    shelf.target = target;
+    this.#trim(shelf);
+    this.#refillIn(0);
+  }
+
+  /** A healthy member that is the caller's from now on; undefined: boot one yourself, in `withBootSlot`. */
+  async claim(key: Key, signal?: AbortSignal): Promise<Member | undefined> {
+    if (signal?.aborted) throw abortError(signal, "claiming a warm instance");
+    const shelf = this.#shelves.get(this.#options.keyOf(key));
+    if (shelf === undefined) return undefined;
+    const startedAtMs = this.#options.clock.monotonicMs();
+    let found: Shelved<Key, Member> | undefined;
+    try {
+      do {
+        found = this.#oldestFree(shelf) ?? (await shelf.waitForBoot(signal));
+      } while (found !== undefined && !(await this.#take(found, signal)));
+    } catch (thrown) {
+      if (found !== undefined && this.#isMine(found)) shelf.offer(found);
+      this.#trim(shelf);
+      throw thrown;
+    }
+    if (found === undefined) {
+      shelf.misses++;
+      return undefined;
+    }
+    shelf.hits++;
+    shelf.totalWaitMs += this.#options.clock.monotonicMs() - startedAtMs;
+    this.#trim(shelf);
+    this.#refillIn(this.#options.refillDelayMs ?? 0);
+    return found.member;
+  }
+
+  /** It died, or must not be handed out: discarded and replaced. False when it is not the pool's (any more). */
+  remove(member: Member): boolean {
+    const found = this.#members.get(member);
+    if (found === undefined) return false;
+    this.#evictDead(found);
+    return true;
+  }
+
+  /** Runs a boot that somebody waits for within the same limit; it goes before refills. */
+  withBootSlot<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#slots.run(work, signal);
+  }
+
+  stats(): readonly WarmPoolStats<Key>[] {
+    return [...this.#shelves.values()].map((shelf) => shelf.stats);
+  }
+
+  /** Undefined where there is no target. */
+  statsOf(key: Key): WarmPoolStats<Key> | undefined {
+    return this.#shelves.get(this.#options.keyOf(key))?.stats;
+  }
+
+  /** Ends boots under way, discards what waits, and waits until all of it is gone. */
+  async close(): Promise<void> {
+    if (!this.#closing.signal.aborted) {
+      this.#closing.abort(poolClosed());
+      this.#refillTurn.cancel();
+      this.#cancelSweep?.();
+      this.#slots.close(poolClosed());
+      for (const shelf of this.#shelves.values()) this.#clear(shelf);
+      this.#shelves.clear();
+    }
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #oldestFree(shelf: PoolShelf<Key, Member>): Shelved<Key, Member> | undefined {
+    for (const found of shelf.members) {
+      if (found.isClaimed) continue;
+      if (!this.#isOld(found)) return found;
+      this.#evict(found);
+    }
+    return undefined;
+  }
+
+  /** False when it is not fit to be used, or gone meanwhile. */
+  async #take(found: Shelved<Key, Member>, signal: AbortSignal | undefined): Promise<boolean> {
+    found.isClaimed = true;
+    const isHealthy = await this.#isHealthy(found, signal);
+    if (!this.#isMine(found)) return false;
+    if (isHealthy) this.#forget(found);
+    else this.#evictDead(found);
+    return isHealthy;
+  }
+
+  #isMine(found: Shelved<Key, Member>): boolean {
+    return this.#members.get(found.member) === found;
+  }
+
+  #isOld({ readyAtMs }: Shelved<Key, Member>): boolean {
+    return this.#options.clock.monotonicMs() - readyAtMs >= this.#options.maxAgeMs;
+  }
+
+  #isHealthy({ member }: Shelved<Key, Member>, signal: AbortSignal | undefined): Promise<boolean> {
+    const { clock, isHealthy, healthTimeoutMs: timeoutMs = DEFAULT_HEALTH_TIMEOUT_MS } = this.#options;
+    return checkHealth(() => isHealthy(member), { clock, timeoutMs, signal });
+  }
+
+  /** One that lived only shortly is a failed boot: without a pause, one that always dies would boot for ever. */
+  #evictDead(found: Shelved<Key, Member>): void {
+    const { shelf, readyAtMs, streak } = found;
+    if (shelf.backOff.isTooSoon(this.#options.clock.monotonicMs() - readyAtMs)) {
+      shelf.failures++;
+      shelf.backOff.failed(streak);
+    }
+    this.#evict(found);
+  }
+
+  #evict(found: Shelved<Key, Member>): void {
+    this.#forget(found);
+    this.#discard(found.member, found.shelf.key);
+    this.#refillIn(0);
+  }
+
+  #forget(found: Shelved<Key, Member>): void {
+    found.shelf.members.delete(found);
+    this.#members.delete(found.member);
+  }
+
+  /** Boots go before members, which are worth more; of those the oldest, which have least left. */
+  #trim(shelf: PoolShelf<Key, Member>): void {
+    while (shelf.surplus > 0) {
+      const boot = shelf.freeBoot();
+      const found = boot === undefined ? this.#oldestFree(shelf) : undefined;
+      if (boot !== undefined) this.#cancel(shelf, boot);
+      else if (found !== undefined) this.#evict(found);
+    }
+    const text = this.#options.keyOf(shelf.key);
+    if (shelf.isAbandoned && this.#shelves.get(text) === shelf) this.#shelves.delete(text);
+  }
+
+  #clear(shelf: PoolShelf<Key, Member>): void {
+    shelf.target = 0;
+    for (const boot of shelf.boots) this.#cancel(shelf, boot);
+    shelf.releaseClaims();
+    for (const found of shelf.members) this.#evict(found);
+  }
+
+  #cancel(shelf: PoolShelf<Key, Member>, boot: Boot): void {
+    shelf.boots.delete(boot);
+    boot.controller.abort(notWanted());
+  }
+
+  /** Put off to a turn of its own, so that whoever drained the pool goes on first: booting takes the program's time. */
+  #refillIn(delayMs: number): void {
+    if (!this.#closing.signal.aborted) this.#refillTurn.atLatestIn(delayMs);
+  }
+
+  #refill(): void {
+    for (let shelf = this.#next(); shelf !== undefined && this.#slots.tryTake(); shelf = this.#next()) {
+      const boot = { controller: new AbortController(), streak: shelf.backOff.streak };
+      shelf.boots.add(boot);
+      shelf.lastTurn = ++this.#turn;
+      this.#track(this.#boot(shelf, boot));
+    }
+    for (const { deficit, backOff } of this.#shelves.values()) {
+      if (deficit > 0 && backOff.retryInMs !== undefined) this.#refillIn(backOff.retryInMs);
+    }
+  }
+
+  /** Keys take turns, so that a large target does not keep a small one waiting. */
+  #next(): PoolShelf<Key, Member> | undefined {
+    let next: PoolShelf<Key, Member> | undefined;
+    for (const shelf of this.#shelves.values()) {
+      if (shelf.mayBoot && (next === undefined || shelf.lastTurn < next.lastTurn)) next = shelf;
+    }
+    return next;
+  }
+
+  async #boot(shelf: PoolShelf<Key, Member>, boot: Boot): Promise<void> {
+    try {
+      const member = await this.#options.boot(shelf.key, boot.controller.signal);
+      if (shelf.boots.delete(boot)) this.#shelve(shelf, member, boot.streak);
+      else this.#discard(member, shelf.key);
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      const wasWanted = shelf.boots.delete(boot);
+      if (wasWanted) {
+        shelf.failures++;
+        shelf.backOff.failed(boot.streak);
+        shelf.releaseClaims();
+      }
+      if (wasWanted || error.code !== "canceled") this.#report(error, shelf.key);
+    } finally {
+      this.#slots.give();
+      this.#trim(shelf);
+    }
+  }
+
+  #shelve(shelf: PoolShelf<Key, Member>, member: Member, streak: number): void {
+    shelf.backOff.succeeded();
+    const found = { member, shelf, readyAtMs: this.#options.clock.monotonicMs(), streak, isClaimed: false };
+    shelf.members.add(found);
+    this.#members.set(member, found);
+    shelf.offer(found);
+    this.#sweepLater();
+  }
+
+  #sweepLater(): void {
+    if (this.#cancelSweep !== undefined || this.#members.size === 0 || this.#closing.signal.aborted) return;
+    this.#cancelSweep = this.#options.clock.schedule(this.#options.sweepIntervalMs, () => this.#track(this.#sweep()));
+  }
+
+  async #sweep(): Promise<void> {
+    const rest = [...this.#members.values()].values();
+    const visit = async () => {
+      for (const found of rest) await this.#inspect(found);
+    };
+    await Promise.all(Array.from({ length: SWEEP_WIDTH }, visit));
+    this.#cancelSweep = undefined;
+    this.#sweepLater();
+  }
+
+  /** May be claimed at the same time; whoever claims it asks for itself. */
+  async #inspect(found: Shelved<Key, Member>): Promise<void> {
+    const isFree = () => this.#isMine(found) && !found.isClaimed;
+    if (!isFree()) return;
+    if (this.#isOld(found)) return this.#evict(found);
+    const isHealthy = await this.#isHealthy(found, this.#closing.signal).catch(() => true);
+    if (!isHealthy && isFree()) this.#evictDead(found);
+  }
+
+  #discard(member: Member, key: Key): void {
+    const discarded = Promise.try(this.#options.discard, member);
+    this.#track(discarded.catch((thrown) => this.#report(SandboxError.from(thrown), key)));
+  }
+
+  #report(error: SandboxError, key: Key): void {
+    try {
+      this.#options.onError?.(error, key);
+    } catch {
+      // A listener that fails has nobody left to tell.
+    }
+  }
+
+  #track(work: Promise<void>): void {
+    this.#pending.add(work);
+    work.then(() => this.#pending.delete(work));
+  }
+}
