@@ -1,0 +1,33 @@
+const HIDDEN = "[hidden]";
+const MAX_DEPTH = 6;
+
+/** Names of fields whose value lets somebody in, wherever they stand. */
+const secretNames =
+  /^(authorization|proxy-authorization|cookie|set-cookie|token|secret|key|api-?key|password|credential)$/i;
+const credentials = /\bsp([kt])_([0-9a-f-]+)_[A-Za-z0-9_-]{16,}/g;
+
+/** The same fields without what nobody may read in a log. The names of environment variables stay, their values go. */
+export function withoutSecrets(fields: object, depth = 0): object {
+  if (Array.isArray(fields)) return fields.map((item) => hiddenInside(item, depth));
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (secretNames.test(name) && typeof value === "string") return [name, HIDDEN];
+      if (name === "env" && isPlain(value)) return [name, Object.keys(value)];
+      return [name, hiddenInside(value, depth)];
+    }),
+  );
+}
+
+/** The same line with every credential cut down to its public part. */
+export function withoutCredentials(line: string): string {
+  return line.replaceAll(credentials, `sp$1_$2_${HIDDEN}`);
+}
+
+function hiddenInside(value: unknown, depth: number): unknown {
+  if (!Array.isArray(value) && !isPlain(value)) return value;
+  return depth >= MAX_DEPTH ? HIDDEN : withoutSecrets(value, depth + 1);
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}

@@ -1,0 +1,116 @@
+import { EventEmitter } from "node:events";
+import { SandboxError } from "@sandpiper/core";
+import { createSandboxId } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import type { NodeConfig } from "../config/node-config.ts";
+import { runDaemon, type StartNode } from "./run-daemon.ts";
+
+/** A daemon around a node that only remembers what was asked of it. */
+function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNode } = {}) {
+  const signals = new EventEmitter();
+  const seen = {
+    out: "",
+    err: "",
+    exits: [] as number[],
+    isStopped: false,
+    config: undefined as NodeConfig | undefined,
+  };
+  const started = Promise.withResolvers<void>();
+  const start: StartNode = async (config) => {
+    seen.config = config;
+    setImmediate(() => started.resolve());
+    return {
+      url: "http://127.0.0.1:4747",
+      apiKeyFile: "/state/api-key",
+      reconciled: { adopted: [createSandboxId(), createSandboxId()], lost: [], removed: [createSandboxId()] },
+      async stop() {
+        seen.isStopped = true;
+      },
+    };
+  };
+  const writer = (name: "out" | "err") => (text: string) => {
+    seen[name] += text;
+  };
+  const exitCode = runDaemon({
+    start: options.start ?? start,
+    argv: options.argv ?? [],
+    env: { SANDPIPER_HOME: "/nowhere/sandpiper-home" },
+    signals,
+    exit: (code) => void seen.exits.push(code),
+    stdout: { isTTY: options.isTerminal ?? false, write: writer("out") },
+    stderr: { write: writer("err") },
+  });
+  return { signals, seen, started: started.promise, exitCode };
+}
+
+describe("the daemon", () => {
+  it("says in one line of JSON that it is ready, stops at a signal and ends with 0", async () => {
+    const { signals, seen, started, exitCode } = setUp();
+    await started;
+    const lines = seen.out.trimEnd().split("\n");
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? "")).toMatchObject({
+      msg: "ready",
+      url: "http://127.0.0.1:4747",
+      apiKeyFile: "/state/api-key",
+      adopted: 2,
+      removed: 1,
+    });
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await exitCode).toBe(0);
+    expect(seen.isStopped).toBe(true);
+    expect(seen.err).toBe("");
+    expect(signals.listenerCount("SIGTERM")).toBe(0);
+  });
+
+  it("tells somebody at a terminal where it is, how to get the key, and what it found", async () => {
+    const { signals, seen, started, exitCode } = setUp({ isTerminal: true });
+    await started;
+    expect(seen.out).toContain("ready: http://127.0.0.1:4747");
+    expect(seen.out).toContain("cat /state/api-key");
+    expect(seen.out).toContain("took over 2 sandboxes, removed 1 sandbox that belonged to nobody");
+    signals.emit("SIGINT", "SIGINT");
+    expect(await exitCode).toBe(0);
+  });
+
+  it("stops after its start when the signal comes during it", async () => {
+    const { signals, seen, exitCode } = setUp();
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await exitCode).toBe(0);
+    expect(seen.isStopped).toBe(true);
+  });
+
+  it("ends with 2 and says what is wrong when the configuration is", async () => {
+    const { seen, exitCode } = setUp({ argv: ["--port", "abc"] });
+    expect(await exitCode).toBe(2);
+    expect(seen.err).toContain('sandpiper: the configuration is wrong: port "abc" (from --port)');
+    expect(seen.config).toBeUndefined();
+  });
+
+  it("ends with 1 and the way out when it cannot start", async () => {
+    const start: StartNode = async () => {
+      throw new SandboxError("failed_precondition", {
+        reason: "port_in_use",
+        message: "port 1 is in use",
+        hint: "try 2",
+      });
+    };
+    const { seen, exitCode } = setUp({ start });
+    expect(await exitCode).toBe(1);
+    expect(seen.err).toBe("sandpiper: port 1 is in use\n  try 2\n");
+  });
+
+  it("refuses to be reachable from other machines without TLS, before anything is started", async () => {
+    const { seen, exitCode } = setUp({ argv: ["--host=0.0.0.0"] });
+    expect(await exitCode).toBe(1);
+    expect(seen.err).toContain("--allow-insecure");
+    expect(seen.config).toBeUndefined();
+  });
+
+  it("shows every flag when asked for help", async () => {
+    const { seen, exitCode } = setUp({ argv: ["--help"] });
+    expect(await exitCode).toBe(0);
+    expect(seen.out).toContain("--tls-cert-file TEXT");
+    expect(seen.out).toContain("--allow-insecure ");
+  });
+});

@@ -1,0 +1,39 @@
+import { EventEmitter } from "node:events";
+import { describe, expect, it } from "vitest";
+import { StopSignals } from "./stop-signals.ts";
+
+function setUp() {
+  const source = new EventEmitter();
+  const exits: number[] = [];
+  const clock = { nowMs: 0 };
+  const onSecond = (code: number) => void exits.push(code);
+  const signals = new StopSignals({ source, onSecond, monotonicMs: () => clock.nowMs });
+  return { source, exits, clock, signals };
+}
+
+describe("signals", () => {
+  it("ask to stop the first time, and end the program the second time", async () => {
+    const { source, exits, clock, signals } = setUp();
+    source.emit("SIGTERM", "SIGTERM");
+    expect(await signals.first).toBe("SIGTERM");
+    expect(exits).toEqual([]);
+    clock.nowMs = 1000;
+    source.emit("SIGINT", "SIGINT");
+    source.emit("SIGTERM", "SIGTERM");
+    expect(exits).toEqual([130, 143]);
+  });
+
+  it("that arrive twice for one Ctrl-C count once", () => {
+    const { source, exits, clock } = setUp();
+    source.emit("SIGINT", "SIGINT");
+    clock.nowMs = 20;
+    source.emit("SIGINT", "SIGINT");
+    expect(exits).toEqual([]);
+  });
+
+  it("are left to others afterwards", () => {
+    const { source, signals } = setUp();
+    signals[Symbol.dispose]();
+    expect(source.listenerCount("SIGINT") + source.listenerCount("SIGTERM")).toBe(0);
+  });
+});
