@@ -39,7 +39,8 @@ export const migrations: readonly string[] = [
   -- Sandboxes that are gone must not slow down the lists of those that are there.
   CREATE INDEX presentSandboxes ON sandboxes (createdAt) WHERE state <> 'destroyed';
   CREATE INDEX presentSandboxesByTenant ON sandboxes (tenant, createdAt) WHERE state <> 'destroyed';
-  CREATE INDEX liveSandboxesByKey ON sandboxes (keyId, memoryMib, vcpuCount) WHERE state NOT IN ('destroyed', 'failed');
+  CREATE INDEX liveSandboxesByKey ON sandboxes (keyId, state, memoryMib, vcpuCount)
+    WHERE state NOT IN ('destroyed', 'failed');
 
   CREATE TABLE idempotencyKeys (
     tenant TEXT NOT NULL,

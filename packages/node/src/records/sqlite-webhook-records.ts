@@ -1,0 +1,94 @@
+import { randomBytes as cryptoRandomBytes } from "node:crypto";
+import { type Clock, systemClock } from "@sandpiper/core";
+import { type CreateWebhookBody, SandboxError, type WebhookResource } from "@sandpiper/protocol";
+import type { NodeDatabase } from "./database.ts";
+
+const ID_BYTES = 8;
+const SECRET_BYTES = 32;
+
+const ADD = `INSERT INTO webhooks (id, url, kinds, secret, lastEventId, createdAt)
+  VALUES (:id, :url, :kinds, :secret, :lastEventId, :createdAt)`;
+
+/** With the secret that its requests are signed with; it has to be stored as it is for that. */
+export interface WebhookRecord extends WebhookResource {
+  readonly secret: string;
+}
+
+export interface WebhookRecordsOptions {
+  readonly clock?: Clock | undefined;
+  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
+}
+
+export class SqliteWebhookRecords {
+  readonly #database: NodeDatabase;
+  readonly #clock: Clock;
+  readonly #randomBytes: (size: number) => Uint8Array;
+
+  constructor(database: NodeDatabase, options: WebhookRecordsOptions = {}) {
+    this.#database = database;
+    this.#clock = options.clock ?? systemClock;
+    this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
+  }
+
+  /** It gets the events after `lastEventId`. */
+  add(body: CreateWebhookBody, { lastEventId }: { readonly lastEventId: number }): WebhookRecord {
+    const record: WebhookRecord = {
+      id: `whk_${Buffer.from(this.#randomBytes(ID_BYTES)).toString("hex")}`,
+      url: body.url,
+      kinds: body.kinds ?? null,
+      createdAt: this.#clock.now().toISOString(),
+      lastEventId,
+      secret: `whs_${Buffer.from(this.#randomBytes(SECRET_BYTES)).toString("base64url")}`,
+    };
+    this.#database.prepare(ADD).run({
+      ...record,
+      kinds: record.kinds && JSON.stringify(record.kinds),
+      createdAt: Date.parse(record.createdAt),
+    });
+    return record;
+  }
+
+  /** In the order of their making. */
+  list(): readonly WebhookRecord[] {
+    return this.#database.prepare("SELECT * FROM webhooks ORDER BY rowid").all().map(webhookFromRow);
+  }
+
+  get(id: string): WebhookRecord | undefined {
+    const row = this.#database.prepare("SELECT * FROM webhooks WHERE id = :id").get({ id });
+    return row && webhookFromRow(row);
+  }
+
+  remove(id: string): void {
+    const { changes } = this.#database.prepare("DELETE FROM webhooks WHERE id = :id").run({ id });
+    if (changes === 1) return;
+    throw new SandboxError("not_found", {
+      reason: "no_such_webhook",
+      message: `there is no webhook ${JSON.stringify(id)}`,
+      hint: "list the webhooks to see those there are",
+    });
+  }
+
+  /** One that was removed meanwhile stays removed; a delivery that comes late takes nothing back. */
+  setLastEventId(id: string, lastEventId: number): void {
+    this.#database
+      .prepare("UPDATE webhooks SET lastEventId = max(lastEventId, :lastEventId) WHERE id = :id")
+      .run({ id, lastEventId });
+  }
+}
+
+/** What callers see of it. */
+export function webhookResource({ id, url, kinds, createdAt, lastEventId }: WebhookRecord): WebhookResource {
+  return { id, url, kinds, createdAt, lastEventId };
+}
+
+function webhookFromRow(row: Record<string, unknown>): WebhookRecord {
+  const fields = row as Record<keyof WebhookRecord, never>;
+  return {
+    id: fields.id,
+    url: fields.url,
+    kinds: fields.kinds === null ? null : JSON.parse(fields.kinds),
+    createdAt: new Date(fields.createdAt).toISOString(),
+    lastEventId: fields.lastEventId,
+    secret: fields.secret,
+  };
+}
