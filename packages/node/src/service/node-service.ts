@@ -29,7 +29,7 @@ import { cannotPause, type NewSandbox, newSandbox, type SandboxDefaults } from "
 import type { Providers } from "./providers.ts";
 import { limitReached, Reservations, sum } from "./reservations.ts";
 import { sandboxResource } from "./sandbox-resource.ts";
-import type { CreateOptions, SandboxService } from "./sandbox-service.ts";
+import type { CreateOptions, OpenOptions, SandboxService } from "./sandbox-service.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 
@@ -125,8 +125,8 @@ export class NodeService implements SandboxService {
     return removal;
   }
 
-  open(principal: Principal, id: string): LiveSandbox {
-    const record = this.#find(principal, id, false);
+  open(principal: Principal, id: string, options: OpenOptions = {}): LiveSandbox {
+    const record = this.#find(principal, id, options.readOnly ?? false);
     const live = this.#options.live.get(record.id);
     if (live !== undefined) return live;
     throw record.endedAt === null ? notReady(record) : ended(record);

@@ -17,6 +17,11 @@ export interface CreateOptions {
   readonly onId?: ((id: SandboxId, token: string) => void) | undefined;
 }
 
+export interface OpenOptions {
+  /** Only to look, which a key that may only look may do. */
+  readonly readOnly?: boolean | undefined;
+}
+
 /**
  * Sandboxes as callers see them. Everything is checked before it has any effect; what belongs to another tenant does not
  * exist (`not_found`).
@@ -28,5 +33,5 @@ export interface SandboxService {
   update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource>;
   remove(principal: Principal, id: string): Promise<void>;
   /** A sandbox that is ready to be used; throws `not_found`, or why it cannot be used. */
-  open(principal: Principal, id: string): LiveSandbox;
+  open(principal: Principal, id: string, options?: OpenOptions): LiveSandbox;
 }

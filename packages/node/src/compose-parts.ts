@@ -1,0 +1,88 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Clock, type Provider, type SandboxError, systemClock } from "@sandpiper/core";
+import { KeyService } from "./auth/key-service.ts";
+import { NodeAuthenticator } from "./auth/node-authenticator.ts";
+import { openSandboxTokens } from "./auth/sandbox-tokens.ts";
+import { composedProviders, createProvider } from "./compose.ts";
+import type { NodeConfig } from "./config/node-config.ts";
+import { SqliteEventLog } from "./events/sqlite-event-log.ts";
+import { NodePool } from "./pool/node-pool.ts";
+import { openDatabase } from "./records/database.ts";
+import { SqliteIdempotencyRecords } from "./records/sqlite-idempotency-records.ts";
+import { SqliteSandboxRecords } from "./records/sqlite-sandbox-records.ts";
+import { LiveSandboxes } from "./service/live-sandboxes.ts";
+import { NodeService } from "./service/node-service.ts";
+import { Providers } from "./service/providers.ts";
+
+export interface NodePartsOptions {
+  readonly clock?: Clock | undefined;
+  /** Instead of those that this machine has; for tests. */
+  readonly providers?: readonly Provider[] | undefined;
+  /** Told about failures that no caller waits for. */
+  readonly onError: (error: SandboxError, about: object) => void;
+  readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
+}
+
+export type NodeParts = ReturnType<typeof composeParts>;
+
+/** Everything of a node but its interfaces to the outside. */
+export function composeParts(config: NodeConfig, options: NodePartsOptions) {
+  const { clock = systemClock, onError, observeCreate } = options;
+  mkdirSync(config.home, { recursive: true, mode: 0o700 });
+  chmodSync(config.home, 0o700);
+  const database = openDatabase(join(config.home, "node.db"));
+  try {
+    const records = new SqliteSandboxRecords(database);
+    const idempotency = new SqliteIdempotencyRecords(database, { clock });
+    const events = new SqliteEventLog(database, { clock });
+    const tokens = openSandboxTokens(config.home);
+    const keys = new KeyService(database, { clock });
+    const providers = new Providers({
+      providers: options.providers ?? ownProviders(config.home),
+      imagesDir: config.imagesDir,
+      onError: (error, id) => onError(error, { sandboxId: id }),
+    });
+    const defaults = { provider: config.defaultProvider, ...config.defaults };
+    const live = new LiveSandboxes({
+      records,
+      events,
+      clock,
+      expired: (record, expired) => {
+        service.destroy(record, { expired }).catch((error) => onError(error, { sandboxId: record.id, expired }));
+      },
+    });
+    const pool = new NodePool({
+      providers,
+      defaults,
+      clock,
+      maxBoots: config.poolMaxBoots,
+      maxAgeMs: config.poolMaxAgeMs,
+      sweepIntervalMs: config.poolSweepMs,
+      onError: (error) => onError(error, { pool: true }),
+    });
+    const service: NodeService = new NodeService({
+      providers,
+      pool,
+      records,
+      idempotency,
+      events,
+      live,
+      tokenOf: (id) => tokens.tokenOf(id),
+      defaults,
+      maxSandboxes: config.maxSandboxes,
+      clock,
+      observeCreate,
+    });
+    const authenticator = new NodeAuthenticator({ keys, tokens, records });
+    return { clock, database, records, events, keys, providers, live, pool, service, authenticator };
+  } catch (thrown) {
+    database[Symbol.dispose]();
+    throw thrown;
+  }
+}
+
+/** In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. */
+function ownProviders(home: string): Provider[] {
+  return composedProviders.map((name) => createProvider(name, { home: join(home, "node") }));
+}

@@ -1,0 +1,218 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { FakeClock, rejection, settle } from "@sandpiper/core/testing";
+import { type CreateKeyBody, sandboxResourceSchema } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, describe, expect, it } from "vitest";
+import { composeParts, type NodeParts } from "../compose-parts.ts";
+import { parseNodeConfig } from "../config/load-node-config.ts";
+import type { NodeConfigOptions } from "../config/node-config.ts";
+import { reconcileNode } from "./reconcile-node.ts";
+
+const cleanUps: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) cleanUp();
+});
+
+function makeHome(): string {
+  const home = mkdtempSync(join(tmpdir(), "sandpiper-service-"));
+  cleanUps.push(() => rmSync(home, { recursive: true, force: true }));
+  return home;
+}
+
+interface SetUpOptions {
+  readonly config?: NodeConfigOptions;
+  readonly provider?: MockProvider;
+  readonly home?: string;
+}
+
+function setUp({ config = {}, provider = new MockProvider(), home = makeHome() }: SetUpOptions = {}) {
+  const clock = new FakeClock();
+  const errors: SandboxError[] = [];
+  const parts = composeParts(parseNodeConfig({ ...config, home }), {
+    clock,
+    providers: [provider],
+    onError: (error) => errors.push(error),
+  });
+  cleanUps.push(() => parts.database[Symbol.dispose]());
+  return { ...parts, clock, errors, provider, home };
+}
+
+function principal(parts: Pick<NodeParts, "keys" | "authenticator">, body: Partial<CreateKeyBody> = {}) {
+  return parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
+}
+
+const mock = { provider: "mock" } as const;
+
+describe("a sandbox of the node", () => {
+  it("is made, found, listed, changed and destroyed", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const made = await node.service.create(owner, { ...mock, name: "one", labels: { team: "a" } });
+    expect(sandboxResourceSchema.parse(made)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
+    expect(node.service.get(owner, made.id)).toEqual(made);
+    expect(node.service.list(owner, { label: ["team=a"] }).items).toEqual([made]);
+    expect(node.service.list(owner, { label: ["team=b"] }).items).toEqual([]);
+    const changed = await node.service.update(owner, made.id, { labels: { team: "b" }, ttlMs: 5000 });
+    expect(changed).toMatchObject({ labels: { team: "b" }, name: "one", ttlMs: 5000 });
+    expect((await node.service.open(owner, made.id).exec({ argv: ["echo", "hi"] })).stdout).toBe("hi\n");
+    await node.service.remove(owner, made.id);
+    expect(node.provider.size).toBe(0);
+    expect(node.service.get(owner, made.id).state).toBe("destroyed");
+    expect(() => node.service.open(owner, made.id)).toThrow("destroyed");
+  });
+
+  it("does not exist for another tenant, nor for the token of another sandbox", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id, token } = await node.service.create(owner, mock);
+    const second = await node.service.create(owner, mock);
+    const stranger = principal(node, { tenant: "other" });
+    const neighbour = node.authenticator.authenticate(second.token);
+    for (const who of [stranger, neighbour]) {
+      expect(() => node.service.get(who, id)).toThrow("there is no sandbox");
+      expect(() => node.service.open(who, id)).toThrow("there is no sandbox");
+      expect((await rejection(node.service.update(who, id, { name: "x" }))).code).toBe("not_found");
+      expect((await rejection(node.service.remove(who, id))).code).toBe("not_found");
+    }
+    expect(node.service.list(stranger, {}).items).toEqual([]);
+    expect(node.service.get(node.authenticator.authenticate(token), id).id).toBe(id);
+  });
+
+  it("has its own environment and defaults in every command", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, { ...mock, env: { GREETING: "hello", NAME: "world" } });
+    const live = node.service.open(owner, id);
+    const { stdout } = await live.exec({ command: 'echo "$GREETING $NAME"', env: { NAME: "you" } });
+    expect(stdout).toBe("hello you\n");
+  });
+
+  it("that could not boot says why, and leaves nothing", async () => {
+    const provider = new MockProvider({
+      faults: { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) },
+    });
+    const node = setUp({ provider });
+    const owner = principal(node);
+    expect((await rejection(node.service.create(owner, mock))).message).toContain("no room");
+    expect(node.provider.size).toBe(0);
+    expect(node.service.list(owner, { state: "failed" }).items).toMatchObject([{ failure: { message: "no room" } }]);
+  });
+
+  it("that ended by itself is failed, with the reason", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, mock);
+    node.provider.instance(id).crash("it burnt down");
+    await settle();
+    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
+    expect((await rejection(Promise.try(() => node.service.open(owner, id)))).code).toBe("gone");
+  });
+});
+
+describe("limits", () => {
+  it("hold for creations at the same time", async () => {
+    const node = setUp({ config: { maxSandboxes: 5 } });
+    const owner = principal(node);
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.service.create(owner, mock)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
+    expect(node.provider.size).toBe(5);
+  });
+
+  it("of a key count what it has and what it asks for", async () => {
+    const node = setUp();
+    const quota = { maxSandboxes: 3, maxMemoryMib: 600 };
+    const owner = principal(node, { quota });
+    const create = () => node.service.create(owner, { ...mock, memoryMib: 256 });
+    const outcomes = await Promise.allSettled([create(), create(), create()]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    expect(node.service.list(owner, {}).items).toHaveLength(2);
+    await node.service.remove(owner, node.service.list(owner, {}).items[0]?.id ?? "");
+    expect((await create()).state).toBe("ready");
+  });
+});
+
+describe("an idempotency key", () => {
+  it("makes one sandbox of many requests, also at the same time", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const create = () => node.service.create(owner, { ...mock, name: "one" }, { idempotencyKey: "k" });
+    const made = await Promise.all([create(), create(), create()]);
+    expect(new Set([...made, await create()].map(({ id }) => id)).size).toBe(1);
+    expect(node.provider.size).toBe(1);
+    const other = node.service.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
+    expect((await rejection(other)).reason).toBe("idempotency_key_reused");
+  });
+});
+
+describe("a warm sandbox", () => {
+  it("is claimed by whoever asks for its kind, and replaced", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    node.pool.set({ ...mock, target: 1 });
+    await node.clock.advance(1000);
+    const [before] = await node.provider.list();
+    const made = await node.service.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
+    expect(made).toMatchObject({ id: before?.id, name: "warm", labels: { x: "y" } });
+    expect((await node.service.open(owner, made.id).exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
+    await node.clock.advance(1000);
+    expect(node.pool.list()).toMatchObject([{ ready: 1, hits: 1, misses: 0 }]);
+    const larger = await node.service.create(owner, { ...mock, memoryMib: 512 });
+    expect((await node.provider.list()).find(({ id }) => id === larger.id)?.spec.memoryMib).toBe(512);
+    await node.pool.close();
+  });
+});
+
+describe("the end of a lifetime", () => {
+  it("destroys a sandbox at its expiry, also one that is being used", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, { ...mock, ttlMs: 10_000 });
+    node.service.open(owner, id).hold("client");
+    await node.clock.advance(9_000);
+    expect(node.service.get(owner, id).state).toBe("ready");
+    await node.service.update(owner, id, { ttlMs: 5_000 });
+    await node.clock.advance(4_000);
+    expect(node.service.get(owner, id).state).toBe("ready");
+    await node.clock.advance(2_000);
+    expect(node.service.get(owner, id).state).toBe("destroyed");
+    expect(node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind)).toContain("sandbox.expired");
+  });
+
+  it("destroys an idle one, and no other", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, { ...mock, idleTimeoutMs: 10_000 });
+    for (let turn = 0; turn < 5; turn++) {
+      await node.clock.advance(8_000);
+      await node.service.open(owner, id).exec({ argv: ["true"] });
+    }
+    await node.clock.advance(12_000);
+    expect(node.service.get(owner, id).state).toBe("destroyed");
+  });
+});
+
+describe("a node that starts again", () => {
+  it("takes over what runs, says what is lost, and removes what belongs to nobody", async () => {
+    const first = setUp();
+    const owner = principal(first);
+    const kept = await first.service.create(owner, { ...mock, name: "kept", env: { A: "1" } });
+    const lost = await first.service.create(owner, { ...mock, name: "lost" });
+    first.pool.set({ ...mock, target: 1 });
+    await first.clock.advance(1000);
+    expect(first.provider.size).toBe(3);
+    const provider = first.provider.die();
+    await provider.remove(lost.id);
+    first.database[Symbol.dispose]();
+
+    const second = setUp({ provider, home: first.home });
+    const result = await reconcileNode(second);
+    expect(result).toMatchObject({ adopted: [kept.id], lost: [lost.id], failed: [] });
+    expect(result.removed).toHaveLength(1);
+    expect(provider.size).toBe(1);
+    expect(second.service.get(owner, lost.id)).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
+    expect((await second.service.open(owner, kept.id).exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
+  });
+});
