@@ -95,8 +95,9 @@ function createDatabase(path: string, migrations: readonly string[]): void {
   } finally {
     sqlite.close();
   }
-  // What belonged to a database that was moved away would be taken for part of this one.
-  for (const leftover of [`${path}-wal`, `${path}-shm`]) rmSync(leftover, { force: true });
+  // Of a database that was moved away without them: they would be taken for part of this one, and are the owner's to remove.
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${path}.moved-wal`);
+  rmSync(`${path}-shm`, { force: true });
   renameSync(draft, path);
 }
 

@@ -1,0 +1,221 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { SandboxError } from "@sandpiper/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { openDatabase } from "./database.ts";
+import { migrations } from "./migrations.ts";
+
+let home: ScratchHome;
+
+beforeEach(() => {
+  home = new ScratchHome();
+});
+
+afterEach(() => home[Symbol.dispose]());
+
+describe("the database", () => {
+  it("is for its owner only, with everything that belongs to it", () => {
+    home.database.prepare("DELETE FROM events").run();
+    const modes = readdirSync(home.path).map((name) => [name, statSync(join(home.path, name)).mode & 0o777]);
+    expect(modes).toContainEqual(["node.db-wal", 0o600]);
+    expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
+  });
+
+  it("is closed to others again when somebody opened it up", () => {
+    home.reopen();
+    chmodSync(home.databasePath, 0o644);
+    home.reopen();
+    expect(statSync(home.databasePath).mode & 0o777).toBe(0o600);
+  });
+
+  it("makes the directories it is in, for their owner only", () => {
+    const path = join(home.path, "deep", "er", "node.db");
+    using _ = openDatabase(path);
+    expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
+  });
+
+  it("writes ahead, so that a commit waits for no disk", () => {
+    expect(home.database.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(home.database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
+    expect(home.database.prepare("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
+  });
+
+  it("takes back everything of a transaction that fails, also what a transaction in it wrote", () => {
+    const { database } = home;
+    const insert = () => database.prepare("INSERT INTO idempotencyKeys VALUES ('t', 'k', 'f', 'i', 0)").run();
+    expect(() =>
+      database.transaction(() => {
+        database.transaction(insert);
+        throw new Error("no");
+      }),
+    ).toThrow("no");
+    expect(database.prepare("SELECT count(*) AS n FROM idempotencyKeys").get()).toEqual({ n: 0 });
+    expect(database.transaction(insert).changes).toBe(1);
+  });
+
+  it("refuses a path that it cannot use, and says so", () => {
+    mkdirSync(home.databasePath);
+    expect(refusal()).toMatchObject({ code: "failed_precondition", reason: "database_unusable" });
+  });
+});
+
+describe("migrations", () => {
+  it("bring an older database to the newest version and keep what it holds", () => {
+    const steps = ["CREATE TABLE a (x)", "INSERT INTO a VALUES (1)", "ALTER TABLE a ADD COLUMN y DEFAULT 2"];
+    openDatabase(home.databasePath, { migrations: steps.slice(0, 2) })[Symbol.dispose]();
+    for (let start = 0; start < 2; start += 1) {
+      using database = openDatabase(home.databasePath, { migrations: steps });
+      expect(database.prepare("SELECT * FROM a").all()).toEqual([{ x: 1, y: 2 }]);
+      expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 3 });
+    }
+  });
+
+  it("change nothing when one fails", () => {
+    openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)"] })[Symbol.dispose]();
+    const broken = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"];
+    expect(() => openDatabase(home.databasePath, { migrations: broken })).toThrow("already exists");
+    using database = openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)"] });
+    expect(database.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "a" }]);
+  });
+
+  it("leave no half of a database when the first start fails", () => {
+    expect(() => openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)", "nonsense"] })).toThrow(
+      "nonsense",
+    );
+    expect(existsSync(home.databasePath)).toBe(false);
+    using database = openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)"] });
+    expect(database.prepare("SELECT count(*) AS n FROM a").get()).toEqual({ n: 0 });
+  });
+});
+
+describe("a database that cannot be trusted", () => {
+  it("is refused when it was written by a newer version, and stays as it is", () => {
+    openDatabase(home.databasePath, { migrations: [...migrations, "CREATE TABLE later (x)"] })[Symbol.dispose]();
+    const before = readFileSync(home.databasePath);
+    const error = refusal();
+    expect(error).toMatchObject({
+      code: "failed_precondition",
+      reason: "database_too_new",
+      details: { found: migrations.length + 1, known: migrations.length },
+    });
+    expect(error.hint).toContain("newer version");
+    expect(readFileSync(home.databasePath).equals(before)).toBe(true);
+  });
+
+  it.each([
+    [
+      "something else",
+      () => writeFileSync(home.databasePath, "this is not a database, but it is rather long".repeat(99)),
+    ],
+    ["empty", () => truncateSync(home.databasePath, 0)],
+    ["cut off", () => truncateSync(home.databasePath, 5 * 4096)],
+    ["overwritten in the middle", () => overwrite(3 * 4096, 4096)],
+    ["overwritten at its start", () => overwrite(100, 3000)],
+  ])("is refused when it is %s, and stays as it is", (_, damage) => {
+    fill();
+    damage();
+    const before = readFileSync(home.databasePath);
+    const error = refusal();
+    expect(error).toMatchObject({ code: "data_loss", reason: "database_corrupt" });
+    expect(error.message).toContain(home.databasePath);
+    expect(error.hint).toContain(`mv ${home.databasePath}`);
+    expect(readFileSync(home.databasePath).equals(before)).toBe(true);
+    expect(refusal(), "the lock was let go").toMatchObject({ reason: "database_corrupt" });
+  });
+
+  it("keeps also the changes that were not yet in its main file", () => {
+    fill();
+    const main = readFileSync(home.databasePath);
+    const wal = crashedWal();
+    writeFileSync(home.databasePath, main.fill(7, 0, 16));
+    writeFileSync(`${home.databasePath}-wal`, wal);
+    expect(refusal()).toMatchObject({ reason: "database_corrupt" });
+    expect(readFileSync(`${home.databasePath}-wal`).equals(wal)).toBe(true);
+  });
+});
+
+describe("a database that was moved away", () => {
+  it("is replaced by an empty one, and its last changes, left behind, are kept apart", () => {
+    fill();
+    const wal = crashedWal();
+    rmSync(home.databasePath);
+    writeFileSync(`${home.databasePath}-wal`, wal);
+    expect(home.database.prepare("SELECT count(*) AS n FROM events").get()).toEqual({ n: 0 });
+    expect(readFileSync(`${home.databasePath}.moved-wal`).equals(wal)).toBe(true);
+  });
+});
+
+describe("a second node on the same directory", () => {
+  it("is refused in the same process, and told who is there", () => {
+    home.reopen();
+    expect(refusal()).toMatchObject({
+      code: "failed_precondition",
+      reason: "home_in_use",
+      details: { pid: process.pid },
+    });
+    expect(refusal().message).toContain(String(process.pid));
+  });
+
+  it("is refused while another process has it, and let in after that one was killed, with all that it wrote", async () => {
+    const program = `
+      const { openDatabase } = await import(${JSON.stringify(join(import.meta.dirname, "database.ts"))});
+      const database = openDatabase(${JSON.stringify(home.databasePath)});
+      database.prepare("INSERT INTO idempotencyKeys VALUES ('t', 'k', 'f', 'i', 0)").run();
+      console.log("written");
+      setInterval(() => {}, 1000);`;
+    const holder = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      await once(holder.stdout, "data");
+      expect(refusal()).toMatchObject({ reason: "home_in_use", details: { pid: holder.pid } });
+    } finally {
+      holder.kill("SIGKILL");
+      await once(holder, "exit");
+    }
+    expect(home.database.prepare("SELECT key FROM idempotencyKeys").all()).toEqual([{ key: "k" }]);
+  });
+});
+
+function refusal(): SandboxError {
+  try {
+    openDatabase(home.databasePath)[Symbol.dispose]();
+  } catch (thrown) {
+    return SandboxError.from(thrown);
+  }
+  throw new Error("the database was opened");
+}
+
+/** Leaves a closed database with some content. */
+function fill(): void {
+  using database = openDatabase(home.databasePath);
+  const insert = database.prepare("INSERT INTO events (at, kind, details) VALUES (1, 'node.started', :details)");
+  for (let i = 0; i < 200; i += 1) insert.run({ details: JSON.stringify({ text: "x".repeat(200) }) });
+}
+
+function overwrite(offset: number, length: number): void {
+  writeFileSync(home.databasePath, readFileSync(home.databasePath).fill(0xa5, offset, offset + length));
+}
+
+/** What a writer that was killed leaves beside the main file. */
+function crashedWal(): Buffer {
+  const sqlite = new DatabaseSync(home.databasePath);
+  sqlite.exec("INSERT INTO events (at, kind, details) VALUES (1, 'node.started', '{}')");
+  const wal = readFileSync(`${home.databasePath}-wal`);
+  sqlite.close();
+  return wal;
+}

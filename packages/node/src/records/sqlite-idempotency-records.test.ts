@@ -1,0 +1,58 @@
+import { FakeClock } from "@sandpiper/core/testing";
+import { createSandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { SqliteIdempotencyRecords } from "./sqlite-idempotency-records.ts";
+
+let home: ScratchHome;
+let clock: FakeClock;
+let records: SqliteIdempotencyRecords;
+
+beforeEach(() => {
+  home = new ScratchHome();
+  clock = new FakeClock();
+  records = new SqliteIdempotencyRecords(home.database, { clock });
+});
+
+afterEach(() => home[Symbol.dispose]());
+
+const request = { tenant: "a", key: "k", fingerprint: "f" };
+
+describe("idempotency records", () => {
+  it("give a repeated request the sandbox of the first, also after a restart", () => {
+    const id = createSandboxId();
+    expect(records.find(request)).toBeUndefined();
+    records.add(request, id);
+    expect(records.find(request)).toBe(id);
+    expect(new SqliteIdempotencyRecords(home.reopen(), { clock }).find(request)).toBe(id);
+  });
+
+  it("refuse a key that came with another request", () => {
+    records.add(request, createSandboxId());
+    expect(() => records.find({ ...request, fingerprint: "g" })).toThrow(
+      expect.objectContaining({ code: "conflict", reason: "idempotency_key_reused" }),
+    );
+  });
+
+  it("keep tenants apart", () => {
+    records.add(request, createSandboxId());
+    expect(records.find({ ...request, tenant: "b", fingerprint: "g" })).toBeUndefined();
+  });
+
+  it("forget a key after a day", async () => {
+    records.add(request, createSandboxId());
+    await clock.advance(24 * 3_600_000 - 1);
+    expect(records.find(request)).toBeDefined();
+    await clock.advance(1);
+    expect(records.find({ ...request, fingerprint: "g" })).toBeUndefined();
+    records.add({ ...request, key: "other" }, createSandboxId());
+    expect(home.database.prepare("SELECT key FROM idempotencyKeys").all()).toEqual([{ key: "other" }]);
+  });
+
+  it("take the newer sandbox where the first is no longer known", () => {
+    const id = createSandboxId();
+    records.add(request, createSandboxId());
+    records.add(request, id);
+    expect(records.find(request)).toBe(id);
+  });
+});

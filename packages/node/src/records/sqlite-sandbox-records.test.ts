@@ -1,0 +1,215 @@
+import { createSandboxId, SandboxError } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sandboxRecord } from "../testing/sandbox-record.ts";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import type { SandboxFilter } from "./sandbox-record.ts";
+import { SqliteSandboxRecords } from "./sqlite-sandbox-records.ts";
+
+let home: ScratchHome;
+let records: SqliteSandboxRecords;
+
+beforeEach(() => {
+  home = new ScratchHome();
+  records = new SqliteSandboxRecords(home.database);
+});
+
+afterEach(() => home[Symbol.dispose]());
+
+const full = sandboxRecord({
+  name: "büro \0 1",
+  labels: { "a.b/c": "1", d: 'it\'s "x"' },
+  metadata: { deep: [1, null, { z: true }] },
+  env: { A: "b=c\n" },
+  vcpuCount: 0.5,
+  language: "python",
+  cwd: "/w",
+  user: "nobody",
+  timeoutMs: 1,
+  ttlMs: 2,
+  expiresAt: new Date(3),
+  idleTimeoutMs: 4,
+  idleExcept: ["exec", "client"],
+  onExpiry: "pause",
+  state: "failed",
+  failure: { code: "internal", reason: "r", message: "m" },
+  endedAt: new Date(5),
+});
+
+describe("sandbox records", () => {
+  it.each([
+    ["everything set", full],
+    ["nothing optional", sandboxRecord()],
+  ])("come back as they were, with %s, also after a restart", (_, record) => {
+    records.add(record);
+    expect(records.get(record.id)).toEqual(record);
+    expect(new SqliteSandboxRecords(home.reopen()).get(record.id)).toEqual(record);
+  });
+
+  it("know each id once", () => {
+    records.add(full);
+    expect(thrown(() => records.add({ ...full, name: "other" }))).toMatchObject({ code: "already_exists" });
+    expect(records.get(full.id)?.name).toBe(full.name);
+  });
+
+  it("change what may change and nothing else", () => {
+    const [one, other] = [sandboxRecord(), sandboxRecord()];
+    records.add(one);
+    records.add(other);
+    const change = { state: "failed", failure: full.failure, endedAt: new Date(9), labels: { x: "y" } } as const;
+    expect(records.change(one.id, change)).toEqual({ ...one, ...change });
+    expect(records.get(one.id)).toEqual({ ...one, ...change });
+    expect(records.get(other.id)).toEqual(other);
+  });
+
+  it("do not know what was never added", () => {
+    const id = createSandboxId();
+    expect(records.get(id)).toBeUndefined();
+    expect(thrown(() => records.change(id, { name: "x" }))).toMatchObject({
+      code: "not_found",
+      reason: "no_such_sandbox",
+    });
+  });
+
+  it("count as live, and against their key, until they fail or are destroyed", () => {
+    const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5 };
+    const [creating, paused] = [
+      sandboxRecord({ ...mine, state: "creating" }),
+      sandboxRecord({ ...mine, state: "paused" }),
+    ];
+    const others = [
+      sandboxRecord({ ...mine, state: "failed" }),
+      sandboxRecord({ ...mine, state: "destroyed" }),
+      sandboxRecord({ keyId: "other", state: "failed" }),
+    ];
+    for (const record of [creating, paused, ...others]) records.add(record);
+    expect(records.live().map(({ id }) => id)).toEqual([creating.id, paused.id]);
+    expect(records.usage("mine")).toEqual({ sandboxes: 2, memoryMib: 200, vcpuCount: 1 });
+    expect(records.usage("other")).toEqual({ sandboxes: 0, memoryMib: 0, vcpuCount: 0 });
+  });
+
+  it("forget those that ended before an instant", () => {
+    const old = sandboxRecord({ state: "destroyed", endedAt: new Date(10) });
+    const recent = sandboxRecord({ state: "failed", endedAt: new Date(20) });
+    const live = sandboxRecord();
+    for (const record of [old, recent, live]) records.add(record);
+    expect(records.prune(new Date(20))).toBe(1);
+    expect([old, recent, live].map(({ id }) => records.get(id) !== undefined)).toEqual([false, true, true]);
+  });
+});
+
+describe("the list of sandboxes", () => {
+  it("shows the newest first, in pages without gap or repeat, also those of one millisecond", () => {
+    const all = Array.from({ length: 25 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + Math.floor(i / 7)) }));
+    for (const record of all) records.add(record);
+    const expected = all.map(({ id }) => id).reverse();
+    expect(pages({ limit: 4 })).toEqual(expected);
+    expect(pages({ limit: 25 })).toEqual(expected);
+    expect(pages({ limit: 4, tenant: "default" })).toEqual(expected);
+    expect(records.list({ limit: 25 }).nextCursor).toBeNull();
+  });
+
+  it("goes on where it was, whatever is made, destroyed or forgotten meanwhile", () => {
+    const all = Array.from({ length: 6 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + i) }));
+    for (const record of all) records.add(record);
+    const { nextCursor, items } = records.list({ limit: 3 });
+    records.add(sandboxRecord({ createdAt: new Date(2000) }));
+    records.change(items[2]?.id as never, { state: "destroyed", endedAt: new Date(1) });
+    records.prune(new Date(2));
+    const rest = records.list({ limit: 3, cursor: nextCursor ?? "" });
+    expect(rest.items.map(({ id }) => id)).toEqual([all[2]?.id, all[1]?.id, all[0]?.id]);
+  });
+
+  it("has destroyed ones only for those who ask for them", () => {
+    const [ready, failed, destroyed] = (["ready", "failed", "destroyed"] as const).map((state) =>
+      sandboxRecord({ state }),
+    );
+    for (const record of [ready, failed, destroyed]) records.add(record as never);
+    expect(pages({ limit: 9 })).toEqual([failed?.id, ready?.id]);
+    expect(pages({ limit: 9, state: "destroyed" })).toEqual([destroyed?.id]);
+    expect(pages({ limit: 9, state: "failed" })).toEqual([failed?.id]);
+  });
+
+  it("has only those that fit every filter", () => {
+    const a = sandboxRecord({ tenant: "a", name: "n", labels: { team: "x", "app.kubernetes.io/name": "1" } });
+    const b = sandboxRecord({ tenant: "b", provider: "gvisor", name: "n", labels: { team: "y" } });
+    for (const record of [a, b]) records.add(record);
+    const filters: [Omit<SandboxFilter, "limit">, unknown[]][] = [
+      [{ tenant: "a" }, [a.id]],
+      [{ tenant: "c" }, []],
+      [{ provider: "gvisor" }, [b.id]],
+      [{ name: "n" }, [b.id, a.id]],
+      [{ name: "n", tenant: "b" }, [b.id]],
+      [{ labels: [] }, [b.id, a.id]],
+      [{ labels: [{ key: "team", value: null }] }, [b.id, a.id]],
+      [{ labels: [{ key: "team", value: "x" }] }, [a.id]],
+      [{ labels: [{ key: "team", value: "" }] }, []],
+      [
+        {
+          labels: [
+            { key: "team", value: "x" },
+            { key: "app.kubernetes.io/name", value: "1" },
+          ],
+        },
+        [a.id],
+      ],
+      [
+        {
+          labels: [
+            { key: "team", value: "y" },
+            { key: "app.kubernetes.io/name", value: null },
+          ],
+        },
+        [],
+      ],
+      [{ labels: [{ key: "app", value: null }] }, []],
+      [{ labels: [{ key: "') OR 1=1 --", value: "' OR '1'='1" }] }, []],
+      [{ name: "' OR 1=1 --" }, []],
+    ];
+    for (const [filter, expected] of filters)
+      expect(pages({ ...filter, limit: 9 }), JSON.stringify(filter)).toEqual(expected);
+  });
+
+  it.each([
+    "",
+    "x",
+    "e30",
+    "!!!",
+    Buffer.from("1/2").toString("base64url"),
+    Buffer.from(`-1/${full.id}`).toString("base64url"),
+  ])("refuses the cursor %j", (cursor) => {
+    expect(thrown(() => records.list({ limit: 1, cursor }))).toMatchObject({
+      code: "invalid_argument",
+      reason: "bad_cursor",
+    });
+  });
+
+  it("reads a page by an index, without sorting, however many sandboxes there are or were", () => {
+    const plan = home.database
+      .prepare(`EXPLAIN QUERY PLAN SELECT * FROM sandboxes WHERE state <> 'destroyed' AND tenant = :tenant
+        ORDER BY createdAt DESC, sequence DESC LIMIT 10`)
+      .all({ tenant: "a" });
+    expect(plan.map(({ detail }) => detail)).toEqual([
+      "SEARCH sandboxes USING INDEX presentSandboxesByTenant (tenant=?)",
+    ]);
+  });
+});
+
+function pages(filter: SandboxFilter): unknown[] {
+  const ids: unknown[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = records.list({ ...filter, cursor });
+    expect(page.items.length).toBeLessThanOrEqual(filter.limit);
+    ids.push(...page.items.map(({ id }) => id));
+    cursor = page.nextCursor;
+  }
+  return ids;
+}
+
+function thrown(work: () => unknown): SandboxError {
+  try {
+    work();
+  } catch (error) {
+    return SandboxError.from(error);
+  }
+  throw new Error("nothing was thrown");
+}

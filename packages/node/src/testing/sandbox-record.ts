@@ -1,0 +1,35 @@
+import { createSandboxId } from "@sandpiper/protocol";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+/** A record with everything that a test does not care about. */
+export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    id: createSandboxId(),
+    tenant: "default",
+    keyId: "0a1b2c3d",
+    state: "ready",
+    provider: "mock",
+    name: null,
+    labels: {},
+    metadata: {},
+    env: {},
+    image: "host",
+    memoryMib: 256,
+    vcpuCount: 2,
+    diskMib: 1024,
+    maxProcesses: 64,
+    language: null,
+    cwd: null,
+    user: null,
+    timeoutMs: null,
+    ttlMs: null,
+    expiresAt: null,
+    idleTimeoutMs: null,
+    idleExcept: [],
+    onExpiry: "destroy",
+    failure: null,
+    createdAt: new Date(1_700_000_000_000),
+    endedAt: null,
+    ...fields,
+  };
+}
