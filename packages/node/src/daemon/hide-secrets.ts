@@ -4,7 +4,7 @@ const MAX_DEPTH = 6;
 /** Names of fields whose value lets somebody in, wherever they stand. */
 const secretNames =
   /^(authorization|proxy-authorization|cookie|set-cookie|token|secret|key|api-?key|password|credential)$/i;
-const credentials = /\bsp([kt])_([0-9a-f-]+)_[A-Za-z0-9_-]{16,}/g;
+const credentials = /\b(spk_[0-9a-f]+|spt_[0-9a-f-]+|whs)_[A-Za-z0-9_-]{16,}/g;
 
 /** The same fields without what nobody may read in a log. The names of environment variables stay, their values go. */
 export function withoutSecrets(fields: object, depth = 0): object {
@@ -20,7 +20,7 @@ export function withoutSecrets(fields: object, depth = 0): object {
 
 /** The same line with every credential cut down to its public part. */
 export function withoutCredentials(line: string): string {
-  return line.replaceAll(credentials, `sp$1_$2_${HIDDEN}`);
+  return line.replaceAll(credentials, `$1_${HIDDEN}`);
 }
 
 function hiddenInside(value: unknown, depth: number): unknown {

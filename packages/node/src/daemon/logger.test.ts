@@ -48,7 +48,7 @@ describe("the log", () => {
       logger.info({ headers: { Authorization: `Bearer ${key}`, cookie: "c=topsecret" } }, "in a header");
       logger.info({ body: { token: "topsecret", secret: "topsecret", list: [{ key: "topsecret" }] } }, "in a body");
       logger.info({ body: { env: { PASSWORD: "topsecret" } } }, "in an environment");
-      logger.info(`in a message ${key} ${token}`);
+      logger.info(`in a message ${key} ${token} whs_${"A".repeat(43)}`);
       logger.info({ url: `/v1/socket?access=${token}` }, "in a URL");
       logger.error({ err: new Error(`in an error ${key}`) }, "in an error");
       logger.child({ actor: key }).info("in a binding");

@@ -1,0 +1,114 @@
+import type { PoolResource } from "@sandpiper/protocol";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { registerPoolMetrics } from "./pool-metrics.ts";
+
+export interface SandboxCount {
+  readonly provider: string;
+  readonly state: string;
+  readonly count: number;
+}
+
+/** Asked at each scrape. */
+export interface MetricSources {
+  readonly sandboxes: () => readonly SandboxCount[];
+  readonly pools: () => readonly PoolResource[];
+}
+
+export interface RequestObservation {
+  /** Its id in the OpenAPI document, and not its path: paths hold ids without end. */
+  readonly operation: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+/** From what an agent does by itself to what a slow machine takes for a boot. */
+const QUICK_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** The numbers of one node, in a registry of its own. */
+export class NodeMetrics {
+  readonly #registry = new Registry();
+  readonly #create: Histogram<"provider" | "start">;
+  readonly #exec: Histogram<"provider">;
+  readonly #checkpoint: Histogram<"provider">;
+  readonly #request: Histogram<"operation" | "status">;
+  readonly #webhooks: Counter<"outcome">;
+  #sources: MetricSources = { sandboxes: () => [], pools: () => [] };
+
+  constructor() {
+    const registers = [this.#registry];
+    const duration = { registers, buckets: QUICK_SECONDS };
+    this.#create = new Histogram({
+      ...duration,
+      name: "sandpiper_create_duration_seconds",
+      help: "From the request for a sandbox until it is ready or has failed.",
+      labelNames: ["provider", "start"],
+    });
+    this.#exec = new Histogram({
+      ...duration,
+      name: "sandpiper_exec_duration_seconds",
+      help: "From the request for a command until its end.",
+      labelNames: ["provider"],
+    });
+    this.#checkpoint = new Histogram({
+      ...duration,
+      name: "sandpiper_checkpoint_duration_seconds",
+      help: "Of saving a sandbox.",
+      labelNames: ["provider"],
+    });
+    this.#request = new Histogram({
+      registers,
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+      name: "sandpiper_http_request_duration_seconds",
+      help: "From the head of a request until the end of its answer.",
+      labelNames: ["operation", "status"],
+    });
+    this.#webhooks = new Counter({
+      registers,
+      name: "sandpiper_webhook_deliveries_total",
+      help: "Attempts to deliver an event to a webhook.",
+      labelNames: ["outcome"],
+    });
+    const read = () => this.#sources;
+    new Gauge({
+      registers,
+      name: "sandpiper_sandboxes",
+      help: "Sandboxes there are.",
+      labelNames: ["provider", "state"],
+      collect() {
+        this.reset();
+        for (const { provider, state, count } of read().sandboxes()) this.set({ provider, state }, count);
+      },
+    });
+    registerPoolMetrics(this.#registry, () => read().pools());
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  /** From now on the gauges show these. */
+  collectFrom(sources: MetricSources): void {
+    this.#sources = sources;
+  }
+
+  observeCreate(provider: string, seconds: number, isWarm: boolean): void {
+    this.#create.observe({ provider, start: isWarm ? "warm" : "cold" }, seconds);
+  }
+
+  observeExec(provider: string, seconds: number): void {
+    this.#exec.observe({ provider }, seconds);
+  }
+
+  observeCheckpoint(provider: string, seconds: number): void {
+    this.#checkpoint.observe({ provider }, seconds);
+  }
+
+  observeRequest({ operation, status, seconds }: RequestObservation): void {
+    this.#request.observe({ operation, status }, seconds);
+  }
+
+  countWebhookDelivery(outcome: "delivered" | "failed" | "given_up"): void {
+    this.#webhooks.inc({ outcome });
+  }
+
+  async render(): Promise<{ contentType: string; text: string }> {
+    return { contentType: this.#registry.contentType, text: await this.#registry.metrics() };
+  }
+}

@@ -1,0 +1,62 @@
+import { createHmac } from "node:crypto";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
+import { isPublicAddress, publicLookup } from "./public-address.ts";
+
+export interface WebhookRequest {
+  readonly url: string;
+  readonly secret: string;
+  readonly eventId: number;
+  readonly body: string;
+  readonly sentAt: Date;
+  readonly signal: AbortSignal;
+  /** Also to this machine and to private networks. */
+  readonly allowPrivate: boolean;
+}
+
+/** The receiver makes the same from what it got, and compares. The time is signed too, so that nobody can send it again later. */
+export function webhookSignature(secret: string, { timestamp, body }: { timestamp: number; body: string }): string {
+  return `v1=${createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
+}
+
+/** False for a host that is, as it stands there, none of the public internet. What a name means shows when connecting. */
+export function canBePublic(url: URL): boolean {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host) !== 0) return isPublicAddress(host);
+  return !/(^|\.)localhost\.?$/i.test(host);
+}
+
+/** Sends one event once. Rejects with what went wrong; a redirect is a failure, since it could lead anywhere. */
+export function postWebhook(options: WebhookRequest): Promise<void> {
+  const { url: text, secret, eventId, body, sentAt, signal, allowPrivate } = options;
+  const url = new URL(text);
+  if (!allowPrivate && !canBePublic(url)) return Promise.reject(new Error(`${url.hostname} is no public address`));
+  const timestamp = Math.floor(sentAt.getTime() / 1000);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? httpsRequest : httpRequest;
+    const request = send(url, {
+      method: "POST",
+      signal,
+      agent: false,
+      ...(allowPrivate ? {} : { lookup: publicLookup() }),
+      headers: {
+        "Content-Type": "application/json",
+        "Content-Length": Buffer.byteLength(body),
+        "User-Agent": "Sandpiper",
+        "Sandpiper-Event-Id": eventId,
+        "Sandpiper-Timestamp": timestamp,
+        "Sandpiper-Signature": webhookSignature(secret, { timestamp, body }),
+      },
+    });
+    request.on("error", reject);
+    request.on("response", (response) => {
+      const status = response.statusCode ?? 0;
+      // What the answer says is of no use, and could be endless.
+      response.destroy();
+      if (status >= 200 && status < 300) resolve();
+      else reject(new Error(`it answered with status ${status}`));
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,63 @@
+import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+
+/** Addresses that are not of the public internet: this machine, private networks, what is reserved. */
+const special = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+] as const) {
+  special.addSubnet(network, prefix, "ipv4");
+}
+/** Everything of IPv6 that is not global unicast, and the parts of that which lead back into IPv4. */
+const globalUnicast = new BlockList();
+globalUnicast.addSubnet("2000::", 3, "ipv6");
+for (const [network, prefix] of [
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+] as const) {
+  special.addSubnet(network, prefix, "ipv6");
+}
+
+export function isPublicAddress(address: string): boolean {
+  const version = isIP(address);
+  if (version === 4) return !special.check(address, "ipv4");
+  // With a zone (%eth0) it is an address of a link.
+  if (version !== 6 || address.includes("%")) return false;
+  return globalUnicast.check(address, "ipv6") && !special.check(address, "ipv6");
+}
+
+export type Resolve = (
+  hostname: string,
+  options: LookupOptions & { all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * For the moment of connecting: a name that was public when somebody checked it may mean this machine a second later, so
+ * what counts is the address that is connected to.
+ */
+export function publicLookup(resolve: Resolve = lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, []);
+      const open = addresses.filter(({ address }) => isPublicAddress(address));
+      const [first] = open;
+      if (first === undefined) return callback(new Error(`${hostname} is no public address`), []);
+      return options.all ? callback(null, open) : callback(null, first.address, first.family);
+    });
+  };
+}

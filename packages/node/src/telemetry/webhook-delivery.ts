@@ -1,0 +1,89 @@
+import type { Clock } from "@sandpiper/core";
+import type { EventBody, WebhookResource } from "@sandpiper/protocol";
+import { postWebhook } from "./post-webhook.ts";
+
+export interface DeliverableWebhook extends WebhookResource {
+  readonly secret: string;
+}
+
+export interface WebhookDeliveryOptions {
+  /** Those after an id, and then each as it happens. */
+  readonly follow: (query: { readonly after: number }, signal: AbortSignal) => AsyncIterable<EventBody>;
+  /** It was taken, or given up. */
+  readonly settled: (event: EventBody) => void;
+  readonly attempted: (outcome: "delivered" | "failed" | "given_up", event: EventBody, error?: Error) => void;
+  readonly allowPrivate: boolean;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** 1, 2, 4 … seconds between ten attempts: a receiver may be away for eight minutes without missing anything. */
+const MAX_ATTEMPTS = 10;
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 300_000;
+const ATTEMPT_TIMEOUT_MS = 10_000;
+
+/**
+ * Sends a webhook its events one after the other until the signal ends it. An event is settled before the next one is
+ * sent, so after a restart it goes on where it was; the receiver may see one event twice, never one out of order.
+ */
+export async function deliverEvents(webhook: DeliverableWebhook, options: WebhookDeliveryOptions): Promise<void> {
+  const { follow, settled, signal } = options;
+  for await (const event of follow({ after: webhook.lastEventId }, signal)) {
+    if (webhook.kinds !== null && !webhook.kinds.includes(event.kind)) continue;
+    await deliver(webhook, event, options);
+    if (signal.aborted) return;
+    settled(event);
+  }
+}
+
+async function deliver(webhook: DeliverableWebhook, event: EventBody, options: WebhookDeliveryOptions): Promise<void> {
+  const { attempted, clock, signal } = options;
+  for (let attempt = 1; !signal.aborted; attempt++) {
+    try {
+      await attemptOnce(webhook, event, options);
+      attempted("delivered", event);
+      return;
+    } catch (thrown) {
+      if (signal.aborted) return;
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const isLast = attempt >= MAX_ATTEMPTS;
+      attempted(isLast ? "given_up" : "failed", event, error);
+      if (isLast) return;
+      await pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS), clock, signal);
+    }
+  }
+}
+
+async function attemptOnce(webhook: DeliverableWebhook, event: EventBody, options: WebhookDeliveryOptions) {
+  const { allowPrivate, clock, signal } = options;
+  const timeout = new AbortController();
+  const forget = clock.schedule(ATTEMPT_TIMEOUT_MS, () => timeout.abort(new Error("it did not answer in time")));
+  try {
+    await postWebhook({
+      url: webhook.url,
+      secret: webhook.secret,
+      eventId: event.id,
+      body: JSON.stringify(event),
+      sentAt: clock.now(),
+      signal: AbortSignal.any([signal, timeout.signal]),
+      allowPrivate,
+    });
+  } catch (thrown) {
+    throw timeout.signal.aborted ? timeout.signal.reason : thrown;
+  } finally {
+    forget();
+  }
+}
+
+function pause(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      forget();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const forget = clock.schedule(delayMs, end);
+    signal.addEventListener("abort", end);
+  });
+}
