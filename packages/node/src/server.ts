@@ -1,0 +1,5 @@
+export { type RunningNode, type StartNodeOptions, startNode } from "./compose-node.ts";
+export { loadNodeConfig, parseNodeConfig } from "./config/load-node-config.ts";
+export type { NodeConfig, NodeConfigOptions } from "./config/node-config.ts";
+export { createLogger } from "./daemon/logger.ts";
+export { runDaemon } from "./daemon/run-daemon.ts";
