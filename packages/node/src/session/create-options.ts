@@ -1,0 +1,38 @@
+import { SandboxError } from "@sandpiper/core";
+import { type CreateSandboxBody, createSandboxBodySchema } from "@sandpiper/protocol";
+
+const optionsSchema = createSandboxBodySchema.pick({
+  name: true,
+  provider: true,
+  image: true,
+  memoryMib: true,
+  vcpuCount: true,
+  diskMib: true,
+  maxProcesses: true,
+  language: true,
+  cwd: true,
+  user: true,
+  timeoutMs: true,
+  ttlMs: true,
+  idleTimeoutMs: true,
+});
+
+const numbers = /^(memoryMib|vcpuCount|diskMib|maxProcesses|timeoutMs|ttlMs|idleTimeoutMs)$/;
+
+/** What kind of sandbox the query of `/create` asks for. */
+export function createOptions(query: URLSearchParams): CreateSandboxBody {
+  const entries = [...query].map(([key, text]) => [key, numbers.test(key) && text !== "" ? Number(text) : text]);
+  const repeated = [...query.keys()].find((key, index, keys) => keys.indexOf(key) !== index);
+  if (repeated !== undefined) throw invalid(`${repeated} is given more than once`);
+  const parsed = optionsSchema.safeParse(Object.fromEntries(entries));
+  if (parsed.success) return parsed.data;
+  throw invalid(parsed.error.issues.map(({ path, message }) => [path.join("."), message].join(": ")).join("; "));
+}
+
+function invalid(problem: string): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "invalid_options",
+    message: `the query of /create is not allowed: ${problem}`,
+    hint: `allowed are ${Object.keys(optionsSchema.shape).join(", ")}`,
+  });
+}

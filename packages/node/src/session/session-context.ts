@@ -1,0 +1,14 @@
+import type { Logger } from "pino";
+import type { Principal } from "../auth/principal.ts";
+import type { MessageSocket } from "../socket/message-socket.ts";
+import type { SocketDependencies } from "../socket/socket-dependencies.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+
+/** What a session begins with. */
+export interface SessionContext {
+  readonly socket: MessageSocket;
+  readonly principal: Principal;
+  readonly dependencies: Pick<SocketDependencies, "service">;
+  readonly sessions: SessionRegistry;
+  readonly logger: Logger;
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import type { Server as HttpServer, IncomingMessage } from "node:http";
+import type { Server as HttpsServer } from "node:https";
+import type { Duplex } from "node:stream";
+import { SandboxError, systemClock } from "@sandpiper/core";
+import { WebSocketServer } from "ws";
+import { requireAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import { attachSession } from "../session/attach-session.ts";
+import { createSession } from "../session/create-session.ts";
+import { SessionRegistry } from "../session/session-registry.ts";
+import { startHeartbeat } from "./heartbeat.ts";
+import { closeCodes, MessageSocket } from "./message-socket.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { SocketConnection } from "./socket-connection.ts";
+import type { SocketDependencies } from "./socket-dependencies.ts";
+import { type SocketRoute, socketRoute } from "./socket-route.ts";
+import { chooseSubprotocol, credentialOf, requireOrigin } from "./upgrade-request.ts";
+
+/** A session's code is one message; elsewhere a message is a piece of input, or what a process is started with. */
+const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
+/** How long clients may take to say goodbye when the node stops. */
+const GOODBYE_MS = 1000;
+
+export interface AttachedSockets {
+  /** Tells all clients that the node stops, and takes no more. */
+  close(): Promise<void>;
+}
+
+/** Serves `/v1/socket`, `/create` and `/attach/<id>` on a server that answers other requests. */
+export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
+  const { authenticator, isStopping, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
+  const acceptors = { session: acceptor(MAX_MESSAGE_BYTES.session), socket: acceptor(MAX_MESSAGE_BYTES.socket) };
+  const sessions = new SessionRegistry();
+  const open = new Set<MessageSocket>();
+  let isClosing = false;
+
+  /** Everything that can be refused is refused here, before the client is connected. */
+  const admit = (request: IncomingMessage) => {
+    const route = socketRoute(request.url ?? "");
+    requireOrigin(request, corsOrigins);
+    const credential = credentialOf(request);
+    const principal = authenticator.authenticate(credential);
+    if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
+    if (isClosing || isStopping()) throw stopping();
+    return { route, principal, credential };
+  };
+
+  const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer) => {
+    const requestId = randomUuid();
+    // Without a listener, a client that resets its connection would end the node.
+    raw.on("error", () => {});
+    try {
+      const { route, principal, credential } = admit(request);
+      const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
+      acceptor.handleUpgrade(request, raw, head, (webSocket) => {
+        const socket = new MessageSocket(webSocket, raw);
+        open.add(socket);
+        socket.closed.then(() => open.delete(socket));
+        startHeartbeat(socket, {
+          clock,
+          stillAllowed: () => authenticator.authenticate(credential),
+          expired: (thrown) => socket.close(closeCodes.policy, SandboxError.from(thrown).reason),
+        });
+        serve(socket, { route, principal, requestId });
+      });
+    } catch (thrown) {
+      refuseUpgrade(raw, SandboxError.from(thrown), requestId);
+    }
+  };
+
+  const serve = (socket: MessageSocket, { route, principal, requestId }: Admission) => {
+    const logger = dependencies.logger.child({ requestId, socket: route.name });
+    logger.debug("a client connected");
+    socket.closed.then(() => logger.debug("a client left"));
+    if (route.name === "socket") new SocketConnection({ socket, principal, dependencies, logger, requestId });
+    else if (route.name === "create") createSession({ socket, principal, dependencies, sessions, logger }, route.query);
+    else attachSession({ socket, principal, dependencies, sessions, logger }, route);
+  };
+
+  server.on("upgrade", upgrade);
+  return {
+    async close() {
+      isClosing = true;
+      const leaving = [...open];
+      for (const socket of leaving) socket.close(closeCodes.goingAway, "the node stops");
+      const cancel = clock.schedule(GOODBYE_MS, () => {
+        for (const socket of leaving) socket.terminate();
+      });
+      await Promise.all(leaving.map((socket) => socket.closed));
+      cancel();
+    },
+  };
+}
+
+interface Admission {
+  readonly route: SocketRoute;
+  readonly principal: Principal;
+  readonly requestId: string;
+}
+
+function acceptor(maxPayload: number): WebSocketServer {
+  const handleProtocols = chooseSubprotocol;
+  return new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload,
+    handleProtocols,
+  });
+}
+
+function stopping(): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "node_stopping",
+    message: "the node is stopping and takes no new connections",
+    hint: "connect again when it has been started",
+  });
+}

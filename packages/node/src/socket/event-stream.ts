@@ -1,0 +1,41 @@
+import { SandboxError } from "@sandpiper/core";
+import type { ClientMessage } from "@sandpiper/protocol";
+import { requireAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { EventLog, EventQuery } from "../events/event-log.ts";
+import type { SocketStream, StreamEnd } from "./socket-stream.ts";
+
+type OpenEvents = Extract<ClientMessage, { kind: "events" }>;
+
+/** Tells what happens on the node, as far as it concerns the client. */
+export async function runEventStream(
+  stream: SocketStream,
+  message: OpenEvents,
+  { events, principal }: { readonly events: EventLog; readonly principal: Principal },
+): Promise<StreamEnd | undefined> {
+  const query = queryOf(message, principal);
+  stream.opened();
+  for await (const event of events.follow(query, stream.signal)) {
+    await stream.item(event);
+    if (stream.signal.aborted) return undefined;
+  }
+  return { fields: {} };
+}
+
+function queryOf({ after, sandbox: sandboxId }: OpenEvents, principal: Principal): EventQuery {
+  const { tenant } = principal;
+  if (principal.kind === "sandbox") {
+    if (sandboxId !== undefined && sandboxId !== principal.sandboxId) throw othersEvents(sandboxId);
+    return { tenant, sandboxId: principal.sandboxId, after };
+  }
+  requireAccess(principal, "read", { readOnly: true });
+  return { tenant: principal.scopes.includes("admin") ? undefined : tenant, sandboxId, after };
+}
+
+function othersEvents(sandbox: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_sandbox",
+    message: `there is no sandbox ${sandbox} that this token opens`,
+    hint: "a sandbox's token shows the events of its own sandbox; use a key for others",
+  });
+}

@@ -1,0 +1,173 @@
+import { SandboxError } from "@sandpiper/core";
+import { type ClientMessage, decodeDataFrame, errorBody, type ServerMessage } from "@sandpiper/protocol";
+import type { Logger } from "pino";
+import type { Principal } from "../auth/principal.ts";
+import { runEventStream } from "./event-stream.ts";
+import { closeCodes, type MessageSocket } from "./message-socket.ts";
+import { runProcessStream } from "./process-stream.ts";
+import { readClientMessage, UnreadableMessage } from "./read-client-message.ts";
+import { SandboxHolds } from "./sandbox-holds.ts";
+import type { SocketDependencies } from "./socket-dependencies.ts";
+import { SocketStream, type StreamEnd } from "./socket-stream.ts";
+import { runStdinStream } from "./stdin-stream.ts";
+import { runWatchStream } from "./watch-stream.ts";
+
+const MAX_STREAMS = 1024;
+/** A client that keeps sending what cannot be understood is broken or means harm. */
+const MAX_MALFORMED = 32;
+
+type OpenMessage = Extract<ClientMessage, { type: "open" }>;
+
+export interface SocketConnectionOptions {
+  readonly socket: MessageSocket;
+  readonly principal: Principal;
+  readonly dependencies: SocketDependencies;
+  readonly logger: Logger;
+  readonly requestId: string;
+}
+
+/** One client of `/v1/socket` with its streams. */
+export class SocketConnection {
+  readonly #options: SocketConnectionOptions;
+  readonly #streams = new Map<number, SocketStream>();
+  readonly #holds = new SandboxHolds();
+  #malformed = 0;
+
+  constructor(options: SocketConnectionOptions) {
+    this.#options = options;
+    const { socket } = options;
+    socket.onMessage((data, isBinary) => (isBinary ? this.#data(data) : this.#message(data.toString())));
+    socket.closed.then(() => {
+      for (const stream of this.#streams.values()) stream.end();
+      this.#streams.clear();
+    });
+  }
+
+  #message(text: string): void {
+    const message = readClientMessage(text);
+    if (message instanceof UnreadableMessage) {
+      this.#refuse(message);
+      return;
+    }
+    const stream = this.#streams.get(message.stream);
+    // Messages about a stream that has just ended cross its end on the way.
+    if (message.type === "open") this.#open(message, stream);
+    else if (message.type === "credit") stream?.credit.add(message.amount);
+    else if (message.type === "finish") this.#input(stream, (queue) => queue.finish(message.offset));
+    else if (stream !== undefined) this.#remove(stream);
+  }
+
+  #data(bytes: Uint8Array): void {
+    const frame = decodeDataFrame(bytes);
+    if (frame === undefined || frame.source !== "stdin") {
+      this.#refuse(new UnreadableMessage("a binary frame that is no input", frame?.stream));
+      return;
+    }
+    this.#input(this.#streams.get(frame.stream), (queue) => queue.push(frame.offset, frame.bytes));
+  }
+
+  #open(message: OpenMessage, existing: SocketStream | undefined): void {
+    if (existing !== undefined) {
+      this.#fail(existing, numberInUse(message.stream));
+      return;
+    }
+    const { socket } = this.#options;
+    const window = message.kind === "stdin" ? undefined : message.window;
+    const stream = new SocketStream({ number: message.stream, socket, window });
+    if (this.#streams.size >= MAX_STREAMS) {
+      this.#fail(stream, tooManyStreams());
+      return;
+    }
+    this.#streams.set(stream.number, stream);
+    this.#run(stream, message).then(
+      (end) => this.#ended(stream, end),
+      (thrown) => this.#fail(stream, SandboxError.from(thrown)),
+    );
+  }
+
+  async #run(stream: SocketStream, message: OpenMessage): Promise<StreamEnd | undefined> {
+    const { principal, dependencies } = this.#options;
+    const { service, events } = dependencies;
+    if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
+    const live = service.open(principal, message.sandbox);
+    const hold = this.#holds.hold(live);
+    stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
+    const subject = { stream, live };
+    if (message.kind === "process") return await runProcessStream(subject, message);
+    if (message.kind === "stdin") return await runStdinStream(subject, message);
+    return await runWatchStream(subject, message);
+  }
+
+  #input(stream: SocketStream | undefined, add: (queue: NonNullable<SocketStream["stdin"]>) => void): void {
+    if (stream === undefined) return;
+    try {
+      if (stream.stdin === undefined) throw noInput(stream.number);
+      add(stream.stdin);
+    } catch (thrown) {
+      this.#fail(stream, SandboxError.from(thrown));
+    }
+  }
+
+  #ended(stream: SocketStream, end: StreamEnd | undefined): void {
+    if (stream.signal.aborted || end === undefined) return;
+    this.#remove(stream);
+    this.#send({ type: "end", stream: stream.number, ...end.fields });
+    if (end.told !== undefined) this.#options.socket.whenReceived(end.told);
+  }
+
+  #fail(stream: SocketStream, error: SandboxError): void {
+    if (stream.signal.aborted) return;
+    this.#remove(stream);
+    const { logger, requestId } = this.#options;
+    if (error.code === "internal") logger.error({ err: error, stream: stream.number }, "a stream failed");
+    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId) });
+  }
+
+  #remove(stream: SocketStream): void {
+    if (this.#streams.get(stream.number) === stream) this.#streams.delete(stream.number);
+    stream.end();
+  }
+
+  /** What is about no stream is about the connection, which cannot be trusted to go on. */
+  #refuse({ error, stream }: UnreadableMessage): void {
+    const { socket, logger, requestId } = this.#options;
+    this.#malformed++;
+    const isTooMuch = this.#malformed > MAX_MALFORMED;
+    const open = stream === undefined ? undefined : this.#streams.get(stream);
+    if (open !== undefined) this.#remove(open);
+    const about = stream === undefined || isTooMuch ? {} : { stream };
+    this.#send({ type: "error", ...about, error: errorBody(error, requestId) });
+    if (stream !== undefined && !isTooMuch) return;
+    logger.warn({ malformed: this.#malformed }, "a client was not understood");
+    socket.close(isTooMuch ? closeCodes.policy : closeCodes.protocolError, error.reason);
+  }
+
+  #send(message: ServerMessage): void {
+    this.#options.socket.send(message);
+  }
+}
+
+function numberInUse(stream: number): SandboxError {
+  return new SandboxError("already_exists", {
+    reason: "stream_in_use",
+    message: `stream ${stream} was opened again while it was open, so it was ended`,
+    hint: "use each number once",
+  });
+}
+
+function tooManyStreams(): SandboxError {
+  return new SandboxError("resource_exhausted", {
+    reason: "stream_limit",
+    message: `a connection has at most ${MAX_STREAMS} streams`,
+    hint: "close some, or open another connection",
+    details: { maxStreams: MAX_STREAMS },
+  });
+}
+
+function noInput(stream: number): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "stream_without_input",
+    message: `stream ${stream} takes no input`,
+    hint: 'send input on a stream of kind "stdin"',
+  });
+}

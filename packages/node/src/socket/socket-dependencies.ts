@@ -1,0 +1,19 @@
+import type { Clock } from "@sandpiper/core";
+import type { Logger } from "pino";
+import type { Authenticator } from "../auth/principal.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { SandboxService } from "../service/sandbox-service.ts";
+
+/** What WebSockets need of the node. */
+export interface SocketDependencies {
+  readonly service: SandboxService;
+  readonly authenticator: Authenticator;
+  readonly events: EventLog;
+  readonly logger: Logger;
+  /** The node takes no new connections any more. */
+  readonly isStopping: () => boolean;
+  /** Pages of other origins that may connect, such as "https://console.example.com"; none unless given. */
+  readonly corsOrigins?: readonly string[] | undefined;
+  readonly clock?: Clock | undefined;
+  readonly randomUuid?: (() => string) | undefined;
+}
