@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { rejection } from "../testing/rejection.ts";
+import { BootSlots } from "./boot-slots.ts";
+import { poolClosed } from "./pool-error.ts";
+
+function gate() {
+  return Promise.withResolvers<void>();
+}
+
+describe("boot slots", () => {
+  it("are taken by callers before refills, in the order they came", async () => {
+    let freed = 0;
+    const slots = new BootSlots(1, () => freed++);
+    expect(slots.tryTake()).toBe(true);
+    const order: string[] = [];
+    const first = slots.run(async () => order.push("first"), undefined);
+    const second = slots.run(async () => order.push("second"), undefined);
+    expect(slots.tryTake()).toBe(false);
+    slots.give();
+    expect(slots.tryTake()).toBe(false);
+    await Promise.all([first, second]);
+    expect(order).toEqual(["first", "second"]);
+    expect(freed).toBe(1);
+    expect(slots.tryTake()).toBe(true);
+  });
+
+  it("are given back by work that fails", async () => {
+    const slots = new BootSlots(1, () => {});
+    expect(await rejection(slots.run(() => Promise.reject(new Error("no")), undefined))).toMatchObject({
+      message: "no",
+    });
+    expect(await slots.run(async () => 7, undefined)).toBe(7);
+  });
+
+  it("are not lost to a caller who gives up while waiting", async () => {
+    const slots = new BootSlots(1, () => {});
+    const { promise, resolve } = gate();
+    const running = slots.run(() => promise, undefined);
+    const caller = new AbortController();
+    const waiting = rejection(slots.run(async () => {}, caller.signal));
+    caller.abort();
+    expect(await waiting).toMatchObject({ code: "canceled" });
+    expect(await rejection(slots.run(async () => {}, caller.signal))).toMatchObject({ code: "canceled" });
+    resolve();
+    await running;
+    expect(slots.tryTake()).toBe(true);
+    expect(slots.tryTake()).toBe(false);
+  });
+
+  it("refuse whoever waits when they close, and let those who have one finish", async () => {
+    const slots = new BootSlots(1, () => {});
+    const { promise, resolve } = gate();
+    const running = slots.run(() => promise, undefined);
+    const waiting = rejection(slots.run(async () => {}, undefined));
+    slots.close(poolClosed());
+    expect(await waiting).toMatchObject({ code: "failed_precondition", reason: "pool_closed" });
+    expect(await rejection(slots.run(async () => {}, undefined))).toMatchObject({ reason: "pool_closed" });
+    resolve();
+    await running;
+  });
+});

@@ -1,0 +1,217 @@
+import { describe, expect, it } from "vitest";
+import { alpine, BootYard, type YardMember } from "../testing/boot-yard.ts";
+
+const debian = { image: "debian", memoryMib: 256 };
+
+describe("a refill", () => {
+  it("follows a claim at once, and no clock", async () => {
+    await using yard = new BootYard({ sweepIntervalMs: 1e9 });
+    await yard.fill(alpine, 2);
+    await yard.clock.advance(600_000);
+    expect(yard.started).toBe(2);
+    await yard.pool.claim(alpine);
+    await yard.clock.advance(0);
+    expect(yard.started).toBe(3);
+  });
+
+  it("lets whoever claimed go on first, for as long as it is told", async () => {
+    await using yard = new BootYard({ refillDelayMs: 40 });
+    await yard.fill(alpine, 2);
+    await yard.pool.claim(alpine);
+    await yard.clock.advance(30);
+    await yard.pool.claim(alpine);
+    expect(yard.started).toBe(2);
+    await yard.clock.advance(10);
+    expect(yard.started).toBe(4);
+  });
+
+  it("counts boots under way: many claims in a row do not boot more than the target", async () => {
+    await using yard = new BootYard({ maxBoots: 100 });
+    await yard.fill(alpine, 3);
+    for (let turn = 0; turn < 5; turn++) {
+      void yard.pool.claim(alpine);
+      await yard.clock.advance(0);
+    }
+    expect(yard.boots).toHaveLength(3);
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ ready: 0, booting: 3 });
+  });
+
+  it("follows the death of a member that had lived well at once", async () => {
+    await using yard = new BootYard({ backOff: { firstMs: 1000, mostMs: 5000 } });
+    const [member] = (await yard.fill(alpine, 1)) as [YardMember];
+    await yard.clock.advance(5000);
+    yard.pool.remove(member);
+    expect(yard.pool.remove(member)).toBe(false);
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(1);
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 0, retryInMs: null });
+  });
+
+  it("never boots more at once than allowed, whatever the targets, and keys take turns", async () => {
+    await using yard = new BootYard({ maxBoots: 2 });
+    yard.pool.setTarget(alpine, 6);
+    yard.pool.setTarget(debian, 1);
+    await yard.clock.advance(0);
+    expect(yard.boots.map(({ key }) => key)).toEqual([alpine, debian]);
+    while (yard.boots.length > 0) {
+      expect(yard.boots.length).toBeLessThanOrEqual(2);
+      await yard.finish();
+    }
+    expect(yard.pool.stats()).toMatchObject([{ ready: 6 }, { ready: 1 }]);
+  });
+});
+
+describe("a lowered target", () => {
+  it("ends boots first, and then discards the oldest members", async () => {
+    await using yard = new BootYard();
+    const [oldest, next] = (await yard.fill(alpine, 2)) as [YardMember, YardMember];
+    yard.pool.setTarget(alpine, 4);
+    await yard.clock.advance(0);
+    const signals = yard.boots.map(({ signal }) => signal);
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
+    expect([oldest.isDiscarded, next.isDiscarded]).toEqual([true, false]);
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ target: 1, ready: 1, booting: 0, failures: 0 });
+    expect(yard.errors).toEqual([]);
+  });
+
+  it("leaves a boot that a claim waits for, and forgets the key when it is done", async () => {
+    await using yard = new BootYard();
+    yard.pool.setTarget(alpine, 2);
+    await yard.clock.advance(0);
+    const waiting = yard.pool.claim(alpine);
+    yard.pool.setTarget(alpine, 0);
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(1);
+    const member = await yard.finish();
+    expect(await waiting).toBe(member);
+    expect(member.isDiscarded).toBe(false);
+    expect(yard.pool.stats()).toEqual([]);
+  });
+
+  it("discards what a boot makes that did not stop in time", async () => {
+    await using yard = new BootYard({ maxBoots: 1 });
+    yard.obeysAbort = false;
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    yard.pool.setTarget(alpine, 0);
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(1);
+    const late = await yard.finish();
+    expect(late.isDiscarded).toBe(true);
+    expect(yard.boots).toHaveLength(1);
+  });
+
+  it("must be a number of instances", async () => {
+    await using yard = new BootYard();
+    for (const target of [-1, 1.5, Number.NaN]) {
+      expect(() => yard.pool.setTarget(alpine, target)).toThrow(/not a number of instances/);
+    }
+  });
+});
+
+describe("a boot that fails", () => {
+  it("is tried again after a pause that doubles up to a limit, and starts anew after a success", async () => {
+    await using yard = new BootYard({ backOff: { firstMs: 1000, mostMs: 5000 } });
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    for (const pauseMs of [1000, 2000, 4000, 5000, 5000]) {
+      await yard.fail();
+      expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: pauseMs, booting: 0 });
+      await yard.clock.advance(pauseMs - 1);
+      expect(yard.boots).toHaveLength(0);
+      await yard.clock.advance(1);
+      expect(yard.boots).toHaveLength(1);
+    }
+    await yard.finish();
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ ready: 1, failures: 5, retryInMs: null });
+    expect(yard.errors).toHaveLength(5);
+    await yard.pool.claim(alpine);
+    await yard.clock.advance(0);
+    await yard.fail();
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: 1000 });
+  });
+
+  it("together with others counts once, and one boot finds out whether it is over", async () => {
+    await using yard = new BootYard();
+    yard.pool.setTarget(alpine, 3);
+    await yard.clock.advance(0);
+    for (let left = 3; left > 0; left--) await yard.fail();
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 3, retryInMs: 1000 });
+    await yard.clock.advance(1000);
+    expect(yard.boots).toHaveLength(1);
+    await yard.finish();
+    expect(yard.boots).toHaveLength(2);
+  });
+
+  it("holds up no other key, and is not tried more often because of claims", async () => {
+    await using yard = new BootYard();
+    yard.pool.setTarget(alpine, 1);
+    yard.pool.setTarget(debian, 1);
+    await yard.clock.advance(0);
+    await yard.fail();
+    for (let turn = 0; turn < 10; turn++) {
+      expect(await yard.pool.claim(alpine)).toBeUndefined();
+      await yard.clock.advance(1);
+    }
+    expect(yard.boots.map(({ key }) => key)).toEqual([debian]);
+  });
+
+  it("is also one whose member dies soon after: an image that always crashes does not boot without end", async () => {
+    await using yard = new BootYard();
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    for (const pauseMs of [1000, 2000, 4000]) {
+      yard.pool.remove(await yard.finish());
+      expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: pauseMs });
+      await yard.clock.advance(pauseMs);
+      expect(yard.boots).toHaveLength(1);
+    }
+  });
+
+  it("by throwing instead of rejecting is a failure like any other", async () => {
+    await using yard = new BootYard({
+      boot: () => {
+        throw new Error("no such image");
+      },
+    });
+    yard.pool.setTarget(alpine, 1);
+    await yard.clock.advance(0);
+    expect(yard.errors).toMatchObject([{ code: "internal", message: "no such image" }]);
+    expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 1, retryInMs: 1000 });
+  });
+});
+
+describe("a cold boot", () => {
+  it("shares the limit and goes before refills, even those that could start first", async () => {
+    await using yard = new BootYard({ maxBoots: 1 });
+    yard.pool.setTarget(alpine, 3);
+    await yard.clock.advance(0);
+    const cold = Promise.withResolvers<string>();
+    const running = yard.pool.withBootSlot(() => cold.promise);
+    await yard.finish();
+    expect(yard.boots).toHaveLength(0);
+    cold.resolve("booted");
+    expect(await running).toBe("booted");
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(1);
+  });
+
+  it("after a miss has its slot before the refill that the same claim asked for", async () => {
+    await using yard = new BootYard({ maxBoots: 1 });
+    const [dead] = (await yard.fill(alpine, 1)) as [YardMember];
+    await yard.clock.advance(60_000);
+    dead.isAlive = false;
+    expect(await yard.pool.claim(alpine)).toBeUndefined();
+    const cold = Promise.withResolvers<void>();
+    const running = yard.pool.withBootSlot(() => cold.promise);
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(0);
+    cold.resolve();
+    await running;
+    await yard.clock.advance(0);
+    expect(yard.boots).toHaveLength(1);
+  });
+});

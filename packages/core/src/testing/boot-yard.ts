@@ -1,0 +1,123 @@
+import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+export interface YardKey {
+  readonly image: string;
+  readonly memoryMib: number;
+}
+
+export class YardMember {
+  readonly id: number;
+  readonly key: YardKey;
+  isAlive = true;
+  isSilent = false;
+  isDiscarded = false;
+
+  constructor(id: number, key: YardKey) {
+    this.id = id;
+    this.key = key;
+  }
+}
+
+interface YardBoot {
+  readonly key: YardKey;
+  readonly signal: AbortSignal;
+  readonly finish: () => YardMember;
+  readonly fail: (thrown?: unknown) => void;
+}
+
+export const alpine: YardKey = { image: "alpine", memoryMib: 256 };
+
+/** A pool of members that boot, die and fail when the test says so. */
+export class BootYard implements AsyncDisposable {
+  readonly clock = new FakeClock();
+  readonly members: YardMember[] = [];
+  readonly errors: SandboxError[] = [];
+  /** Under way, oldest first. */
+  readonly boots: YardBoot[] = [];
+  readonly pool: WarmPool<YardKey, YardMember>;
+  started = 0;
+  /** Whether an aborted boot stops, or goes on to its end. */
+  obeysAbort = true;
+  discardError: unknown;
+
+  constructor(options: Partial<WarmPoolOptions<YardKey, YardMember>> = {}) {
+    this.pool = new WarmPool<YardKey, YardMember>({
+      keyOf: ({ image, memoryMib }) => `${image}/${memoryMib}`,
+      boot: (key, signal) => this.#boot(key, signal),
+      discard: async (member) => {
+        member.isDiscarded = true;
+        if (this.discardError !== undefined) throw this.discardError;
+      },
+      isHealthy: (member) => (member.isSilent ? new Promise(() => {}) : Promise.resolve(member.isAlive)),
+      clock: this.clock,
+      maxBoots: 4,
+      maxAgeMs: 3_600_000,
+      sweepIntervalMs: 10_000,
+      backOff: { firstMs: 1000, mostMs: 60_000 },
+      onError: (error) => this.errors.push(error),
+      ...options,
+    });
+  }
+
+  /** Ends the oldest boot under way well, and lets what follows come to rest. */
+  async finish(): Promise<YardMember> {
+    const member = this.#oldest().finish();
+    await this.clock.advance(0);
+    return member;
+  }
+
+  async fail(thrown?: unknown): Promise<void> {
+    this.#oldest().fail(thrown);
+    await this.clock.advance(0);
+  }
+
+  /** Sets the target and ends boots until it is reached. */
+  async fill(key: YardKey, target: number): Promise<readonly YardMember[]> {
+    this.pool.setTarget(key, target);
+    await this.clock.advance(0);
+    const filled: YardMember[] = [];
+    while (this.boots.length > 0) filled.push(await this.finish());
+    return filled;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const boot of this.boots) boot.fail();
+    await this.pool.close();
+  }
+
+  #oldest(): YardBoot {
+    const [boot] = this.boots;
+    if (boot === undefined) throw new Error("no boot is under way");
+    return boot;
+  }
+
+  #boot(key: YardKey, signal: AbortSignal): Promise<YardMember> {
+    this.started++;
+    return new Promise((resolve, reject) => {
+      const leave = () => this.boots.splice(this.boots.indexOf(boot), 1);
+      const boot: YardBoot = {
+        key,
+        signal,
+        finish: () => {
+          leave();
+          const member = new YardMember(this.members.length, key);
+          this.members.push(member);
+          resolve(member);
+          return member;
+        },
+        fail: (thrown = bootFailed()) => {
+          leave();
+          reject(thrown);
+        },
+      };
+      this.boots.push(boot);
+      signal.addEventListener("abort", () => this.obeysAbort && this.boots.includes(boot) && boot.fail(signal.reason));
+    });
+  }
+}
+
+function bootFailed(): SandboxError {
+  return new SandboxError("unavailable", { reason: "boot_failed", message: "the yard was told to fail this boot" });
+}
