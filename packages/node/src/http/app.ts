@@ -1,0 +1,53 @@
+import { type OperationId, type Route, routes } from "@sandpiper/protocol";
+import { type Context, Hono } from "hono";
+import type { AnyHandler, Bindings } from "./call.ts";
+import { corsHeaders, preflightResponse } from "./cors.ts";
+import { serveDocument } from "./documents.ts";
+import { errorResponse, methodNotAllowed, noSuchPath, publicError } from "./error-response.ts";
+import { handlers } from "./handlers.ts";
+import { openApiDocument } from "./openapi.ts";
+import type { HttpDependencies } from "./ports.ts";
+import { referencePage } from "./reference-page.ts";
+import { requestIdOf } from "./request-id.ts";
+import { type RequestContext, serveOperation } from "./serve-operation.ts";
+
+type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
+
+/** The REST interface of a node, as something that answers requests. */
+export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings }> {
+  const { randomUuid = () => crypto.randomUUID() } = deps;
+  const app = new Hono<{ Bindings: Bindings }>();
+
+  const contextOf = ({ req: { raw } }: Context): RequestContext => {
+    const requestId = requestIdOf(raw, randomUuid);
+    const headers = { "x-request-id": requestId, "x-content-type-options": "nosniff", ...corsHeaders(raw, deps) };
+    return { requestId, headers };
+  };
+  const served = (serve: Serve) => (c: Context<{ Bindings: Bindings }>) => serve(c, contextOf(c));
+  const refused = (serve: Serve): Serve => {
+    return (c, context) => preflightResponse(c.req.raw, context.headers) ?? serve(c, context);
+  };
+
+  const methods = new Map<string, string[]>();
+  for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
+    const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    app.on(route.method, path, served(serveOperation(id, handlers[id] as AnyHandler, deps)));
+    methods.set(path, [...(methods.get(path) ?? []), route.method]);
+  }
+  const document = openApiDocument(deps.version);
+  app.get("/openapi.json", served(serveDocument(deps, "application/json", JSON.stringify(document))));
+  app.get("/docs", served(serveDocument(deps, "text/html; charset=utf-8", referencePage(document))));
+  for (const path of ["/openapi.json", "/docs"]) methods.set(path, ["GET"]);
+
+  for (const [path, allowed] of methods) {
+    const refuse: Serve = (c, context) => errorResponse(methodNotAllowed(c.req.method, c.req.path, allowed), context);
+    app.all(path, served(refused(refuse)));
+  }
+  app.notFound(served(refused((c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context))));
+  app.onError((thrown, c) => {
+    const context = contextOf(c);
+    deps.logger.error({ requestId: context.requestId, err: thrown }, "request failed");
+    return errorResponse(publicError(thrown), context);
+  });
+  return app;
+}

@@ -1,0 +1,29 @@
+import type { HttpDependencies } from "./ports.ts";
+
+const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
+const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Range, X-Request-Id";
+const ANSWER_HEADERS =
+  "Allow, Content-Length, Content-Range, Sandpiper-End-Offset, Sandpiper-Start-Offset, X-Request-Id";
+
+/** Lets pages of the configured origins read an answer. Cookies are never asked for: a credential is always sent by hand. */
+export function corsHeaders(
+  request: Request,
+  { corsOrigins }: Pick<HttpDependencies, "corsOrigins">,
+): Record<string, string> {
+  if (corsOrigins.length === 0) return {};
+  const origin = request.headers.get("origin");
+  if (origin === null || !corsOrigins.includes(origin)) return { vary: "Origin" };
+  return { vary: "Origin", "access-control-allow-origin": origin, "access-control-expose-headers": ANSWER_HEADERS };
+}
+
+/** A browser asks whether it may ask. Undefined: it is no such question, or may not. */
+export function preflightResponse(request: Request, headers: Readonly<Record<string, string>>): Response | undefined {
+  if (request.method !== "OPTIONS" || !("access-control-allow-origin" in headers)) return undefined;
+  if (!request.headers.has("access-control-request-method")) return undefined;
+  const allowed = {
+    "access-control-allow-methods": METHODS,
+    "access-control-allow-headers": REQUEST_HEADERS,
+    "access-control-max-age": "600",
+  };
+  return new Response(null, { status: 204, headers: { ...headers, ...allowed } });
+}

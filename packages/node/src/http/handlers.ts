@@ -1,0 +1,36 @@
+import { archiveHandlers } from "./archive.ts";
+import type { Handlers } from "./call.ts";
+import { eventHandlers } from "./events.ts";
+import { fileHandlers } from "./files.ts";
+import { keyHandlers } from "./keys.ts";
+import { nodeHandlers } from "./node.ts";
+import { poolHandlers } from "./pools.ts";
+import { processHandlers } from "./processes.ts";
+import { sandboxHandlers } from "./sandboxes.ts";
+import { webhookHandlers } from "./webhooks.ts";
+
+/** By resource; no operation stands in two of them. */
+export const handlerGroups = {
+  sandboxes: sandboxHandlers,
+  processes: processHandlers,
+  files: fileHandlers,
+  archive: archiveHandlers,
+  events: eventHandlers,
+  keys: keyHandlers,
+  pools: poolHandlers,
+  webhooks: webhookHandlers,
+  node: nodeHandlers,
+} as const;
+
+/** Every operation of the REST interface. */
+export const handlers: Handlers = {
+  ...sandboxHandlers,
+  ...processHandlers,
+  ...fileHandlers,
+  ...archiveHandlers,
+  ...eventHandlers,
+  ...keyHandlers,
+  ...poolHandlers,
+  ...webhookHandlers,
+  ...nodeHandlers,
+};

@@ -1,0 +1,123 @@
+import { type Content, errorBodySchema, type OperationId, type Route, routes } from "@sandpiper/protocol";
+import type { z } from "zod";
+import { JsonSchemas } from "./json-schemas.ts";
+
+export interface OpenApiParameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly string[];
+  readonly security: readonly object[];
+  readonly parameters: readonly OpenApiParameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, object>> };
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
+}
+
+export interface OpenApiDocument {
+  readonly openapi: "3.1.0";
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly securitySchemes: Readonly<Record<string, object>>;
+  };
+}
+
+/** Headers that mean something to one operation. */
+const headersOf: Partial<Record<OperationId, readonly string[]>> = {
+  createSandbox: ["Idempotency-Key"],
+  readFile: ["Range"],
+  listEvents: ["Last-Event-ID"],
+};
+
+const whoMay = {
+  anyone: "No credential is needed.",
+  sandbox: "For keys of the sandbox's tenant, and for the sandbox's own token.",
+  read: "For keys with the scope read, sandboxes or admin.",
+  sandboxes: "For keys with the scope sandboxes or admin.",
+  admin: "For keys with the scope admin.",
+} as const satisfies Record<Route["access"], string>;
+
+/** The REST interface in OpenAPI's terms, made of the schemas that requests are checked with. */
+export function openApiDocument(version: string): OpenApiDocument {
+  const schemas = new JsonSchemas();
+  const error = { "application/json": { schema: schemas.of(errorBodySchema) } };
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
+  for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
+    const atPath = paths[route.path] ?? {};
+    paths[route.path] = atPath;
+    atPath[route.method.toLowerCase()] = {
+      operationId: id,
+      summary: route.summary,
+      description: whoMay[route.access],
+      tags: [tagOf(route.path)],
+      security: route.access === "anyone" ? [] : [{ bearer: [] }],
+      parameters: parametersOf(id, route, schemas),
+      ...(route.body === undefined ? {} : { requestBody: { required: true, content: contentOf(route.body, schemas) } }),
+      responses: {
+        [route.status]: {
+          description: "Done.",
+          ...(route.answer === undefined ? {} : { content: contentOf(route.answer, schemas) }),
+        },
+        default: { description: "Not done; the code says what to do next.", content: error },
+      },
+    };
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Sandpiper", version, description: "Run code nobody trusts in sandboxes that keep their state." },
+    paths,
+    components: {
+      schemas: schemas.components,
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A key, or a sandbox's token." } },
+    },
+  };
+}
+
+function tagOf(path: string): string {
+  const [, first = "", second = "", , fourth] = path.split("/");
+  return first === "v1" ? (fourth ?? second) : "node";
+}
+
+function parametersOf(id: OperationId, route: Route, schemas: JsonSchemas): OpenApiParameter[] {
+  const text = { type: "string" };
+  const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  return [
+    ...inPath.map((name) => ({ name, in: "path", required: true, schema: text }) as const),
+    ...(route.query === undefined ? [] : queryParameters(route.query, schemas)),
+    ...(headersOf[id] ?? []).map((name) => ({ name, in: "header", required: false, schema: text }) as const),
+  ];
+}
+
+function queryParameters(query: z.ZodObject, schemas: JsonSchemas): OpenApiParameter[] {
+  const { properties = {}, required = [] } = schemas.of(query) as {
+    properties?: Record<string, Record<string, unknown>>;
+    required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: required.includes(name),
+    schema,
+  }));
+}
+
+function contentOf(content: Content, schemas: JsonSchemas): Record<string, object> {
+  switch (content.kind) {
+    case "json":
+      return { "application/json": { schema: schemas.of(content.schema) } };
+    case "events":
+      return { "text/event-stream": { schema: schemas.of(content.schema) } };
+    case "text":
+      return { "text/plain": { schema: { type: "string" } } };
+    case "bytes":
+      return { "application/octet-stream": {} };
+  }
+}

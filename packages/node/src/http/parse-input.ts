@@ -1,0 +1,20 @@
+import { SandboxError } from "@sandpiper/core";
+import type { z } from "zod";
+
+/** Checks what came from outside; the error names each field that is wrong. */
+export function parseInput<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  what: "body" | "query",
+): z.output<Schema> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const texts = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new SandboxError("invalid_argument", {
+    reason: `invalid_${what}`,
+    message: `the ${what} of the request is not as it should be: ${texts.join("; ")}`,
+    hint: "GET /openapi.json says what is allowed",
+    details: { issues },
+  });
+}

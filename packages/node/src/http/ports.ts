@@ -1,0 +1,76 @@
+import type { Clock } from "@sandpiper/core";
+import type {
+  AuditEntry,
+  CreatedKey,
+  CreateKeyBody,
+  CreateWebhookBody,
+  KeyResource,
+  PoolResource,
+  SetPoolBody,
+  WebhookResource,
+} from "@sandpiper/protocol";
+import type { Authenticator } from "../auth/principal.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { SandboxService } from "../service/sandbox-service.ts";
+
+type Eventually<T> = T | Promise<T>;
+
+export interface KeyAdmin {
+  create(body: CreateKeyBody): Eventually<CreatedKey>;
+  list(): Eventually<readonly KeyResource[]>;
+  /** Throws `not_found`. */
+  revoke(id: string): Eventually<unknown>;
+}
+
+export interface PoolAdmin {
+  list(): Eventually<readonly PoolResource[]>;
+  set(body: SetPoolBody): Eventually<PoolResource>;
+}
+
+export interface WebhookAdmin {
+  create(body: CreateWebhookBody): Eventually<WebhookResource & { readonly secret: string }>;
+  list(): Eventually<readonly WebhookResource[]>;
+  /** Throws `not_found`. */
+  remove(id: string): Eventually<unknown>;
+}
+
+export interface AuditLog {
+  add(entry: Omit<AuditEntry, "id" | "at">): unknown;
+  list(query: { readonly after: number; readonly limit: number }): Eventually<readonly AuditEntry[]>;
+}
+
+export interface HttpMetrics {
+  render(): Promise<{ readonly contentType: string; readonly text: string }>;
+  observeRequest(request: { readonly operation: string; readonly status: number; readonly seconds: number }): void;
+  observeExec(provider: string, seconds: number): void;
+}
+
+/** As pino has them. */
+export interface HttpLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What the REST interface stands on. */
+export interface HttpDependencies {
+  readonly service: SandboxService;
+  readonly authenticator: Authenticator;
+  readonly keys: KeyAdmin;
+  readonly events: EventLog;
+  readonly pools: PoolAdmin;
+  readonly webhooks: WebhookAdmin;
+  readonly audit: AuditLog;
+  readonly metrics: HttpMetrics;
+  readonly version: string;
+  readonly logger: HttpLogger;
+  /** Health goes on being answered, and says so; nothing else is begun. */
+  readonly isStopping: () => boolean;
+  /** Of bodies that are read as a whole; files and archives are bounded by the sandbox's disk. */
+  readonly bodyLimitBytes: number;
+  /** Web pages of these origins may call; none unless given. */
+  readonly corsOrigins: readonly string[];
+  readonly randomUuid?: (() => string) | undefined;
+  readonly clock?: Clock | undefined;
+}

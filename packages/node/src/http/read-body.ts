@@ -1,0 +1,71 @@
+import { SandboxError } from "@sandpiper/core";
+import type { z } from "zod";
+import { parseInput } from "./parse-input.ts";
+
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+
+/** Reads a JSON body by a schema, and no more of it than is allowed. */
+export async function readJsonBody(
+  schema: z.ZodType,
+  request: Request,
+  { limitBytes }: { readonly limitBytes: number },
+): Promise<unknown> {
+  const type = request.headers.get("content-type");
+  const bytes = await readWholeBody(request, { limitBytes });
+  if (bytes.length > 0 && !JSON_TYPE.test(type ?? "")) throw notJson(type);
+  return parseInput(schema, parseJson(bytes), "body");
+}
+
+/** The body's bytes, when there are not too many. */
+export async function readWholeBody(
+  request: Request,
+  { limitBytes }: { readonly limitBytes: number },
+): Promise<Uint8Array> {
+  const length = lengthOf(request);
+  if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
+  // With a length, the server reads exactly that much.
+  if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request.body ?? []) {
+    size += piece.length;
+    if (size > limitBytes) throw bodyTooLarge(limitBytes);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+/** As the caller announced it; undefined when the end tells. */
+export function lengthOf(request: Request): number | undefined {
+  const text = request.headers.get("content-length");
+  return text === null ? undefined : Number(text);
+}
+
+export function bodyTooLarge(limitBytes: number): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "body_too_large",
+    message: `the body of the request is larger than ${limitBytes} bytes`,
+    hint: "send less at once",
+    details: { limitBytes },
+  });
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return bytes.length === 0 ? {} : JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch (thrown) {
+    throw new SandboxError("invalid_argument", {
+      reason: "malformed_json",
+      message: `the body of the request is no JSON: ${(thrown as Error).message}`,
+      hint: "send one JSON object in UTF-8",
+    });
+  }
+}
+
+function notJson(type: string | null): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "unsupported_media_type",
+    message: `the body of the request is ${type === null ? "of no type" : `of the type ${type.slice(0, 128)}`}`,
+    hint: "send JSON, with the header Content-Type: application/json",
+  });
+}
