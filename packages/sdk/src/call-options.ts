@@ -1,0 +1,4 @@
+export interface CallOptions {
+  /** Gives the call up; it rejects with `canceled`. */
+  readonly signal?: AbortSignal | undefined;
+}

@@ -1,0 +1,80 @@
+import { type EventBody, type Health, SandboxError, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import type { CallOptions } from "./call-options.ts";
+import { type ClientOptions, parseClientOptions } from "./client-options.ts";
+import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
+import { HttpTransport } from "./http/http-transport.ts";
+import { Keys } from "./keys.ts";
+import { Pools } from "./pools.ts";
+import { SandboxHandle } from "./sandbox-handle.ts";
+import { Sandboxes } from "./sandboxes.ts";
+import { Connection } from "./socket/connection.ts";
+import { Webhooks } from "./webhooks.ts";
+
+export interface PastEventsOptions extends EventsOptions {
+  readonly sandbox?: SandboxId | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** A node. All its sandboxes share one connection, which is there while it is in use. */
+export class Client implements AsyncDisposable {
+  /** Of the node. */
+  readonly url: string;
+  readonly sandboxes: Sandboxes;
+  readonly pools: Pools;
+  readonly keys: Keys;
+  readonly webhooks: Webhooks;
+  readonly #http: HttpTransport;
+  readonly #connection: Connection;
+
+  constructor(options: ClientOptions = {}) {
+    const spec = parseClientOptions(options);
+    const http = new HttpTransport(spec);
+    const connection = new Connection(spec, () => findRefusal(http));
+    this.url = spec.baseUrl;
+    this.#http = http;
+    this.#connection = connection;
+    this.sandboxes = new Sandboxes(
+      http,
+      (info: SandboxResource) => new SandboxHandle({ id: info.id, http, connection }, info),
+    );
+    this.pools = new Pools(http);
+    this.keys = new Keys(http);
+    this.webhooks = new Webhooks(http);
+  }
+
+  /** What happened and what happens on the node, as far as the key may see it. */
+  events(options: EventsOptions & { readonly sandbox?: SandboxId | undefined } = {}): EventStream {
+    return openEvents(this.#connection, options);
+  }
+
+  /** What has happened after an id, oldest first; at most `limit` of it, 100 by default. */
+  async pastEvents({ after, sandbox, limit, signal }: PastEventsOptions = {}): Promise<readonly EventBody[]> {
+    const query = { after, sandbox, limit };
+    return (await this.#http.json<{ items: EventBody[] }>("listEvents", { query, signal })).items;
+  }
+
+  /** Asks once: this is how one finds out whether a node is there. */
+  async health({ signal }: CallOptions = {}): Promise<Health> {
+    return await this.#http.json("getHealth", { signal, isRepeatable: false });
+  }
+
+  /** Ends what is under way on its connection. Processes and sandboxes live on. */
+  close(): void {
+    this.#connection[Symbol.dispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+}
+
+/** A WebSocket does not say why it was refused; a request with the same credential does. */
+async function findRefusal(http: HttpTransport): Promise<SandboxError | undefined> {
+  try {
+    await http.json("listEvents", { query: { limit: 1 }, isRepeatable: false });
+    return undefined;
+  } catch (thrown) {
+    const error = SandboxError.from(thrown);
+    return error.code === "unauthenticated" ? error : undefined;
+  }
+}

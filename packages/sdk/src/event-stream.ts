@@ -1,0 +1,30 @@
+import type { EventBody, SandboxId } from "@sandpiper/protocol";
+import type { CallOptions } from "./call-options.ts";
+import type { Connection } from "./socket/connection.ts";
+import { ItemStream } from "./socket/item-stream.ts";
+
+export interface EventsOptions extends CallOptions {
+  /** Only events after this id; 0, the default, begins with the oldest that the node remembers. */
+  readonly after?: number | undefined;
+}
+
+/** What happened and what happens, in order, each once; for one loop. */
+export interface EventStream extends AsyncIterable<EventBody>, AsyncDisposable {
+  /** Resolves when nothing that happens from now on is missed. */
+  readonly ready: Promise<void>;
+  /** Ends its loop. */
+  close(): void;
+}
+
+export function openEvents(
+  connection: Connection,
+  { after = 0, sandbox, signal }: EventsOptions & { readonly sandbox?: SandboxId | undefined },
+): EventStream {
+  return new ItemStream<EventBody>(connection, {
+    what: "waiting for events",
+    openMessage: (stream, window, last) => {
+      return { type: "open", stream, kind: "events", after: last?.id ?? after, sandbox, window };
+    },
+    signal,
+  });
+}

@@ -1,0 +1,105 @@
+import { errorFromBody, type OperationId, routes, SandboxError } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import { backOffMs } from "../back-off.ts";
+import type { ClientSpec } from "../client-options.ts";
+import { pause } from "../pause.ts";
+import { unreachable } from "../unreachable.ts";
+import { type PathParameters, type Query, requestUrl } from "./request-url.ts";
+
+/** With the back-off in between about three seconds: long enough for a node that starts again. */
+const MAX_ATTEMPTS = 7;
+
+export interface HttpRequest {
+  readonly path?: PathParameters | undefined;
+  readonly query?: Query | undefined;
+  readonly json?: unknown;
+  readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Asking twice is the same as asking once, so a request that got lost is sent again. */
+  readonly isRepeatable?: boolean | undefined;
+}
+
+/** Calls operations of the REST interface; every failure is a SandboxError. */
+export class HttpTransport {
+  readonly #spec: ClientSpec;
+
+  constructor(spec: ClientSpec) {
+    this.#spec = spec;
+  }
+
+  /** The answer's JSON. It is trusted to be what the node's schema says, so that a newer node may say more. */
+  async json<Answer>(operation: OperationId, request: HttpRequest = {}): Promise<Answer> {
+    return await this.#request(operation, request, async (response) => (await response.json()) as Answer);
+  }
+
+  async empty(operation: OperationId, request: HttpRequest = {}): Promise<void> {
+    await this.#request(operation, request, async (response) => {
+      await response.body?.cancel();
+    });
+  }
+
+  async bytes(operation: OperationId, request: HttpRequest = {}): Promise<Uint8Array<ArrayBuffer>> {
+    return await this.#request(operation, request, async (response) => new Uint8Array(await response.arrayBuffer()));
+  }
+
+  /** The answer's body as it comes. */
+  async stream(operation: OperationId, request: HttpRequest = {}): Promise<ReadableStream<Uint8Array>> {
+    return await this.#request(operation, request, async ({ body }) => body ?? new Blob([]).stream());
+  }
+
+  async #request<Answer>(
+    operation: OperationId,
+    request: HttpRequest,
+    read: (response: Response) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { signal, isRepeatable = routes[operation].method === "GET" } = request;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#attempt(operation, request, read);
+      } catch (thrown) {
+        const error = this.#errorFrom(thrown, operation, signal);
+        if (!isRepeatable || error.code !== "unavailable" || attempt + 1 >= MAX_ATTEMPTS) throw error;
+        await pause(backOffMs(attempt, this.#spec.timing.random), { timing: this.#spec.timing, signal });
+        if (signal?.aborted) throw abortError(signal, operation);
+      }
+    }
+  }
+
+  async #attempt<Answer>(
+    operation: OperationId,
+    request: HttpRequest,
+    read: (response: Response) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { method, path } = routes[operation];
+    const { apiKey, baseUrl } = this.#spec;
+    const headers: Record<string, string> = { ...request.headers };
+    if (apiKey !== undefined) headers["authorization"] = `Bearer ${apiKey}`;
+    if (request.json !== undefined) headers["content-type"] = "application/json";
+    else if (request.body !== undefined) headers["content-type"] = "application/octet-stream";
+    const response = await this.#spec.fetch(requestUrl(baseUrl, path, request), {
+      method,
+      headers,
+      body: request.json === undefined ? (request.body ?? null) : JSON.stringify(request.json),
+      signal: request.signal ?? null,
+      ...(request.body instanceof ReadableStream ? { duplex: "half" } : {}),
+    } as RequestInit);
+    if (!response.ok) throw errorFromBody(await errorJson(response), { status: response.status });
+    return await read(response);
+  }
+
+  #errorFrom(thrown: unknown, operation: OperationId, signal: AbortSignal | undefined): SandboxError {
+    if (thrown instanceof SandboxError) return thrown;
+    if (signal?.aborted) return abortError(signal, operation);
+    return unreachable(this.#spec.baseUrl, thrown);
+  }
+}
+
+async function errorJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,43 @@
+export {
+  type CreatedKey,
+  type CreateKeyBody,
+  type CreateSandboxBody,
+  type CreateWebhookBody,
+  type ErrorCode,
+  type EventBody,
+  type EventKind,
+  type FileEntryBody,
+  type FileEventBody,
+  type Health,
+  type KeyResource,
+  type PoolResource,
+  type ProcessResource,
+  SandboxError,
+  type SandboxId,
+  type SandboxMetricsBody,
+  type SandboxResource,
+  type SetPoolBody,
+  type UpdateSandboxBody,
+  type WebhookResource,
+} from "@sandpiper/protocol";
+export type { CallOptions } from "./call-options.ts";
+export { Client, type PastEventsOptions } from "./client.ts";
+export { type ClientOptions, DEFAULT_URL } from "./client-options.ts";
+export { decodeText } from "./decode-text.ts";
+export type { EventStream, EventsOptions } from "./event-stream.ts";
+export type { FileContent } from "./files/file-content.ts";
+export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
+export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
+export type { Keys } from "./keys.ts";
+export type { Pools } from "./pools.ts";
+export type { Command, CommandOptions } from "./process/command.ts";
+export type { ExecOptions } from "./process/exec.ts";
+export type { ExecOutputOptions, ExecResult } from "./process/exec-output.ts";
+export type { AttachOptions, StartOptions } from "./process/open-process.ts";
+export type { OutputChunk, OutputSource } from "./process/output-chunk.ts";
+export type { Process, ProcessExit, TerminalSize } from "./process/process.ts";
+export { Sandbox } from "./sandbox.ts";
+export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
+export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
+export type { Timing } from "./timing.ts";
+export type { Webhooks } from "./webhooks.ts";

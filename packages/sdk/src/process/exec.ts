@@ -1,0 +1,65 @@
+import { abortError } from "../abort-error.ts";
+import type { SandboxLink } from "../sandbox-link.ts";
+import { type Command, type CommandOptions, commandBody } from "./command.ts";
+import { ExecOutput, type ExecOutputOptions, type ExecResult } from "./exec-output.ts";
+import { forgetProcess } from "./forget-process.ts";
+import { ProcessStream } from "./process-stream.ts";
+import { StdinStream } from "./stdin-stream.ts";
+
+export interface ExecOptions extends CommandOptions, ExecOutputOptions {
+  /** Given on standard input, which then ends; without it the command reads an empty input. */
+  readonly stdin?: string | Uint8Array | undefined;
+  /** Kills the command's whole tree; the exec rejects with `canceled`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Runs a command to its end: one message out, its output and its end back. */
+export async function exec(link: SandboxLink, command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+  const { signal } = options;
+  const what = `exec in sandbox ${link.id}`;
+  if (signal?.aborted) throw abortError(signal, what);
+  const { promise, resolve, reject } = Promise.withResolvers<ExecResult>();
+  const output = new ExecOutput(options);
+  const process = crypto.randomUUID();
+  const input = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
+  const hasInput = input !== undefined && input.length > 0;
+  let stdin: StdinStream | undefined;
+
+  const stream = new ProcessStream(link, {
+    process,
+    spawn: { process, ...commandBody(command, options), stdin: hasInput },
+    offset: 0,
+    onOpened() {
+      if (!hasInput) return;
+      stdin = new StdinStream(link, process);
+      // A command need not read its input.
+      stdin.write(input).catch(() => {});
+      stdin.finish().catch(() => {});
+    },
+    onChunk(chunk) {
+      stream.take(chunk.bytes.length);
+      try {
+        output.add(chunk);
+      } catch (thrown) {
+        interrupt(thrown);
+      }
+    },
+    onEnd(exit) {
+      forgetProcess(link, process, stream.position);
+      resolve(output.result(exit));
+    },
+    onError: reject,
+  });
+  const interrupt = (thrown: unknown) => {
+    stream.abandon();
+    reject(thrown);
+  };
+  const abort = () => interrupt(abortError(signal as AbortSignal, what));
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await promise;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+    stdin?.close();
+  }
+}

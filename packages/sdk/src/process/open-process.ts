@@ -1,0 +1,73 @@
+import type { StartProcessBody } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import type { CallOptions } from "../call-options.ts";
+import type { SandboxLink } from "../sandbox-link.ts";
+import { type Command, type CommandOptions, commandBody } from "./command.ts";
+import { OutputReader } from "./output-reader.ts";
+import { Process, type TerminalSize } from "./process.ts";
+import { ProcessEnding } from "./process-ending.ts";
+
+export interface StartOptions extends CommandOptions, CallOptions {
+  /** Its id; random by default. An id that is there already is attached to. */
+  readonly id?: string | undefined;
+  /** True: standard input is what `write` sends. Otherwise it is empty. A terminal always has input. */
+  readonly stdin?: boolean | undefined;
+  /** Runs the command on a terminal of this size. */
+  readonly pty?: TerminalSize | undefined;
+  /** How much output is kept for readers that come late. */
+  readonly journalBytes?: number | undefined;
+}
+
+export interface AttachOptions extends CallOptions {
+  /** Where its output is read from; 0, the default, is the start. */
+  readonly offset?: number | undefined;
+}
+
+/** Resolves when it runs. An abort before that kills it. */
+export function startProcess(link: SandboxLink, command: Command, options: StartOptions = {}): Promise<Process> {
+  const { stdin, pty, journalBytes, signal, id = crypto.randomUUID() } = options;
+  const spawn: StartProcessBody = {
+    process: id,
+    ...commandBody(command, options),
+    stdin,
+    pty: pty && { rows: pty.rows, cols: pty.cols },
+    journalBytes,
+  };
+  return openProcess(link, { id, spawn, offset: 0, signal });
+}
+
+export function attachProcess(link: SandboxLink, id: string, options: AttachOptions = {}): Promise<Process> {
+  return openProcess(link, { id, spawn: undefined, offset: options.offset ?? 0, signal: options.signal });
+}
+
+interface OpenOptions extends CallOptions {
+  readonly id: string;
+  readonly spawn: StartProcessBody | undefined;
+  readonly offset: number;
+}
+
+async function openProcess(link: SandboxLink, { id, spawn, offset, signal }: OpenOptions): Promise<Process> {
+  const what = `${spawn === undefined ? "attaching to" : "starting"} process ${id} in sandbox ${link.id}`;
+  if (signal?.aborted) throw abortError(signal, what);
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const ending = new ProcessEnding(link, id);
+  const reader = new OutputReader(link, {
+    process: id,
+    spawn,
+    offset,
+    ending,
+    onOpened: (pid) => resolve(pid ?? 0),
+    onError: reject,
+  });
+  const abort = () => {
+    if (spawn === undefined) reader.close();
+    else reader.abandon();
+    reject(abortError(signal as AbortSignal, what));
+  };
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return new Process(link, { id, pid: await promise, offset, ending, reader });
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+}

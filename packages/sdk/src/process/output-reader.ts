@@ -1,0 +1,84 @@
+import type { SandboxError, StartProcessBody } from "@sandpiper/protocol";
+import type { SandboxLink } from "../sandbox-link.ts";
+import { ChunkQueue } from "./chunk-queue.ts";
+import type { OutputChunk } from "./output-chunk.ts";
+import type { ProcessEnding } from "./process-ending.ts";
+import { ProcessStream, WINDOW_BYTES } from "./process-stream.ts";
+
+export interface OutputReaderOptions {
+  readonly process: string;
+  readonly spawn?: StartProcessBody | undefined;
+  readonly offset: number;
+  readonly onOpened?: ((pid: number | undefined) => void) | undefined;
+  readonly ending: ProcessEnding;
+  readonly onError?: ((error: SandboxError) => void) | undefined;
+}
+
+/** A process's output at the pace of one reader. */
+export class OutputReader implements AsyncIterable<OutputChunk> {
+  readonly #stream: ProcessStream;
+  readonly #queue = new ChunkQueue();
+  #wake: (() => void) | undefined;
+  #isDone = false;
+  #error: SandboxError | undefined;
+
+  constructor(link: SandboxLink, options: OutputReaderOptions) {
+    this.#stream = new ProcessStream(link, {
+      process: options.process,
+      spawn: options.spawn,
+      offset: options.offset,
+      onOpened: (pid) => options.onOpened?.(pid),
+      onChunk: (chunk) => {
+        this.#queue.push(chunk);
+        this.#wake?.();
+        // Nobody reads, or slowly: its end may not be heard of here.
+        if (this.#stream.untakenBytes * 2 > WINDOW_BYTES) options.ending.markUnread();
+      },
+      onEnd: (exit) => {
+        this.#finish();
+        options.ending.tell(exit);
+      },
+      onError: (error) => {
+        this.#error = error;
+        this.#finish();
+        options.ending.markUnread();
+        options.onError?.(error);
+      },
+    });
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<OutputChunk, void, undefined> {
+    for (;;) {
+      const chunk = this.#queue.shift();
+      if (chunk !== undefined) {
+        this.#stream.take(chunk.bytes.length);
+        yield chunk;
+      } else if (this.#error !== undefined) throw this.#error;
+      else if (this.#isDone) return;
+      else await this.#next();
+    }
+  }
+
+  /** Ends its loop; the process goes on. */
+  close(): void {
+    this.#stream.close();
+    this.#finish();
+  }
+
+  /** Kills and forgets the process. */
+  abandon(): void {
+    this.#stream.abandon();
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#isDone = true;
+    this.#wake?.();
+  }
+
+  #next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}

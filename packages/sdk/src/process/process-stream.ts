@@ -1,0 +1,138 @@
+import { type DataFrame, type ProcessExitBody, SandboxError, type StartProcessBody } from "@sandpiper/protocol";
+import type { SandboxLink } from "../sandbox-link.ts";
+import type { End, Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
+import type { OutputChunk, OutputSource } from "./output-chunk.ts";
+
+/** How many bytes may be under way or unread. */
+export const WINDOW_BYTES = 1024 * 1024;
+
+export interface ProcessStreamOptions {
+  readonly process: string;
+  /** Started by this stream. */
+  readonly spawn?: StartProcessBody | undefined;
+  readonly offset: number;
+  readonly onOpened: (pid: number | undefined) => void;
+  readonly onChunk: (chunk: OutputChunk) => void;
+  readonly onEnd: (exit: ProcessExitBody) => void;
+  readonly onError: (error: SandboxError) => void;
+}
+
+/** The output of a process from an offset to its end, over as many connections as it takes. */
+export class ProcessStream implements SocketStream {
+  readonly #link: SandboxLink;
+  readonly #options: ProcessStreamOptions;
+  readonly #port: StreamPort;
+  #spawn: StartProcessBody | undefined;
+  #position: number;
+  #hasOpened = false;
+  #isAbandoned = false;
+  #untakenBytes = 0;
+  #ungrantedBytes = 0;
+
+  constructor(link: SandboxLink, options: ProcessStreamOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.#spawn = options.spawn;
+    this.#position = options.offset;
+    this.#port = link.connection.open(this);
+  }
+
+  /** Where the next byte belongs. */
+  get position(): number {
+    return this.#position;
+  }
+
+  get untakenBytes(): number {
+    return this.#untakenBytes;
+  }
+
+  /** The reader has done with that much; small returns are saved up, so that credit costs one message per half window. */
+  take(bytes: number): void {
+    this.#untakenBytes -= bytes;
+    this.#ungrantedBytes += bytes;
+    if (this.#ungrantedBytes * 2 < WINDOW_BYTES) return;
+    this.#port.send({ type: "credit", amount: this.#ungrantedBytes });
+    this.#ungrantedBytes = 0;
+  }
+
+  /** The process goes on. */
+  close(): void {
+    this.#port.close();
+  }
+
+  /** Sees to it that the process is killed and forgotten, also when it is not known yet whether it was started. */
+  abandon(): void {
+    if (this.#hasOpened) this.#kill();
+    else if (this.#port.wasSent) this.#spawn = undefined;
+    else this.close();
+    this.#isAbandoned = true;
+  }
+
+  openMessage(stream: number): OpenMessage {
+    this.#ungrantedBytes = 0;
+    const base = {
+      type: "open",
+      stream,
+      kind: "process",
+      sandbox: this.#link.id,
+      process: this.#options.process,
+    } as const;
+    const window = Math.max(1, WINDOW_BYTES - this.#untakenBytes);
+    // Once it is known to be there it must not be started again, should it have been forgotten since.
+    const spawn = this.#hasOpened ? undefined : this.#spawn;
+    return { ...base, spawn, offset: this.#position, window };
+  }
+
+  opened({ pid }: Opened): void {
+    const isFirst = !this.#hasOpened;
+    this.#hasOpened = true;
+    if (this.#isAbandoned) this.#kill();
+    else if (isFirst) this.#options.onOpened(pid);
+  }
+
+  data({ source, offset, bytes }: DataFrame): void {
+    if (this.#isAbandoned) return;
+    const known = this.#position - offset;
+    const rest = known > 0 ? bytes.subarray(known) : bytes;
+    if (rest.length === 0) return;
+    const dropped = Math.max(0, -known);
+    const at = this.#position + dropped;
+    this.#position = at + rest.length;
+    this.#untakenBytes += rest.length;
+    this.#options.onChunk({ source: source as OutputSource, bytes: rest, offset: at, dropped });
+  }
+
+  end({ exit, offset }: End): void {
+    if (this.#isAbandoned) this.#kill();
+    else if (exit === undefined) this.#options.onError(invalidEnd(this.#options.process));
+    else if (offset !== undefined && offset > this.#position) this.#options.onError(cutShort(this.#position, offset));
+    else this.#options.onEnd(exit);
+  }
+
+  fail(error: SandboxError): void {
+    if (!this.#isAbandoned) this.#options.onError(error);
+  }
+
+  #kill(): void {
+    this.close();
+    const path = { id: this.#link.id, process: this.#options.process };
+    // Whoever gave it up has been told already; a sandbox that is gone has killed it.
+    this.#link.http.empty("deleteProcess", { path, isRepeatable: true }).catch(() => {});
+  }
+}
+
+function invalidEnd(process: string): SandboxError {
+  return new SandboxError("internal", {
+    reason: "invalid_answer",
+    message: `the node said that process ${process} has ended, but not how`,
+  });
+}
+
+function cutShort(position: number, end: number): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "stream_cut",
+    message: `output is missing at its end: it has ${end} bytes, and ${position} arrived`,
+    hint: "attach to the process again from the last offset that arrived",
+    details: { position, end },
+  });
+}

@@ -1,0 +1,166 @@
+import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import type { CallOptions } from "../call-options.ts";
+import type { SandboxLink } from "../sandbox-link.ts";
+import type { OutputChunk, OutputSource } from "./output-chunk.ts";
+import { OutputReader } from "./output-reader.ts";
+import type { ProcessEnding } from "./process-ending.ts";
+import { StdinStream } from "./stdin-stream.ts";
+
+export type ProcessExit = ProcessExitBody;
+
+export interface TerminalSize {
+  readonly rows: number;
+  readonly cols: number;
+}
+
+export interface ProcessOptions {
+  readonly id: string;
+  readonly pid: number;
+  /** Where its output is read from. */
+  readonly offset: number;
+  readonly ending: ProcessEnding;
+  /** Reads already; the first loop takes it over. */
+  readonly reader: OutputReader;
+}
+
+/** A process in a sandbox. It runs whether or not anybody holds its handle. */
+export class Process implements AsyncDisposable {
+  readonly id: string;
+  readonly pid: number;
+  readonly #link: SandboxLink;
+  readonly #options: ProcessOptions;
+  readonly #readers: Set<OutputReader>;
+  #unclaimed: OutputReader | undefined;
+  #stdin: StdinStream | undefined;
+  #isDetached = false;
+
+  constructor(link: SandboxLink, options: ProcessOptions) {
+    this.id = options.id;
+    this.pid = options.pid;
+    this.#link = link;
+    this.#options = options;
+    this.#unclaimed = options.reader;
+    this.#readers = new Set([options.reader]);
+  }
+
+  /**
+   * Everything it writes, from the handle's offset to its end. Each loop reads on its own, at its own pace; a lost
+   * connection is opened again and nothing is lost or repeated.
+   */
+  get output(): AsyncIterable<OutputChunk> {
+    return { [Symbol.asyncIterator]: () => this.#read() };
+  }
+
+  /** The bytes of standard output, or of the terminal. */
+  get stdout(): AsyncIterable<Uint8Array> {
+    return bytesOf(this.output, (source) => source !== "stderr");
+  }
+
+  get stderr(): AsyncIterable<Uint8Array> {
+    return bytesOf(this.output, (source) => source === "stderr");
+  }
+
+  /** Resolves when it has ended, whether or not its output is read; a non-zero exit code is a result. */
+  async wait({ signal }: CallOptions = {}): Promise<ProcessExit> {
+    if (signal === undefined) return await this.#options.ending.wait();
+    const { promise, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(abortError(signal, `waiting for process ${this.id}`));
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await Promise.race([promise, this.#options.ending.wait()]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /** Resolves when the process's pipe has taken the bytes. Writes go in the order of the calls. */
+  write(input: string | Uint8Array): Promise<void> {
+    return this.#input().write(typeof input === "string" ? new TextEncoder().encode(input) : input);
+  }
+
+  closeStdin(): Promise<void> {
+    return this.#input().finish();
+  }
+
+  /** Sends a signal such as "SIGTERM" to the process, or to it and all its descendants. */
+  async signal(
+    name: string,
+    { target, signal }: CallOptions & { readonly target?: "process" | "tree" | undefined } = {},
+  ): Promise<void> {
+    await this.#link.http.empty("signalProcess", { path: this.#path, json: { signal: name, target }, signal });
+  }
+
+  /** Kills it and all its descendants. */
+  kill(options: CallOptions = {}): Promise<void> {
+    return this.signal("SIGKILL", { ...options, target: "tree" });
+  }
+
+  async resize({ rows, cols }: TerminalSize, { signal }: CallOptions = {}): Promise<void> {
+    const json = { rows, cols };
+    await this.#link.http.empty("resizeProcess", { path: this.#path, json, signal, isRepeatable: true });
+  }
+
+  /** Ends every loop over its output; the process goes on and can be attached to again. */
+  detach(): void {
+    this.#isDetached = true;
+    this.#options.ending.markUnread();
+    for (const reader of this.#readers) reader.close();
+    this.#readers.clear();
+    this.#unclaimed = undefined;
+    this.#stdin?.close();
+    this.#stdin = undefined;
+  }
+
+  /** Kills it if it runs, and has the node forget it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.detach();
+    try {
+      await this.#link.http.empty("deleteProcess", { path: this.#path, isRepeatable: true });
+    } catch (thrown) {
+      if (!isGone(thrown)) throw thrown;
+    }
+  }
+
+  async *#read(): AsyncGenerator<OutputChunk, void, undefined> {
+    if (this.#isDetached) return;
+    const reader = this.#unclaimed ?? this.#another();
+    this.#unclaimed = undefined;
+    try {
+      yield* reader;
+    } finally {
+      reader.close();
+      this.#readers.delete(reader);
+      this.#options.ending.markUnread();
+    }
+  }
+
+  #another(): OutputReader {
+    const { offset, ending } = this.#options;
+    const reader = new OutputReader(this.#link, { process: this.id, offset, ending });
+    this.#readers.add(reader);
+    return reader;
+  }
+
+  #input(): StdinStream {
+    this.#stdin ??= new StdinStream(this.#link, this.id);
+    return this.#stdin;
+  }
+
+  get #path() {
+    return { id: this.#link.id, process: this.id };
+  }
+}
+
+async function* bytesOf(
+  output: AsyncIterable<OutputChunk>,
+  isWanted: (source: OutputSource) => boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
+}
+
+/** A process that was forgotten, or whose sandbox has ended, needs no disposal. */
+function isGone(thrown: unknown): boolean {
+  return ["not_found", "failed_precondition", "gone"].includes(SandboxError.from(thrown).code);
+}

@@ -1,0 +1,124 @@
+import { SandboxError } from "@sandpiper/protocol";
+import type { SandboxLink } from "../sandbox-link.ts";
+import type { Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
+
+const PIECE_BYTES = 256 * 1024;
+/** Sent and not yet taken by the process; more would only fill the memory of everybody on the way. */
+const MAX_UNTAKEN_BYTES = 1024 * 1024;
+
+interface Write {
+  readonly bytes: Uint8Array;
+  /** Positions in what this stream was given. */
+  readonly start: number;
+  readonly end: number;
+  readonly done: PromiseWithResolvers<void>;
+}
+
+/** Standard input of a process. What had not arrived when a connection was lost is sent again on the next one. */
+export class StdinStream implements SocketStream {
+  readonly #link: SandboxLink;
+  readonly #process: string;
+  readonly #port: StreamPort;
+  readonly #writes: Write[] = [];
+  /** Where its first byte lies in all input of the process, which others may have written to before. */
+  #origin: number | undefined;
+  #maySend = false;
+  #given = 0;
+  #sent = 0;
+  #taken = 0;
+  #finish: PromiseWithResolvers<void> | undefined;
+  #failure: SandboxError | undefined;
+
+  constructor(link: SandboxLink, process: string) {
+    this.#link = link;
+    this.#process = process;
+    this.#port = link.connection.open(this);
+  }
+
+  /** Resolves when the process's pipe has taken the bytes. */
+  write(bytes: Uint8Array): Promise<void> {
+    if (this.#failure !== undefined || this.#finish !== undefined)
+      return Promise.reject(this.#failure ?? this.#closed());
+    const done = Promise.withResolvers<void>();
+    if (bytes.length === 0) return Promise.resolve();
+    this.#writes.push({ bytes, start: this.#given, end: this.#given + bytes.length, done });
+    this.#given += bytes.length;
+    this.#pump();
+    return done.promise;
+  }
+
+  /** Ends the input after everything that was written. */
+  finish(): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#finish === undefined) {
+      this.#finish = Promise.withResolvers<void>();
+      this.#finish.promise.catch(() => {});
+      this.#pump();
+    }
+    return this.#finish.promise;
+  }
+
+  close(): void {
+    this.#port.close();
+    this.fail(this.#closed());
+  }
+
+  openMessage(stream: number): OpenMessage {
+    this.#maySend = false;
+    return { type: "open", stream, kind: "stdin", sandbox: this.#link.id, process: this.#process };
+  }
+
+  opened({ offset = 0 }: Opened): void {
+    this.#origin ??= offset;
+    this.#maySend = true;
+    this.ack(offset);
+    this.#sent = this.#taken;
+    this.#pump();
+  }
+
+  ack(offset: number): void {
+    this.#taken = Math.max(this.#taken, Math.min(this.#given, offset - (this.#origin ?? 0)));
+    while (this.#writes[0] !== undefined && this.#writes[0].end <= this.#taken) this.#writes.shift()?.done.resolve();
+    this.#pump();
+  }
+
+  end(): void {
+    if (this.#finish === undefined || this.#taken < this.#given) this.fail(this.#closed());
+    else {
+      this.#failure = this.#closed();
+      this.#finish.resolve();
+    }
+  }
+
+  fail(error: SandboxError): void {
+    this.#failure ??= error;
+    for (const { done } of this.#writes.splice(0)) done.reject(error);
+    // An input that is refused because it has ended has ended.
+    if (this.#taken === this.#given && error.code !== "unavailable") this.#finish?.resolve();
+    else this.#finish?.reject(error);
+  }
+
+  #pump(): void {
+    if (!this.#maySend || this.#origin === undefined) return;
+    for (const { bytes, start, end } of this.#writes) {
+      while (this.#sent < end && this.#sent - this.#taken < MAX_UNTAKEN_BYTES) {
+        const from = this.#sent - start;
+        const piece = bytes.subarray(from, from + PIECE_BYTES);
+        this.#port.sendInput(this.#origin + this.#sent, piece);
+        this.#sent += piece.length;
+      }
+      if (this.#sent < end) return;
+    }
+    if (this.#finish === undefined) return;
+    this.#maySend = false;
+    this.#port.send({ type: "finish", offset: this.#origin + this.#given });
+  }
+
+  #closed(): SandboxError {
+    return new SandboxError("failed_precondition", {
+      reason: "stdin_closed",
+      message: `standard input of process ${this.#process} is closed`,
+      hint: "a process has input only when it was started with stdin: true or a terminal, and until it ends",
+    });
+  }
+}

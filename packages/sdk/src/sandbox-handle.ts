@@ -1,0 +1,122 @@
+import {
+  type ProcessResource,
+  SandboxError,
+  type SandboxId,
+  type SandboxMetricsBody,
+  type SandboxResource,
+  type UpdateSandboxBody,
+} from "@sandpiper/protocol";
+import type { CallOptions } from "./call-options.ts";
+import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
+import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
+import { SandboxFiles } from "./files/sandbox-files.ts";
+import type { Command } from "./process/command.ts";
+import { type ExecOptions, exec } from "./process/exec.ts";
+import type { ExecResult } from "./process/exec-output.ts";
+import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
+import type { Process, TerminalSize } from "./process/process.ts";
+import type { SandboxLink } from "./sandbox-link.ts";
+
+/** A sandbox on a node. It lives on when its handle is dropped; `destroy` or `await using` ends it. */
+export class SandboxHandle implements AsyncDisposable {
+  readonly files: SandboxFiles;
+  readonly #link: SandboxLink;
+  #info: SandboxResource;
+
+  constructor(link: SandboxLink, info: SandboxResource) {
+    this.#link = link;
+    this.#info = info;
+    this.files = new SandboxFiles(link);
+  }
+
+  get id(): SandboxId {
+    return this.#link.id;
+  }
+
+  /** As of the last answer; `refresh` asks. */
+  get state(): SandboxResource["state"] {
+    return this.#info.state;
+  }
+
+  /** As of the last answer; `refresh` asks. */
+  get info(): SandboxResource {
+    return this.#info;
+  }
+
+  /** Opens this sandbox and nothing else: given as `apiKey` it lets somebody else use it. */
+  get token(): string {
+    return this.#info.token;
+  }
+
+  async refresh({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    this.#info = await this.#link.http.json<SandboxResource>("getSandbox", { path: this.#path, signal });
+    return this.#info;
+  }
+
+  /** Changes its name, labels, metadata or lifetimes; labels and metadata are replaced as a whole. */
+  async update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
+    const request = { path: this.#path, json: changes, signal };
+    this.#info = await this.#link.http.json<SandboxResource>("updateSandbox", request);
+    return this.#info;
+  }
+
+  /** Runs a command to its end. A non-zero exit code is a result, not an error. */
+  exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
+    return exec(this.#link, command, options);
+  }
+
+  /** Starts a command and gives a handle of it. */
+  start(command: Command, options: StartOptions = {}): Promise<Process> {
+    return startProcess(this.#link, command, options);
+  }
+
+  /** Starts a command on a terminal: a shell by default. */
+  pty(options: TerminalSize & Omit<StartOptions, "pty" | "stdin"> & { readonly command?: Command | undefined }) {
+    const { rows, cols, command = ["/bin/sh", "-i"], ...rest } = options;
+    return startProcess(this.#link, command, { ...rest, pty: { rows, cols } });
+  }
+
+  /** A handle of a process that was started before, by whomever. */
+  attach(process: string, options: AttachOptions = {}): Promise<Process> {
+    return attachProcess(this.#link, process, options);
+  }
+
+  /** Running, or not yet forgotten. */
+  async processes({ signal }: CallOptions = {}): Promise<readonly ProcessResource[]> {
+    const request = { path: this.#path, signal };
+    return (await this.#link.http.json<{ items: ProcessResource[] }>("listProcesses", request)).items;
+  }
+
+  /** Resolves when the watch is set: nothing that happens afterwards is missed. */
+  watch(path: string, options: WatchOptions = {}): Promise<FileWatcher> {
+    return this.files.watch(path, options);
+  }
+
+  /** What happened and happens to this sandbox. */
+  events(options: EventsOptions = {}): EventStream {
+    return openEvents(this.#link.connection, { ...options, sandbox: this.id });
+  }
+
+  async metrics({ signal }: CallOptions = {}): Promise<SandboxMetricsBody> {
+    return await this.#link.http.json("getSandboxMetrics", { path: this.#path, signal });
+  }
+
+  /** Ends it and removes everything in it. One that is gone already is destroyed. */
+  async destroy({ signal }: CallOptions = {}): Promise<void> {
+    try {
+      await this.#link.http.empty("deleteSandbox", { path: this.#path, signal, isRepeatable: true });
+    } catch (thrown) {
+      if (!["not_found", "gone"].includes(SandboxError.from(thrown).code)) throw thrown;
+    }
+    this.#info = { ...this.#info, state: "destroyed" };
+    this.#link.connection.closeIfIdle();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.destroy();
+  }
+
+  get #path() {
+    return { id: this.#link.id };
+  }
+}

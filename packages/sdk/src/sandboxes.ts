@@ -1,0 +1,54 @@
+import type { CreateSandboxBody, SandboxPage, SandboxResource } from "@sandpiper/protocol";
+import type { CallOptions } from "./call-options.ts";
+import type { HttpTransport } from "./http/http-transport.ts";
+import type { SandboxHandle } from "./sandbox-handle.ts";
+
+export interface CreateOptions extends CreateSandboxBody, CallOptions {
+  /** Asking twice with the same key makes one sandbox; a fresh key by default. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ListOptions extends CallOptions {
+  readonly state?: SandboxResource["state"] | undefined;
+  readonly provider?: SandboxResource["provider"] | undefined;
+  readonly name?: string | undefined;
+  /** All must fit; a null value fits any. */
+  readonly labels?: Readonly<Record<string, string | null>> | undefined;
+  /** How many are asked for at a time. */
+  readonly pageSize?: number | undefined;
+}
+
+/** The sandboxes of a node. */
+export class Sandboxes {
+  readonly #http: HttpTransport;
+  readonly #handle: (info: SandboxResource) => SandboxHandle;
+
+  constructor(http: HttpTransport, handle: (info: SandboxResource) => SandboxHandle) {
+    this.#http = http;
+    this.#handle = handle;
+  }
+
+  /** Resolves when it is ready to be used. */
+  async create({ idempotencyKey, signal, ...body }: CreateOptions = {}): Promise<SandboxHandle> {
+    const headers = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
+    const request = { json: body, headers, signal, isRepeatable: true };
+    return this.#handle(await this.#http.json<SandboxResource>("createSandbox", request));
+  }
+
+  async connect(id: string, { signal }: CallOptions = {}): Promise<SandboxHandle> {
+    return this.#handle(await this.#http.json<SandboxResource>("getSandbox", { path: { id }, signal }));
+  }
+
+  /** Every one that fits, newest first, page after page. */
+  async *list(options: ListOptions = {}): AsyncGenerator<SandboxHandle, void, undefined> {
+    const { state, provider, name, labels = {}, pageSize: limit, signal } = options;
+    const label = Object.entries(labels).map(([key, value]) => (value === null ? key : `${key}=${value}`));
+    let cursor: string | undefined;
+    do {
+      const query = { state, provider, name, label, limit, cursor };
+      const page = await this.#http.json<SandboxPage>("listSandboxes", { query, signal });
+      for (const info of page.items) yield this.#handle(info);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+}

@@ -1,0 +1,239 @@
+import {
+  decodeDataFrame,
+  encodeDataFrame,
+  errorFromBody,
+  SandboxError,
+  type ServerMessage,
+  SOCKET_PROTOCOL,
+} from "@sandpiper/protocol";
+import { backOffMs } from "../back-off.ts";
+import type { ClientSpec } from "../client-options.ts";
+import { unreachable } from "../unreachable.ts";
+import { parseServerMessage } from "./server-message.ts";
+import type { SocketStream, StreamMessage, StreamPort } from "./socket-stream.ts";
+import type { WebSocketLike } from "./web-socket.ts";
+
+/** A connection that nobody uses would keep a program from ending. */
+const IDLE_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Nobody waits a minute to hear that no node runs. */
+const FIRST_CONNECT_TIMEOUT_MS = 3_000;
+
+interface Entry {
+  readonly stream: SocketStream;
+  wasSent: boolean;
+}
+
+/**
+ * The one WebSocket of a client: opened when a stream needs it, closed when none does. When it is lost it is opened again,
+ * and every stream with it, each from where it stands.
+ */
+export class Connection implements Disposable {
+  readonly #spec: ClientSpec;
+  readonly #explain: () => Promise<SandboxError | undefined>;
+  readonly #streams = new Map<number, Entry>();
+  #nextStream = 0;
+  #socket: WebSocketLike | undefined;
+  #isOpen = false;
+  #hasBeenOpen = false;
+  #attempt = 0;
+  #downSinceMs: number | undefined;
+  #cancelTimer: (() => void) | undefined;
+
+  /** `explain` finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
+  constructor(spec: ClientSpec, explain: () => Promise<SandboxError | undefined>) {
+    this.#spec = spec;
+    this.#explain = explain;
+  }
+
+  open(stream: SocketStream): StreamPort {
+    const number = this.#nextStream++;
+    const entry: Entry = { stream, wasSent: false };
+    this.#streams.set(number, entry);
+    if (this.#isOpen) this.#sendOpen(number, entry);
+    else if (this.#socket === undefined && this.#downSinceMs === undefined) this.#connect();
+    return {
+      get wasSent() {
+        return entry.wasSent;
+      },
+      send: (message) => this.#send(number, message),
+      sendInput: (offset, bytes) => {
+        if (!this.#isOpen || !this.#streams.has(number)) return;
+        this.#socket?.send(encodeDataFrame({ stream: number, source: "stdin", offset, bytes }));
+      },
+      close: () => {
+        if (!this.#streams.has(number)) return;
+        this.#send(number, { type: "close" });
+        this.#remove(number);
+      },
+    };
+  }
+
+  /** Closes it unless something uses it; the next stream opens it again. */
+  closeIfIdle(): void {
+    if (this.#streams.size === 0) this.#drop();
+  }
+
+  [Symbol.dispose](): void {
+    this.#failAll(
+      new SandboxError("canceled", {
+        reason: "client_closed",
+        message: "the client was closed while this was under way",
+      }),
+    );
+    this.#drop();
+  }
+
+  #connect(): void {
+    const { baseUrl, apiKey, webSocket: WebSocket } = this.#spec;
+    const protocols = [SOCKET_PROTOCOL, ...(apiKey === undefined ? [] : [`bearer.${apiKey}`])];
+    let socket: WebSocketLike;
+    try {
+      socket = new WebSocket(`${baseUrl.replace(/^http/, "ws")}/v1/socket`, protocols);
+    } catch (thrown) {
+      const error = SandboxError.from(thrown, "invalid_argument");
+      // Not at once: whoever opens the stream does not hold it yet.
+      queueMicrotask(() => this.#failAll(error));
+      return;
+    }
+    this.#socket = socket;
+    socket.binaryType = "arraybuffer";
+    // An error is always followed by a close, and a closed one says nothing any more.
+    const ifCurrent = (work: (event: { readonly data?: unknown }) => void) => (event: { readonly data?: unknown }) => {
+      if (this.#socket === socket) work(event);
+    };
+    socket.addEventListener("open", ifCurrent(this.#opened.bind(this)));
+    socket.addEventListener(
+      "message",
+      ifCurrent(({ data }) => this.#receive(data)),
+    );
+    socket.addEventListener("error", () => {});
+    socket.addEventListener("close", ifCurrent(this.#lost.bind(this)));
+    this.#setTimer(CONNECT_TIMEOUT_MS, () => {
+      this.#lost();
+      socket.close();
+    });
+  }
+
+  #opened(): void {
+    this.#clearTimer();
+    this.#isOpen = true;
+    this.#hasBeenOpen = true;
+    if (this.#streams.size === 0) this.#closeLater();
+    for (const [number, entry] of this.#streams) this.#sendOpen(number, entry);
+  }
+
+  #receive(data: unknown): void {
+    // Only now it is known to work: one that opens and breaks at once must not be tried again without a pause.
+    this.#attempt = 0;
+    this.#downSinceMs = undefined;
+    if (typeof data !== "string") {
+      const frame = decodeDataFrame(new Uint8Array(data as ArrayBuffer));
+      if (frame !== undefined) this.#streams.get(frame.stream)?.stream.data?.(frame);
+      return;
+    }
+    const message = parseServerMessage(data);
+    if (message !== undefined) this.#dispatch(message);
+  }
+
+  #dispatch(message: ServerMessage): void {
+    if (message.type === "error" && message.stream === undefined) {
+      const error = errorFromBody(message.error, { status: 500 });
+      if (error.code !== "unavailable") this.#failAll(error);
+      return;
+    }
+    const number = message.stream as number;
+    const stream = this.#streams.get(number)?.stream;
+    if (stream === undefined) return;
+    if (message.type === "opened") stream.opened(message);
+    else if (message.type === "item") stream.item?.(message.item);
+    else if (message.type === "ack") stream.ack?.(message.offset);
+    else if (message.type === "end") {
+      this.#remove(number);
+      stream.end(message);
+    } else if (message.type === "error") {
+      this.#remove(number);
+      stream.fail(errorFromBody(message.error, { status: 500 }));
+    }
+  }
+
+  #lost(): void {
+    const { baseUrl, timing, reconnectTimeoutMs } = this.#spec;
+    const wasOpen = this.#isOpen;
+    this.#clearTimer();
+    this.#socket = undefined;
+    this.#isOpen = false;
+    if (this.#streams.size === 0) {
+      this.#downSinceMs = undefined;
+      return;
+    }
+    this.#downSinceMs ??= timing.monotonicMs();
+    const limitMs = this.#hasBeenOpen ? reconnectTimeoutMs : Math.min(reconnectTimeoutMs, FIRST_CONNECT_TIMEOUT_MS);
+    if (timing.monotonicMs() - this.#downSinceMs >= limitMs) {
+      this.#failAll(unreachable(baseUrl, undefined));
+      return;
+    }
+    if (!wasOpen && this.#attempt === 0) this.#askWhy();
+    this.#setTimer(backOffMs(this.#attempt++, timing.random), () => this.#connect());
+  }
+
+  #askWhy(): void {
+    this.#explain().then(
+      (error) => {
+        if (error !== undefined && !this.#isOpen) this.#failAll(error);
+      },
+      () => {},
+    );
+  }
+
+  #failAll(error: SandboxError): void {
+    const entries = [...this.#streams.values()];
+    this.#streams.clear();
+    this.#drop();
+    for (const { stream } of entries) stream.fail(error);
+  }
+
+  #drop(): void {
+    const socket = this.#socket;
+    this.#clearTimer();
+    this.#socket = undefined;
+    this.#isOpen = false;
+    this.#attempt = 0;
+    this.#downSinceMs = undefined;
+    socket?.close();
+  }
+
+  #sendOpen(number: number, entry: Entry): void {
+    entry.wasSent = true;
+    this.#socket?.send(JSON.stringify(entry.stream.openMessage(number)));
+  }
+
+  #send(number: number, message: StreamMessage | { type: "close" }): void {
+    if (this.#isOpen && this.#streams.has(number)) this.#socket?.send(JSON.stringify({ ...message, stream: number }));
+  }
+
+  #remove(number: number): void {
+    this.#streams.delete(number);
+    if (this.#streams.size > 0) return;
+    if (this.#isOpen) this.#closeLater();
+    else if (this.#socket === undefined) this.#drop();
+  }
+
+  #closeLater(): void {
+    this.#setTimer(IDLE_MS, () => this.closeIfIdle());
+  }
+
+  /** There is one at a time: to connect, to connect again, or to close. */
+  #setTimer(delayMs: number, callback: () => void): void {
+    this.#clearTimer();
+    this.#cancelTimer = this.#spec.timing.schedule(delayMs, () => {
+      this.#cancelTimer = undefined;
+      callback();
+    });
+  }
+
+  #clearTimer(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+}

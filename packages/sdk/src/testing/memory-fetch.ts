@@ -1,0 +1,156 @@
+import { errorBody, errorCodes, type OperationId, routes, SandboxError } from "@sandpiper/protocol";
+import { MemoryFiles } from "./memory-files.ts";
+import type { MemoryState } from "./memory-state.ts";
+
+interface Call {
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly request: Request;
+}
+
+type Handler = (state: MemoryState, call: Call) => unknown;
+
+/** What the in-memory server answers; operations that are not here are `unimplemented`. */
+const handlers: Partial<Record<OperationId, Handler>> = {
+  getHealth: () => ({ status: "ok", version: "memory" }),
+  createSandbox: async (state, { request }) =>
+    state.create((await request.json()) as object, request.headers.get("idempotency-key")),
+  listSandboxes: (state, { query }) => {
+    const labels = query.getAll("label").map((label) => label.split("="));
+    const items = [...state.sandboxes.values()]
+      .map(({ resource }) => resource)
+      .filter(({ name, state }) => fits(query.get("name"), name) && fits(query.get("state"), state))
+      .filter((resource) => labels.every(([key = "", value]) => fits(value ?? null, resource.labels[key] ?? null)))
+      .reverse();
+    const from = Number(query.get("cursor") ?? 0);
+    const to = from + Number(query.get("limit") ?? 100);
+    return { items: items.slice(from, to), nextCursor: to < items.length ? String(to) : null };
+  },
+  getSandbox: (state, { path }) => state.sandbox(path["id"] ?? "").resource,
+  updateSandbox: async (state, { path, request }) => {
+    const sandbox = state.sandbox(path["id"] ?? "");
+    sandbox.resource = { ...sandbox.resource, ...((await request.json()) as object) };
+    state.tell("sandbox.updated", sandbox.resource.id);
+    return sandbox.resource;
+  },
+  deleteSandbox: (state, { path }) => state.destroy(path["id"] ?? ""),
+  listProcesses: (state, { path }) => ({
+    items: [...state.sandbox(path["id"] ?? "").processes.values()].map(({ resource }) => resource),
+  }),
+  waitForProcess: (state, { path }) => {
+    const process = state.process(path["id"] ?? "", path["process"] ?? "");
+    return new Promise((resolve) => {
+      const stop = process.listen(() => check());
+      const check = () => {
+        if (process.exit === undefined) return;
+        stop();
+        resolve(process.exit);
+      };
+      check();
+    });
+  },
+  signalProcess: async (state, { path, request }) => {
+    const { signal } = (await request.json()) as { signal: string };
+    const isKill = /^(SIG)?KILL$/.test(signal);
+    state.process(path["id"] ?? "", path["process"] ?? "").end(isKill ? 137 : 143, isKill ? "SIGKILL" : "SIGTERM");
+  },
+  resizeProcess: (state, { path }) => void state.process(path["id"] ?? "", path["process"] ?? ""),
+  deleteProcess: (state, { path }) => {
+    state.process(path["id"] ?? "", path["process"] ?? "").end(137, "SIGKILL");
+    state.sandbox(path["id"] ?? "").processes.delete(path["process"] ?? "");
+  },
+  readFile: (state, call) => {
+    const from = Number(call.query.get("offset") ?? 0);
+    const length = Number(call.query.get("lengthBytes") ?? Number.MAX_SAFE_INTEGER);
+    return filesOf(state, call)
+      .read(pathOf(call))
+      .slice(from, from + length);
+  },
+  writeFile: async (state, call) => {
+    const bytes = new Uint8Array(await call.request.arrayBuffer());
+    filesOf(state, call).write(pathOf(call), bytes);
+    return { sizeBytes: bytes.length };
+  },
+  removeFile: (state, call) => {
+    const flag = (name: string) => call.query.get(name) === "true";
+    filesOf(state, call).remove(pathOf(call), { recursive: flag("recursive"), missingOk: flag("missingOk") });
+  },
+  statFile: (state, call) => filesOf(state, call).stat(pathOf(call)),
+  listFiles: (state, call) => ({ items: filesOf(state, call).list(pathOf(call)) }),
+  moveFile: async (state, call) => {
+    const { from, to } = (await call.request.json()) as { from: string; to: string };
+    filesOf(state, call).move(from, to);
+  },
+  listEvents: (state) => ({ items: state.events }),
+};
+
+const patterns = Object.entries(routes).map(([operation, { method, path }]) => ({
+  operation: operation as OperationId,
+  method,
+  pattern: new RegExp(`^${path.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)")}$`),
+}));
+
+/** The fetch of the in-memory server. */
+export function createMemoryFetch(state: MemoryState): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    try {
+      return await answer(state, request);
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      return Response.json(errorBody(error, "memory"), { status: errorCodes[error.code].httpStatus });
+    }
+  };
+}
+
+async function answer(state: MemoryState, request: Request): Promise<Response> {
+  const { pathname, searchParams: query } = new URL(request.url);
+  const route = patterns.find(({ method, pattern }) => method === request.method && pattern.test(pathname));
+  if (route === undefined) throw new SandboxError("not_found", { reason: "no_such_route", message: pathname });
+  const { access, status } = routes[route.operation];
+  const path = Object.fromEntries(
+    Object.entries(route.pattern.exec(pathname)?.groups ?? {}).map(([name, value]) => [
+      name,
+      decodeURIComponent(value),
+    ]),
+  );
+  if (access !== "anyone") requireCredential(state, request.headers.get("authorization")?.replace(/^Bearer /, ""));
+  const handler = handlers[route.operation];
+  if (handler === undefined) throw unimplemented(route.operation);
+  const result = await handler(state, { path, query, request });
+  if (status === 204) return new Response(null, { status });
+  return result instanceof Uint8Array
+    ? new Response(result as Uint8Array<ArrayBuffer>, { status })
+    : Response.json(result, { status });
+}
+
+export function requireCredential(state: MemoryState, credential: string | undefined): void {
+  if (credential === state.apiKey) return;
+  if ([...state.sandboxes.values()].some(({ resource }) => resource.token === credential)) return;
+  throw new SandboxError("unauthenticated", {
+    reason: "unknown_credential",
+    message: "the credential is not known",
+    hint: "make the client with server.clientOptions",
+  });
+}
+
+function unimplemented(operation: string): SandboxError {
+  return new SandboxError("unimplemented", {
+    reason: "not_in_memory",
+    message: `the in-memory server has no ${operation}`,
+    hint: "use a node for this test",
+  });
+}
+
+function filesOf(state: MemoryState, { path }: Call): MemoryFiles {
+  const id = path["id"] ?? "";
+  return new MemoryFiles(state.sandbox(id).files, (kind, file) => state.fileChanged(id, kind, file));
+}
+
+function pathOf({ query }: Call): string {
+  return query.get("path") ?? "";
+}
+
+function fits(wanted: string | null, actual: string | null): boolean {
+  return wanted === null || wanted === actual;
+}

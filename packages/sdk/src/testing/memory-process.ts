@@ -1,0 +1,133 @@
+import type { ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
+import type { OutputSource } from "../process/output-chunk.ts";
+
+export interface ExecCall {
+  readonly sandboxId: string;
+  /** What is run by a shell; undefined when a program and its arguments were given. */
+  readonly command: string | undefined;
+  readonly argv: readonly string[] | undefined;
+  readonly cwd: string | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  /** Everything that was written before its input ended. */
+  readonly stdin: string;
+}
+
+export interface ExecAnswer {
+  readonly stdout?: string | Uint8Array | undefined;
+  readonly stderr?: string | Uint8Array | undefined;
+  /** 0 by default. */
+  readonly exitCode?: number | undefined;
+}
+
+export type ExecHandler = (call: ExecCall) => ExecAnswer | Promise<ExecAnswer>;
+
+export interface MemoryChunk {
+  readonly source: OutputSource;
+  readonly bytes: Uint8Array;
+  readonly offset: number;
+}
+
+/** A process of the in-memory server: its output and end are the handler's answer. */
+export class MemoryProcess {
+  readonly id: string;
+  readonly chunks: MemoryChunk[] = [];
+  readonly #body: StartProcessBody;
+  readonly #sandboxId: string;
+  readonly #listeners = new Set<() => void>();
+  readonly #startedAt = new Date();
+  readonly #stdin: Uint8Array[] = [];
+  readonly #stdinEnded = Promise.withResolvers<void>();
+  #stdinOffset = 0;
+  #endOffset = 0;
+  #exit: ProcessExitBody | undefined;
+
+  constructor(id: string, sandboxId: string, body: StartProcessBody) {
+    this.id = id;
+    this.#sandboxId = sandboxId;
+    this.#body = body;
+    if (!body.stdin && body.pty === undefined) this.#stdinEnded.resolve();
+  }
+
+  get endOffset(): number {
+    return this.#endOffset;
+  }
+
+  get stdinOffset(): number {
+    return this.#stdinOffset;
+  }
+
+  get exit(): ProcessExitBody | undefined {
+    return this.#exit;
+  }
+
+  get resource(): ProcessResource {
+    const { argv, command, cwd, user, pty } = this.#body;
+    return {
+      id: this.id,
+      pid: 1,
+      argv: argv ?? ["/bin/sh", "-c", command ?? ""],
+      cwd: cwd ?? "/",
+      user: user ?? "user",
+      hasPty: pty !== undefined,
+      startedAt: this.#startedAt.toISOString(),
+      startOffset: 0,
+      endOffset: this.#endOffset,
+      isRunning: this.#exit === undefined,
+      exitCode: this.#exit?.exitCode ?? null,
+      signal: this.#exit?.signal ?? null,
+    };
+  }
+
+  async run(handler: ExecHandler, env: Readonly<Record<string, string>>): Promise<void> {
+    await this.#stdinEnded.promise;
+    const { command, argv, cwd } = this.#body;
+    const stdin = await new Blob(this.#stdin as Uint8Array<ArrayBuffer>[]).text();
+    const call = { sandboxId: this.#sandboxId, command, argv, cwd, env: { ...env, ...this.#body.env }, stdin };
+    let answer: ExecAnswer;
+    try {
+      answer = await handler(call);
+    } catch (thrown) {
+      answer = { stderr: String(thrown), exitCode: 255 };
+    }
+    this.#write(this.#body.pty === undefined ? "stdout" : "pty", answer.stdout);
+    this.#write("stderr", answer.stderr);
+    this.end(answer.exitCode ?? 0, null);
+  }
+
+  end(exitCode: number, signal: string | null): void {
+    if (this.#exit !== undefined) return;
+    const durationMs = Date.now() - this.#startedAt.getTime();
+    this.#exit = { exitCode, signal, timedOut: false, outOfMemory: false, durationMs };
+    this.#stdinEnded.resolve();
+    this.#tell();
+  }
+
+  /** Bytes that are known already are skipped. */
+  input(offset: number, bytes: Uint8Array): void {
+    const rest = bytes.slice(Math.max(0, this.#stdinOffset - offset));
+    this.#stdin.push(rest);
+    this.#stdinOffset += rest.length;
+  }
+
+  endInput(): void {
+    this.#stdinEnded.resolve();
+  }
+
+  /** Called when there is more to see; what it returns ends that. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #write(source: OutputSource, output: string | Uint8Array = ""): void {
+    const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
+    if (bytes.length === 0 || this.#exit !== undefined) return;
+    this.chunks.push({ source, bytes, offset: this.#endOffset });
+    this.#endOffset += bytes.length;
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

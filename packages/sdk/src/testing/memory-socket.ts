@@ -1,0 +1,181 @@
+import {
+  type ClientMessage,
+  clientMessageSchema,
+  decodeDataFrame,
+  encodeDataFrame,
+  errorBody,
+  SandboxError,
+  type ServerMessage,
+} from "@sandpiper/protocol";
+import type { WebSocketConstructor, WebSocketLike } from "../socket/web-socket.ts";
+import { requireCredential } from "./memory-fetch.ts";
+import type { MemoryProcess } from "./memory-process.ts";
+import type { MemoryState } from "./memory-state.ts";
+
+type Open = Extract<ClientMessage, { type: "open" }>;
+type Listener = (event: { readonly data?: unknown }) => void;
+
+interface ServedStream {
+  credit: number;
+  process?: MemoryProcess;
+  pump?: () => void;
+  stop?: () => void;
+}
+
+/** The WebSocket of the in-memory server: client and server in one, joined by the queue of microtasks. */
+export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): void }>): WebSocketConstructor {
+  return class implements WebSocketLike {
+    binaryType = "arraybuffer";
+    readonly #listeners = new Map<string, Listener[]>();
+    readonly #streams = new Map<number, ServedStream>();
+    #isClosed = false;
+
+    constructor(_url: string, protocols: string[]) {
+      queueMicrotask(() => {
+        try {
+          requireCredential(state, protocols.find((protocol) => protocol.startsWith("bearer."))?.slice(7));
+          sockets.add(this);
+          this.#emit("open", {});
+        } catch {
+          this.cut();
+        }
+      });
+    }
+
+    addEventListener(type: string, listener: Listener): void {
+      this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener]);
+    }
+
+    send(data: string | Uint8Array<ArrayBuffer>): void {
+      queueMicrotask(() => {
+        if (!this.#isClosed) this.#receive(data);
+      });
+    }
+
+    close(): void {
+      this.cut();
+    }
+
+    /** As if the network had been cut. */
+    cut(): void {
+      if (this.#isClosed) return;
+      this.#isClosed = true;
+      sockets.delete(this);
+      for (const { stop } of this.#streams.values()) stop?.();
+      queueMicrotask(() => this.#emit("close", {}));
+    }
+
+    #receive(data: string | Uint8Array<ArrayBuffer>): void {
+      if (typeof data !== "string") {
+        const frame = decodeDataFrame(data);
+        const process = frame && this.#streams.get(frame.stream)?.process;
+        if (frame === undefined || process === undefined) return;
+        process.input(frame.offset, frame.bytes);
+        this.#reply({ type: "ack", stream: frame.stream, offset: process.stdinOffset });
+        return;
+      }
+      const message = clientMessageSchema.parse(JSON.parse(data));
+      const stream = this.#streams.get(message.stream);
+      try {
+        if (message.type === "open") this.#open(message);
+        else if (message.type === "close") this.#end(message.stream);
+        else if (message.type === "finish") {
+          stream?.process?.endInput();
+          this.#end(message.stream, { type: "end", stream: message.stream });
+        } else if (stream !== undefined) {
+          stream.credit += message.amount;
+          stream.pump?.();
+        }
+      } catch (thrown) {
+        const error = errorBody(SandboxError.from(thrown), "memory");
+        this.#end(message.stream, { type: "error", stream: message.stream, error });
+      }
+    }
+
+    #open(message: Open): void {
+      const served: ServedStream = { credit: "window" in message ? message.window : 0 };
+      if (message.kind === "process") this.#openProcess(message, served);
+      else if (message.kind === "stdin") {
+        served.process = state.process(message.sandbox, message.process);
+        this.#reply({ type: "opened", stream: message.stream, offset: served.process.stdinOffset });
+      } else this.#openItems(message, served);
+      this.#streams.set(message.stream, served);
+      served.pump?.();
+    }
+
+    #openProcess(message: Extract<Open, { kind: "process" }>, served: ServedStream): void {
+      const { stream, sandbox, process: id, spawn, forget } = message;
+      const process =
+        spawn === undefined ? state.process(sandbox, id) : state.start(sandbox, { ...spawn, process: id });
+      let offset = message.offset;
+      served.pump = () => {
+        for (const chunk of process.chunks) {
+          const bytes = chunk.bytes.subarray(Math.max(0, offset - chunk.offset)).subarray(0, served.credit);
+          if (offset < chunk.offset || bytes.length === 0) continue;
+          this.#emitLater(encodeDataFrame({ stream, source: chunk.source, offset, bytes }).buffer);
+          offset += bytes.length;
+          served.credit -= bytes.length;
+        }
+        if (process.exit === undefined || offset < process.endOffset) return;
+        if (forget) state.sandboxes.get(sandbox)?.processes.delete(id);
+        this.#end(stream, { type: "end", stream, exit: process.exit, offset });
+      };
+      served.stop = process.listen(served.pump);
+      this.#reply({ type: "opened", stream, pid: 1 });
+    }
+
+    #openItems(message: Extract<Open, { kind: "watch" | "events" }>, served: ServedStream): void {
+      const { stream } = message;
+      const isWatch = message.kind === "watch";
+      if (isWatch) state.sandbox(message.sandbox);
+      const items = isWatch ? [] : state.events.filter(({ id }) => id > message.after).map((item) => ({ ...item }));
+      const waiting: Extract<ServerMessage, { type: "item" }>["item"][] = items;
+      const listener = ({ event, file }: Parameters<typeof state.listeners extends Set<infer L> ? L : never>[0]) => {
+        if (event !== undefined && !isWatch) waiting.push(event);
+        const below = isWatch && file?.sandbox === message.sandbox && relative(message.path, file.path);
+        if (file !== undefined && typeof below === "string") waiting.push({ kind: file.kind, path: below, to: null });
+        served.pump?.();
+      };
+      served.pump = () => {
+        while (served.credit > 0) {
+          const item = waiting.shift();
+          if (item === undefined) return;
+          const isWanted =
+            isWatch || message.sandbox === undefined || ("sandboxId" in item && item.sandboxId === message.sandbox);
+          if (!isWanted) continue;
+          served.credit--;
+          this.#reply({ type: "item", stream, item });
+        }
+      };
+      state.listeners.add(listener);
+      served.stop = () => state.listeners.delete(listener);
+      this.#reply({ type: "opened", stream });
+    }
+
+    #end(stream: number, last?: ServerMessage): void {
+      this.#streams.get(stream)?.stop?.();
+      this.#streams.delete(stream);
+      if (last !== undefined) this.#reply(last);
+    }
+
+    #reply(message: ServerMessage): void {
+      this.#emitLater(JSON.stringify(message));
+    }
+
+    #emitLater(data: unknown): void {
+      queueMicrotask(() => {
+        if (!this.#isClosed) this.#emit("message", { data });
+      });
+    }
+
+    #emit(type: string, event: { readonly data?: unknown }): void {
+      for (const listener of this.#listeners.get(type) ?? []) listener(event);
+    }
+  };
+}
+
+/** Undefined when it is not below. */
+function relative(directory: string, path: string): string | undefined {
+  const prefix = `${directory.replace(/\/+$/, "")}/`;
+  return path.startsWith(prefix) ? path.slice(prefix.length) : undefined;
+}
