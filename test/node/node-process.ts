@@ -1,0 +1,49 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { NodeConfigOptions } from "@sandpiper/node/server";
+import { Client } from "@sandpiper/sdk";
+import type { NodeStarted } from "./node-program.ts";
+
+/** A node in a process of its own, so that it can be killed like one. */
+export class NodeProcess implements AsyncDisposable {
+  readonly client: Client;
+  readonly started: NodeStarted;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess, started: NodeStarted) {
+    this.#child = child;
+    this.started = started;
+    this.client = new Client({ url: started.url, apiKey: started.apiKey });
+  }
+
+  static async start(config: NodeConfigOptions): Promise<NodeProcess> {
+    const program = fileURLToPath(new URL("node-program.ts", import.meta.url));
+    const child = fork(program, [JSON.stringify(config)], { detached: true });
+    const [message] = await Promise.race([
+      once(child, "message"),
+      once(child, "exit").then(([code]) => Promise.reject(new Error(`the node did not start: exit code ${code}`))),
+    ]);
+    return new NodeProcess(child, message as NodeStarted);
+  }
+
+  /** As kill -9 does: it gets no chance to clean up. */
+  kill(): Promise<void> {
+    return this.#end("SIGKILL");
+  }
+
+  stop(): Promise<void> {
+    return this.#end("SIGTERM");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, "exit");
+    this.#child.kill(signal);
+    await exited;
+  }
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
+
+export interface NodeStarted {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly adopted: readonly string[];
+  readonly lost: readonly string[];
+  readonly removed: readonly string[];
+  /** How long taking over what an earlier node left took, with everything else of a start. */
+  readonly startMs: number;
+}
+
+const config = parseNodeConfig(JSON.parse(process.argv[2] ?? "{}"));
+const beganAt = performance.now();
+const node = await startNode(config, { logger: createLogger({ logLevel: "warn", logFormat: "json" }) });
+const { adopted, lost, removed } = node.reconciled;
+process.send?.({
+  url: node.url,
+  apiKey: readFileSync(node.apiKeyFile, "utf8").trim(),
+  adopted,
+  lost,
+  removed,
+  startMs: performance.now() - beganAt,
+} satisfies NodeStarted);
+const end = async () => {
+  await node.stop();
+  process.exit(0);
+};
+process.on("SIGTERM", end).on("disconnect", end);
