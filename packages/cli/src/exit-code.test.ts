@@ -2,8 +2,12 @@ import { SandboxError } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
 import { exitCodeOfError, exitCodeOfSignal } from "./exit-code.ts";
 
-const errorWith = (code: ConstructorParameters<typeof SandboxError>[0], reason: string) =>
-  exitCodeOfError(new SandboxError(code, { reason, message: "it failed" }));
+const error = (code: ConstructorParameters<typeof SandboxError>[0], reason: string) =>
+  new SandboxError(code, { reason, message: "it failed" });
+const errorWith = (...parts: Parameters<typeof error>) =>
+  exitCodeOfError(error(...parts), { endsLikeItsCommand: true });
+const failureWith = (...parts: Parameters<typeof error>) =>
+  exitCodeOfError(error(...parts), { endsLikeItsCommand: false });
 
 describe("the exit code", () => {
   it("is 128 and the signal's number when a signal ended the program", () => {
@@ -26,5 +30,13 @@ describe("the exit code", () => {
     expect(errorWith("unavailable", "agent_timeout")).toBe(125);
     expect(errorWith("resource_exhausted", "sandbox_limit")).toBe(125);
     expect(errorWith("internal", "unexpected")).toBe(125);
+  });
+
+  it("of verbs that run no command is 1, 2 for a wrong command line, and 3 where no node runs", () => {
+    expect(failureWith("not_found", "no_such_sandbox")).toBe(1);
+    expect(failureWith("internal", "unexpected")).toBe(1);
+    expect(failureWith("invalid_argument", "usage")).toBe(2);
+    expect(failureWith("unavailable", "no_node")).toBe(3);
+    expect(failureWith("unavailable", "node_unreachable")).toBe(3);
   });
 });

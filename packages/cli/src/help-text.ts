@@ -13,7 +13,8 @@ ${table(rows)}
 Examples:
   sandpiper run -- python3 -c 'print(6 * 7)'
   sandpiper shell --memory 1024
-  sandpiper doctor
+  sandpiper up
+  id=$(sandpiper create --name build) && sandpiper exec build -- uname -a
 
 sandpiper VERB --help says more about one verb.
 `;
@@ -23,12 +24,18 @@ export function verbHelp(verb: Verb): string {
   const rows = [...verb.options, helpOption].map((option) => [optionForm(option), option.summary] as const);
   const details = verb.details === undefined ? "" : `\n${verb.details.trim()}\n`;
   const usage = ["sandpiper", verb.name, verb.usage].filter(Boolean).join(" ");
-  return `Usage: ${usage}\n\n${sentence(verb.summary)}\n\nOptions:\n${table(rows)}\n${details}`;
+  const actions = verb.actions === undefined ? "" : `\n${actionTable(verb.actions)}\n`;
+  return `Usage: ${usage}\n\n${sentence(verb.summary)}\n${actions}\nOptions:\n${table(rows)}\n${details}`;
 }
 
-function optionForm({ name, value, isRepeatable }: Option): string {
-  if (value === undefined) return `--${name}`;
-  return `--${name} ${value}${isRepeatable === true ? " …" : ""}`;
+function actionTable(actions: readonly Verb[]): string {
+  return table(actions.map(({ name, usage, summary }) => [`${name} ${usage}`, summary] as const));
+}
+
+function optionForm({ name, short, value, isRepeatable }: Option): string {
+  const names = short === undefined ? `--${name}` : `-${short}, --${name}`;
+  if (value === undefined) return names;
+  return `${names} ${value}${isRepeatable === true ? " …" : ""}`;
 }
 
 function sentence(summary: string): string {

@@ -17,17 +17,36 @@ const synonyms: Readonly<Record<string, string>> = {
 export async function runProgram(argv: readonly string[]): Promise<number> {
   // Whoever writes hears of a failure from the write itself.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
+  let verb: Verb | undefined;
   try {
     const [first = "--help", ...rest] = argv;
-    const verb = await findVerb(synonyms[first] ?? first);
-    const arguments_ = parseArguments(verb, rest);
-    if (!arguments_.has("help")) return await verb.run(arguments_);
-    const { verbHelp } = await import("./help-text.ts");
-    await print(verbHelp(verb));
-    return 0;
+    verb = await findVerb(synonyms[first] ?? first);
+    if (verb.actions === undefined) return await runVerb(verb, rest);
+    const [action = "--help", ...arguments_] = rest;
+    return await runVerb(findAction(verb, verb.actions, action), action.startsWith("-") ? rest : arguments_);
   } catch (error) {
-    return reportError(error);
+    return reportError(error, { endsLikeItsCommand: verb?.endsLikeItsCommand === true });
   }
+}
+
+async function runVerb(verb: Verb, argv: readonly string[]): Promise<number> {
+  const arguments_ = parseArguments(verb, argv);
+  if (!arguments_.has("help") && verb.actions === undefined) return verb.run(arguments_);
+  const { verbHelp } = await import("./help-text.ts");
+  await print(verbHelp(verb));
+  return 0;
+}
+
+/** The verb itself when there is only an option, which can be no other than --help. */
+function findAction(verb: Verb, actions: readonly Verb[], name: string): Verb {
+  if (name.startsWith("-")) return verb;
+  const action = actions.find((candidate) => candidate.name === `${verb.name} ${name}`);
+  if (action !== undefined) return action;
+  const known = actions.map((candidate) => candidate.name.slice(verb.name.length + 1));
+  const meant = nearest(name, known);
+  const hint =
+    meant === undefined ? `it is one of ${known.join(", ")}` : `did you mean sandpiper ${verb.name} ${meant}?`;
+  throw usageError(`${verb.name} has no action ${name}`, hint);
 }
 
 async function findVerb(name: string): Promise<Verb> {

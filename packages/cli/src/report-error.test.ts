@@ -4,10 +4,10 @@ import { reportError } from "./report-error.ts";
 
 function report(thrown: unknown) {
   let text = "";
-  const exitCode = reportError(thrown, (line) => {
+  const write = (line: string) => {
     text += line;
-    return true;
-  });
+  };
+  const exitCode = reportError(thrown, { endsLikeItsCommand: true, write });
   return { text, exitCode };
 }
 

@@ -1,12 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
-import { exitCodeOfError } from "./exit-code.ts";
+import { exitCodeOfError, type FailureOptions } from "./exit-code.ts";
+
+export interface ReportErrorOptions extends FailureOptions {
+  readonly write?: (text: string) => void;
+}
 
 /** Says on standard error what went wrong and what to do, and returns the program's exit code. */
-export function reportError(thrown: unknown, write = (text: string) => process.stderr.write(text)): number {
+export function reportError(thrown: unknown, options: ReportErrorOptions): number {
+  const { write = (text: string) => process.stderr.write(text) } = options;
   const error = SandboxError.from(thrown);
   const isOurFault = error.code === "internal";
   const lines = [`sandpiper: ${error.message}`, error.hint && `  ${error.hint}`];
   if (isOurFault && thrown instanceof Error) lines.push(thrown.stack);
   write(`${lines.filter(Boolean).join("\n")}\n`);
-  return exitCodeOfError(error);
+  return exitCodeOfError(error, options);
 }

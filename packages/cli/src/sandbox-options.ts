@@ -4,16 +4,26 @@ import type { Arguments } from "./arguments.ts";
 import { parseNumber } from "./number-option.ts";
 import type { Option } from "./option.ts";
 
-/** What every verb that makes a sandbox lets its user say about it. */
-export const sandboxOptions: readonly Option[] = [
+/** What shapes a sandbox: every verb that makes one, or keeps some ready, takes these. */
+export const shapeOptions: readonly Option[] = [
   { name: "provider", value: "NAME", choices: ["gvisor", "local"], summary: "what runs it: gvisor (default) or local" },
   { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
   { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
   { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
   { name: "processes", value: "N", summary: "processes and threads at once (256)" },
+];
+
+/** How a command is run. */
+export const commandOptions: readonly Option[] = [
   { name: "env", value: "NAME[=VALUE]", isRepeatable: true, summary: "set a variable; without a value, yours" },
   { name: "cwd", value: "DIR", summary: "working directory inside" },
   { name: "user", value: "USER", summary: "user inside: a name, UID or UID:GID (user)" },
+];
+
+/** What verbs that make a sandbox for themselves let their user say about it. */
+export const sandboxOptions: readonly Option[] = [
+  ...shapeOptions,
+  ...commandOptions,
   {
     name: "rootfs",
     value: "DIR",
@@ -27,6 +37,7 @@ export const sandboxOptions: readonly Option[] = [
     completes: "path",
     summary: "copy a file or directory in first",
   },
+  { name: "embedded", summary: "in this very program, even if a node runs" },
   { name: "quiet", summary: "only say what went wrong" },
 ];
 
@@ -34,13 +45,19 @@ export const sandboxOptions: readonly Option[] = [
 export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
   const rootfs = arguments_.get("rootfs");
   return {
+    ...shapeFrom(arguments_),
+    cwd: arguments_.get("cwd"),
+    user: arguments_.get("user"),
+    rootfs: rootfs === undefined ? undefined : resolve(rootfs),
+  };
+}
+
+export function shapeFrom(arguments_: Arguments) {
+  return {
     provider: arguments_.get("provider") as CreateSandboxOptions["provider"],
     memoryMib: parseNumber(arguments_, "memory"),
     vcpuCount: parseNumber(arguments_, "cpus", { decimals: 2, example: 0.5 }),
     diskMib: parseNumber(arguments_, "disk"),
     maxProcesses: parseNumber(arguments_, "processes"),
-    cwd: arguments_.get("cwd"),
-    user: arguments_.get("user"),
-    rootfs: rootfs === undefined ? undefined : resolve(rootfs),
   };
 }

@@ -1,5 +1,10 @@
 import { readFileSync } from "node:fs";
 
+/** What a command is given to read. */
+export function stdinOfJob(): NodeJS.ReadStream | undefined {
+  return process.stdin.isTTY && !isForegroundJob() ? undefined : process.stdin;
+}
+
 /**
  * False for a job in the background of its terminal: the kernel stops such a program when it reads from the terminal,
  * although the command inside may never want input.

@@ -1,5 +1,6 @@
 import type { Option } from "../option.ts";
 import type { Verb } from "../verb.ts";
+import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
 
 export function bashCompletion(verbs: readonly Verb[]): string {
   const cases = verbs.map((verb) => `    ${verb.name}) options="${optionNames(verb)}"; words="${wordsOf(verb)}" ;;`);
@@ -23,23 +24,34 @@ ${values.join("\n")}
   case \${COMP_WORDS[1]} in
 ${cases.join("\n")}
   esac
-  mapfile -t COMPREPLY < <(compgen -W "$options $words" -- "$current")
+  case \${COMP_WORDS[1]} in
+    ${pathVerbs(verbs)}) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+  esac
+  mapfile -t -O "\${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$options $words" -- "$current")
 }
 complete -o bashdefault -F _sandpiper sandpiper
 `;
 }
 
-function optionNames({ options }: Verb): string {
-  return [...options.map(({ name }) => `--${name}`), "--help"].join(" ");
+function optionNames(verb: Verb): string {
+  return [...optionsOf(verb).map(({ name }) => `--${name}`), "--help"].join(" ");
 }
 
-function wordsOf({ words }: Verb): string {
-  return words === undefined ? "--" : words.join(" ");
+function wordsOf(verb: Verb): string {
+  const words = wordsToComplete(verb);
+  return takesCommand(verb) ? "--" : words.join(" ");
+}
+
+function pathVerbs(verbs: readonly Verb[]): string {
+  return verbs
+    .filter(({ completesPaths }) => completesPaths === true)
+    .map(({ name }) => name)
+    .join("|");
 }
 
 /** Options that take a value, each name once: they mean the same for every verb. */
 function uniqueOptions(verbs: readonly Verb[]): Option[] {
-  const withValue = verbs.flatMap(({ options }) => options).filter(({ value }) => value !== undefined);
+  const withValue = verbs.flatMap(optionsOf).filter(({ value }) => value !== undefined);
   return [...new Map(withValue.map((option) => [option.name, option])).values()];
 }
 

@@ -1,11 +1,13 @@
 import type { Option } from "../option.ts";
 import type { Verb } from "../verb.ts";
+import { optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function fishCompletion(verbs: readonly Verb[]): string {
   const lines = verbs.flatMap((verb) => [
     `complete -c sandpiper -n __fish_use_subcommand -a ${verb.name} -d ${quote(verb.summary)}`,
-    ...verb.options.map((option) => `complete -c sandpiper ${within(verb)} ${optionSpec(option)}`),
-    ...(verb.words ?? []).map((word) => `complete -c sandpiper ${within(verb)} -a ${word}`),
+    ...optionsOf(verb).map((option) => `complete -c sandpiper ${within(verb)} ${optionSpec(option)}`),
+    ...(verb.completesPaths === true ? [`complete -c sandpiper ${within(verb)} -F`] : []),
+    ...wordsToComplete(verb).map((word) => `complete -c sandpiper ${within(verb)} -a ${word}`),
   ]);
   return `complete -c sandpiper -f\ncomplete -c sandpiper -l help -d 'show help'\n${lines.join("\n")}\n`;
 }
@@ -14,8 +16,13 @@ function within(verb: Verb): string {
   return `-n '__fish_seen_subcommand_from ${verb.name}'`;
 }
 
-function optionSpec({ name, value, summary, choices, completes }: Option): string {
-  const parts = [`-l ${name}`, value === undefined ? "" : "-x", `-d ${quote(summary)}`];
+function optionSpec({ name, short, value, summary, choices, completes }: Option): string {
+  const parts = [
+    `-l ${name}`,
+    short === undefined ? "" : `-s ${short}`,
+    value === undefined ? "" : "-x",
+    `-d ${quote(summary)}`,
+  ];
   if (choices !== undefined) parts.push(`-a ${quote(choices.join(" "))}`);
   if (completes !== undefined)
     parts.push(`-a '(__fish_complete_${completes === "directory" ? "directories" : "path"})'`);

@@ -1,5 +1,6 @@
 import type { Option } from "../option.ts";
 import type { Verb } from "../verb.ts";
+import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
 
 export function zshCompletion(verbs: readonly Verb[]): string {
   const names = verbs.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
@@ -30,10 +31,17 @@ fi
 }
 
 function specsOf(verb: Verb): string[] {
-  const options = verb.options.map((option) => `        ${quote(optionSpec(option))}`);
-  const rest = verb.words === undefined ? "*:: :_normal" : verb.words.length > 0 && `1:word:(${verb.words.join(" ")})`;
+  const options = optionsOf(verb).map((option) => `        ${quote(optionSpec(option))}`);
+  const words = wordsToComplete(verb);
+  const rest = restOf(verb, words);
   const help = `        ${quote("--help[show this help]")}`;
   return rest === false ? [...options, help] : [...options, help, `        ${quote(rest)}`];
+}
+
+function restOf(verb: Verb, words: readonly string[]): string | false {
+  if (verb.completesPaths === true) return "*:path:_files";
+  if (takesCommand(verb)) return "*:: :_normal";
+  return words.length > 0 && `1:word:(${words.join(" ")})`;
 }
 
 function optionSpec({ name, value, isRepeatable, summary, choices, completes }: Option): string {

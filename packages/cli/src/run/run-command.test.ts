@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { type Clock, type ProcessExit, type Sandbox, SandboxError, systemClock } from "@sandpiper/core";
+import { type Clock, type ProcessExit, SandboxError, systemClock } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
+import type { Guest } from "../guest/guest.ts";
 import { runCommand } from "./run-command.ts";
 
 const ended: ProcessExit = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 5 };
@@ -26,10 +27,10 @@ function sandboxWith({ chunks = [], exit = Promise.resolve(ended), failure }: Fa
     closeStdin: async () => void written.push("<end>"),
   };
   const start = async () => ({ ...process_, output: process_.output() });
-  return { written, sandbox: { id: "the-sandbox", start } as unknown as Sandbox };
+  return { written, sandbox: { id: "the-sandbox", start } as unknown as Guest };
 }
 
-function run(sandbox: Sandbox, options: { stdin?: Readable; timeoutMs?: number; clock?: Clock } = {}) {
+function run(sandbox: Guest, options: { stdin?: Readable; timeoutMs?: number; clock?: Clock } = {}) {
   const shown: string[] = [];
   const outcome = runCommand(sandbox, {
     argv: ["command"],

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
-import { type Clock, type Sandbox, SandboxError, systemClock } from "@sandpiper/core";
+import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../exit-code.ts";
+import type { Guest } from "../guest/guest.ts";
 import { feedStdin } from "./feed-stdin.ts";
 
 /** The command waits while this does. */
@@ -9,6 +10,9 @@ export type OutputHandler = (source: "stdout" | "stderr", bytes: Uint8Array) => 
 export interface RunCommandOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Where it starts and as whom, unless as the sandbox has it. */
+  readonly cwd?: string | undefined;
+  readonly user?: string | undefined;
   readonly timeoutMs: number | undefined;
   /** Undefined gives the command an empty input. */
   readonly stdin: Readable | undefined;
@@ -28,10 +32,10 @@ export interface RunOutcome {
 }
 
 /** Runs one command in a sandbox, its input and output passing through as bytes. */
-export async function runCommand(sandbox: Sandbox, options: RunCommandOptions): Promise<RunOutcome> {
+export async function runCommand(guest: Guest, options: RunCommandOptions): Promise<RunOutcome> {
   const startedAtMs = performance.now();
   try {
-    return await runToEnd(sandbox, options);
+    return await runToEnd(guest, options);
   } catch (error) {
     if (!(error instanceof SandboxError) || error.reason !== "out_of_memory") throw error;
     const killed = { exitCode: exitCodeOfSignal("SIGKILL"), signal: "SIGKILL" };
@@ -39,13 +43,13 @@ export async function runCommand(sandbox: Sandbox, options: RunCommandOptions): 
   }
 }
 
-async function runToEnd(sandbox: Sandbox, options: RunCommandOptions): Promise<RunOutcome> {
-  const { argv, env, timeoutMs, stdin, onOutput, clock = systemClock } = options;
-  const process_ = await sandbox.start(argv, { stdin: stdin !== undefined, env, timeoutMs });
+async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOutcome> {
+  const { argv, env, cwd, user, timeoutMs, stdin, onOutput, clock = systemClock } = options;
+  const process_ = await guest.start(argv, { stdin: stdin !== undefined, env, cwd, user, timeoutMs });
   const failed = Promise.withResolvers<never>();
   if (stdin !== undefined) feedStdin(process_, stdin).catch(failed.reject);
   // The sandbox enforces the time limit; this is for one that does not.
-  const overdue = () => failed.reject(timeoutIgnored(sandbox.id, timeoutMs as number));
+  const overdue = () => failed.reject(timeoutIgnored(guest.id, timeoutMs as number));
   const stopTimer = timeoutMs === undefined ? undefined : clock.schedule(timeoutMs + KILL_GRACE_MS, overdue);
   const exit = process_.wait().finally(stopTimer);
   const runsToEnd = async () => {

@@ -1,20 +1,39 @@
 import type { Arguments } from "../arguments.ts";
+import type { Guest } from "../guest/guest.ts";
 import { Interruption } from "../interruption.ts";
 import { noticeOf } from "../notice.ts";
+import { parseNumber } from "../number-option.ts";
 import { print } from "../print.ts";
 import { OutputCollector } from "./output-collector.ts";
 import { passThrough } from "./pass-through.ts";
-import { type EndedRun, runInNewSandbox } from "./run-in-new-sandbox.ts";
+import type { OutputHandler, RunOutcome } from "./run-command.ts";
 import { printErrorJson, runJson } from "./run-json.ts";
 
+/** What happened in a sandbox, which may be gone again. */
+export interface EndedRun {
+  readonly outcome: RunOutcome;
+  readonly guest: Pick<Guest, "id" | "provider" | "memoryMib">;
+}
+
+export interface RunOptions {
+  readonly timeoutMs: number | undefined;
+  readonly interruption: Interruption;
+  readonly onOutput: OutputHandler;
+}
+
+/** Undefined when the user interrupted it. */
+export type Run = (arguments_: Arguments, options: RunOptions) => Promise<EndedRun | undefined>;
+
 /** Runs the command and shows its output, live or as JSON. Returns the program's exit code. */
-export async function runVisibly(arguments_: Arguments, timeoutMs: number | undefined): Promise<number> {
+export async function runVisibly(arguments_: Arguments, run: Run): Promise<number> {
   using interruption = new Interruption();
+  const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
+  const timeoutMs = timeoutSeconds === undefined ? undefined : Math.round(timeoutSeconds * 1000);
   const collector = arguments_.has("json") ? new OutputCollector() : undefined;
   const onOutput = collector === undefined ? passThrough(interruption) : collector.add;
   let ended: EndedRun | undefined;
   try {
-    ended = await runInNewSandbox(arguments_, { timeoutMs, interruption, onOutput });
+    ended = await run(arguments_, { timeoutMs, interruption, onOutput });
   } catch (error) {
     if (collector === undefined) throw error;
     return printErrorJson(error);
@@ -25,12 +44,12 @@ export async function runVisibly(arguments_: Arguments, timeoutMs: number | unde
   return ended.outcome.exitCode;
 }
 
-function explain({ outcome }: EndedRun, arguments_: Arguments): void {
+function explain({ outcome, guest }: EndedRun, arguments_: Arguments): void {
   const notice = noticeOf(arguments_);
   if (outcome.endedBy === "timeout")
     notice(`the command was killed after ${arguments_.get("timeout")} s, its --timeout`);
   if (outcome.endedBy === "out_of_memory") {
-    const limit = `${arguments_.get("memory") ?? 256} MiB`;
+    const limit = `${guest.memoryMib} MiB`;
     notice(`out of memory: the command used more than ${limit} and was killed; --memory MIB gives it more`);
   }
 }

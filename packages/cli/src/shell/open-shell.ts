@@ -1,29 +1,43 @@
-import type { Sandbox } from "@sandpiper/core";
 import type { Arguments } from "../arguments.ts";
 import { parseEnv } from "../env-option.ts";
+import type { Guest } from "../guest/guest.ts";
 import { Interruption } from "../interruption.ts";
 import { feedStdin } from "../run/feed-stdin.ts";
 import { passThrough } from "../run/pass-through.ts";
-import { withSandbox } from "../with-sandbox.ts";
 import { type ShellCommand, startShell } from "./start-shell.ts";
 import { Terminal, terminalSize } from "./terminal.ts";
 import { terminalEnv } from "./terminal-env.ts";
 
-/** Connects the user's terminal to one in a new sandbox. Returns the program's exit code. */
+/** Connects the user's terminal to one in a sandbox: in the one that is named, or in a new one. Returns the exit code. */
 export async function openShell(arguments_: Arguments): Promise<number> {
   using interruption = new Interruption();
   const given = parseEnv(arguments_.all("env"), process.env);
-  const command = {
-    argv: arguments_.words,
-    env: { ...terminalEnv(arguments_.get("rootfs"), process.env), ...given },
-  };
-  const exitCode = await withSandbox(arguments_, interruption, (sandbox) => connect(sandbox, command, interruption));
+  const env = { ...terminalEnv(arguments_.get("rootfs"), process.env), ...given };
+  const argv = arguments_.words;
+  const [name] = arguments_.operands;
+  const exitCode = await (name === undefined
+    ? inNewGuest(arguments_, { argv, options: { env } }, interruption)
+    : inExistingGuest(
+        name,
+        { argv, options: { env, cwd: arguments_.get("cwd"), user: arguments_.get("user") } },
+        interruption,
+      ));
   return exitCode ?? (interruption.exitCode as number);
 }
 
-async function connect(sandbox: Sandbox, command: ShellCommand, interruption: Interruption): Promise<number> {
+async function inNewGuest(arguments_: Arguments, command: ShellCommand, interruption: Interruption) {
+  const { withGuest } = await import("../guest/with-guest.ts");
+  return withGuest(arguments_, interruption, (guest) => connect(guest, command, interruption));
+}
+
+async function inExistingGuest(name: string, command: ShellCommand, interruption: Interruption) {
+  const { withExistingGuest } = await import("../guest/with-existing-guest.ts");
+  return withExistingGuest(name, interruption, (guest) => connect(guest, command, interruption));
+}
+
+async function connect(guest: Guest, command: ShellCommand, interruption: Interruption): Promise<number> {
   const { stdin, stdout } = process;
-  const shell = await startShell(sandbox, command, terminalSize(stdout));
+  const shell = await startShell(guest, command, terminalSize(stdout));
   using terminal = new Terminal(stdin, stdout);
   const resize = () => void shell.resize(terminalSize(stdout)).catch(() => {});
   stdout.on("resize", resize);

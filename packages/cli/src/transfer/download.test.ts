@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Sandbox } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Guest } from "../guest/guest.ts";
+import { Progress } from "../progress.ts";
 import { download } from "./download.ts";
 
 let directory: string;
@@ -13,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
 /** A sandbox whose code has taken over the agent: it lists whatever it likes, and every file is endless. */
-function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Sandbox {
+function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Guest {
   const entry = (path: string, kind: string) => ({ path, kind, mode: 0o777, sizeBytes: 1 });
   const files = {
     stat: async () => entry("/out", "directory"),
@@ -24,10 +25,15 @@ function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Sandbox
       for (;;) yield new Uint8Array(64 * 1024);
     },
   };
-  return { config: { diskMib }, files } as unknown as Sandbox;
+  return { diskMib, files } as unknown as Guest;
 }
 
-const downloadFrom = (sandbox: Sandbox) => download(sandbox, { from: "/out", to: join(directory, "target") }, () => {});
+const downloadFrom = (sandbox: Guest) =>
+  download(
+    sandbox,
+    { from: "/out", to: join(directory, "target"), shown: "--download /out:target" },
+    { notice: () => {}, progress: new Progress("downloading", { isShown: false }) },
+  );
 
 describe("a download from a hostile sandbox", () => {
   it.each(["../escaped", "/etc/escaped", "a/../../escaped", "..", ".", "", "a//b", "a\0b"])(

@@ -3,8 +3,10 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type Sandbox, SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/core";
+import type { Guest } from "../guest/guest.ts";
 import type { Notice } from "../notice.ts";
+import type { Progress } from "../progress.ts";
 import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 
@@ -13,38 +15,49 @@ interface Budget {
   leftBytes: number;
 }
 
+export interface DownloadOptions {
+  readonly notice: Notice;
+  readonly progress: Progress;
+}
+
 /**
  * Copies a file, or a directory with all it holds, out of a sandbox. Names and sizes come from code nobody trusts:
  * nothing is written outside the target, no link is made, and a file full of holes does not fill this machine's disk.
  */
-export async function download(sandbox: Sandbox, transfer: Transfer, notice: Notice): Promise<void> {
-  const { from, to } = transfer;
+export async function download(guest: Guest, transfer: Transfer, { notice, progress }: DownloadOptions): Promise<void> {
+  const { from, to, shown } = transfer;
   const leftOut = new LeftOut();
-  const budget = { leftBytes: sandbox.config.diskMib * 1024 * 1024 };
-  const { kind, mode } = await sandbox.files.stat(from);
-  if (kind === "file") return downloadFile(sandbox, { from, to, mode, budget });
+  const budget = { leftBytes: guest.diskMib * 1024 * 1024 };
+  const { kind, mode } = await guest.files.stat(from);
+  if (kind === "file") return downloadFile(guest, { ...transfer, mode, budget, progress });
   if (kind !== "directory") throw notAFile(transfer, kind);
   await mkdir(to, { recursive: true });
-  for await (const entry of sandbox.files.list(from, { depth: 0 })) {
+  for await (const entry of guest.files.list(from, { depth: 0 })) {
     requireInside(entry.path, from);
-    const place = { from: join(from, entry.path), to: join(to, entry.path) };
+    const place = { from: join(from, entry.path), to: join(to, entry.path), shown };
     if (entry.kind === "directory") await mkdir(place.to, { recursive: true });
-    else if (entry.kind === "file") await downloadFile(sandbox, { ...place, mode: entry.mode, budget });
+    else if (entry.kind === "file") await downloadFile(guest, { ...place, mode: entry.mode, budget, progress });
     else leftOut.add(place.from, entry.kind);
   }
-  if (leftOut.message !== undefined) notice(`--download ${from}:${to}: ${leftOut.message}`);
+  if (leftOut.message !== undefined) notice(`${shown}: ${leftOut.message}`);
+}
+
+interface FileDownload {
+  readonly mode: number;
+  readonly budget: Budget;
+  readonly progress: Progress;
 }
 
 async function downloadFile(
-  sandbox: Sandbox,
-  { from, to, mode, budget }: Transfer & { readonly mode: number; readonly budget: Budget },
+  guest: Guest,
+  { from, to, shown, mode, budget, progress }: Transfer & FileDownload,
 ): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   const draft = `${to}.${randomUUID()}`;
   try {
     // Permissions that would let a program act as its owner do not leave the sandbox.
     const target = createWriteStream(draft, { mode: mode & 0o777, flags: "wx" });
-    await pipeline(within(budget, sandbox.files.read(from), from), target);
+    await pipeline(progress.counting(within(budget, guest.files.read(from), { from, shown })), target);
     await rename(draft, to);
   } catch (error) {
     await rm(draft, { force: true });
@@ -52,14 +65,18 @@ async function downloadFile(
   }
 }
 
-async function* within(budget: Budget, source: AsyncIterable<Uint8Array>, from: string): AsyncGenerator<Uint8Array> {
+async function* within(
+  budget: Budget,
+  source: AsyncIterable<Uint8Array>,
+  place: Pick<Transfer, "from" | "shown">,
+): AsyncGenerator<Uint8Array> {
   for await (const bytes of source) {
     budget.leftBytes -= bytes.length;
     if (budget.leftBytes < 0) {
       throw new SandboxError("resource_exhausted", {
         reason: "download_too_large",
-        message: `--download stopped at ${from}: it is larger than the sandbox's whole disk`,
-        hint: "raise --disk if it really is that large",
+        message: `${place.shown} stopped at ${place.from}: it is larger than the sandbox's whole disk`,
+        hint: "give the sandbox a larger disk if it really is that large: --disk MIB",
       });
     }
     yield bytes;
@@ -76,10 +93,10 @@ function requireInside(path: string, directory: string): void {
   });
 }
 
-function notAFile({ from, to }: Transfer, kind: string): SandboxError {
+function notAFile({ from, shown }: Transfer, kind: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "not_a_file",
-    message: `--download ${from}:${to}: ${from} is a ${kind}`,
+    message: `${shown}: ${from} is a ${kind}`,
     hint: "name a file or a directory",
   });
 }

@@ -4,7 +4,11 @@ import { parseTransfer } from "./transfer.ts";
 
 describe("--upload", () => {
   it("splits at the last colon", () => {
-    expect(parseTransfer("upload", "a:b.txt:/tmp/c.txt", {})).toEqual({ from: "a:b.txt", to: "/tmp/c.txt" });
+    expect(parseTransfer("upload", "a:b.txt:/tmp/c.txt", {})).toEqual({
+      from: "a:b.txt",
+      to: "/tmp/c.txt",
+      shown: "--upload a:b.txt:/tmp/c.txt",
+    });
   });
 
   it("starts a relative target at the working directory, when one was given", () => {
@@ -37,6 +41,7 @@ describe("--download", () => {
     expect(parseTransfer("download", "out.csv:./here.csv", { cwd: "/srv" })).toEqual({
       from: "/srv/out.csv",
       to: "./here.csv",
+      shown: "--download out.csv:./here.csv",
     });
   });
 

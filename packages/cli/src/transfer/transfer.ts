@@ -5,6 +5,8 @@ import { usageError } from "../usage-error.ts";
 export interface Transfer {
   readonly from: string;
   readonly to: string;
+  /** How the user wrote it. */
+  readonly shown: string;
 }
 
 const examples = {
@@ -27,8 +29,10 @@ export function parseTransfer(option: keyof typeof examples, text: string, optio
   }
   // A trailing slash names the directory to copy into, as it does for cp.
   const named = (path: string, directory: string) => (to.endsWith("/") ? join(directory, basename(path)) : directory);
-  const inside = insidePath(option === "upload" ? to : from, options, `--${option} ${text}`);
-  return option === "upload" ? { from, to: named(resolve(from), inside) } : { from: inside, to: named(from, to) };
+  const shown = `--${option} ${text}`;
+  const inside = insidePath(option === "upload" ? to : from, options, shown);
+  if (option === "upload") return { from, to: named(resolve(from), inside), shown };
+  return { from: inside, to: named(from, to), shown };
 }
 
 function insidePath(path: string, { cwd, user }: InsideOptions, shown: string): string {

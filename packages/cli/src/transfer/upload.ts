@@ -1,8 +1,10 @@
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { type Sandbox, SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
+import { SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
+import type { Guest } from "../guest/guest.ts";
 import type { Notice } from "../notice.ts";
+import type { Progress } from "../progress.ts";
 import { concurrently } from "./concurrently.ts";
 import { type HostEntry, walkHostTree } from "./host-tree.ts";
 import { LeftOut } from "./left-out.ts";
@@ -20,67 +22,67 @@ export interface UploadOptions {
   /** Whose the files are inside; the sandbox's default user otherwise. */
   readonly owner: string | undefined;
   readonly notice: Notice;
+  readonly progress: Progress;
 }
 
 /** Copies a file, or a directory with all it holds, into a sandbox; modes are kept, links are copied as links. */
-export async function upload(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
+export async function upload(guest: Guest, transfer: Transfer, options: UploadOptions): Promise<void> {
+  const { from, shown } = transfer;
   try {
     // What the user names may be a pipe, as in --upload <(command):DST.
-    if (!(await stat(from)).isDirectory()) return await uploadFile(sandbox, { from, to }, { ...options, flags: 0 });
-    await uploadDirectory(sandbox, { from, to }, options);
+    if (!(await stat(from)).isDirectory()) return await uploadFile(guest, transfer, { ...options, flags: 0 });
+    await uploadDirectory(guest, transfer, options);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof SandboxError || !("syscall" in error)) throw error;
     throw new SandboxError("invalid_argument", {
       reason: "unreadable_upload",
-      message: `--upload ${from}:${to} cannot be read: ${error.message}`,
+      message: `${shown} cannot be read: ${error.message}`,
       hint: "name a file or directory that you may read",
       cause: error,
     });
   }
 }
 
-async function uploadDirectory(sandbox: Sandbox, { from, to }: Transfer, options: UploadOptions): Promise<void> {
+async function uploadDirectory(guest: Guest, { from, to, shown }: Transfer, options: UploadOptions): Promise<void> {
   const entries = await Array.fromAsync(walkHostTree(from));
   const directories = entries.filter(({ kind }) => kind === "directory");
-  const { owner, notice } = options;
+  const { owner, notice, progress } = options;
   const leftOut = new LeftOut();
   for (const { path, mode } of directories) {
-    await sandbox.files.mkdir(posix.join(to, path), { parents: true, mode: mode | OWNER_BITS, owner });
+    await guest.files.mkdir(posix.join(to, path), { parents: true, mode: mode | OWNER_BITS, owner });
   }
-  const { path: root } = await sandbox.files.stat(to);
+  const { path: root } = await guest.files.stat(to);
   const uploadEntry = async ({ path, kind, target }: HostEntry) => {
-    const place = { from: join(from, path), to: posix.join(root, path) };
-    if (kind === "file") await uploadFile(sandbox, place, { owner, flags: NEVER_ELSEWHERE });
-    if (kind === "symlink") await makeLink(sandbox, { target: target as string, path: place.to, owner });
+    const place = { from: join(from, path), to: posix.join(root, path), shown };
+    if (kind === "file") await uploadFile(guest, place, { owner, progress, flags: NEVER_ELSEWHERE });
+    if (kind === "symlink") await makeLink(guest, { target: target as string, path: place.to, owner });
     if (kind === "other") leftOut.add(place.from, "neither file nor directory");
   };
   await concurrently(FILES_AT_ONCE, entries, uploadEntry);
-  for (const { path, mode } of directories.reverse()) await sandbox.files.chmod(posix.join(to, path), mode);
-  if (leftOut.message !== undefined) notice(`--upload ${from}:${to}: ${leftOut.message}`);
+  for (const { path, mode } of directories.reverse()) await guest.files.chmod(posix.join(to, path), mode);
+  if (leftOut.message !== undefined) notice(`${shown}: ${leftOut.message}`);
 }
 
 async function uploadFile(
-  sandbox: Sandbox,
+  guest: Guest,
   { from, to }: Transfer,
-  { owner, flags }: { readonly owner: string | undefined; readonly flags: number },
+  { owner, progress, flags }: Omit<UploadOptions, "notice"> & { readonly flags: number },
 ): Promise<void> {
   await using file = await open(from, constants.O_RDONLY | flags);
   const { mode } = await file.stat();
-  await sandbox.files.write(to, file.createReadStream({ highWaterMark: UPLOAD_PIECE_BYTES }), {
-    mode: mode & 0o7777,
-    owner,
-  });
+  const source = progress.counting(file.createReadStream({ highWaterMark: UPLOAD_PIECE_BYTES }));
+  await guest.files.write(to, source, { mode: mode & 0o7777, owner });
 }
 
 async function makeLink(
-  sandbox: Sandbox,
+  guest: Guest,
   { target, path, owner }: { target: string; path: string; owner: string | undefined },
 ): Promise<void> {
-  const result = await sandbox.exec(["ln", "-sfn", "--", target, path], owner === undefined ? {} : { user: owner });
+  const result = await guest.exec(["ln", "-sfn", "--", target, path], owner === undefined ? {} : { user: owner });
   if (result.exitCode === 0) return;
   throw new SandboxError("failed_precondition", {
     reason: "link_failed",
-    message: `the link ${path} could not be made in sandbox ${sandbox.id}: ${result.stderr.trim()}`,
+    message: `the link ${path} could not be made in sandbox ${guest.id}: ${result.stderr.trim()}`,
     hint: "upload without links, or use a root filesystem that has ln",
   });
 }

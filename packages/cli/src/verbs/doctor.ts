@@ -13,7 +13,12 @@ export const doctorVerb: Verb = {
   details: "The exit code is 0 when the default provider, gvisor, works, and 1 when it does not.",
   async run(arguments_) {
     const { diagnose } = await import("@sandpiper/node");
-    const diagnosis = await diagnose({ removeLeftovers: arguments_.has("fix") });
+    const { checkNode } = await import("../target/check-node.ts");
+    const [{ works, checks }, node] = await Promise.all([
+      diagnose({ removeLeftovers: arguments_.has("fix") }),
+      checkNode(),
+    ]);
+    const diagnosis = { works, checks: [...checks, node] };
     if (arguments_.has("json")) await print(`${JSON.stringify(diagnosis)}\n`);
     else await print((await import("../doctor-report.ts")).doctorReport(diagnosis));
     return diagnosis.works ? 0 : 1;

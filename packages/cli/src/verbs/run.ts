@@ -1,4 +1,3 @@
-import { parseNumber } from "../number-option.ts";
 import { sandboxOptions } from "../sandbox-options.ts";
 import { usageError } from "../usage-error.ts";
 import type { Verb } from "../verb.ts";
@@ -19,8 +18,10 @@ export const runVerb: Verb = {
     },
     { name: "json", summary: "print one JSON object instead of the command's output" },
   ],
+  endsLikeItsCommand: true,
   details: `
-Input and output pass through as bytes, while the command runs. Ctrl-C kills it and removes the sandbox.
+The sandbox is made on the node when one runs, otherwise in this very program. Input
+and output pass through as bytes, while the command runs. Ctrl-C kills it and removes the sandbox.
 
 Exit codes:
   0–255  the command's own; 128 + N when signal N ended it
@@ -39,9 +40,8 @@ Examples:
     if (arguments_.words.length === 0) {
       throw usageError("there is no command to run", "for example sandpiper run -- python3 -c 'print(6 * 7)'");
     }
-    const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
-    const timeoutMs = timeoutSeconds === undefined ? undefined : Math.round(timeoutSeconds * 1000);
     const { runVisibly } = await import("../run/run-visibly.ts");
-    return runVisibly(arguments_, timeoutMs);
+    const { runInNewSandbox } = await import("../run/run-in-new-sandbox.ts");
+    return runVisibly(arguments_, runInNewSandbox);
   },
 };

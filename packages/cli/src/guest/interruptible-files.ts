@@ -1,0 +1,35 @@
+import { SandboxError } from "@sandpiper/core";
+import type { GuestFiles } from "./guest.ts";
+
+/** The same files, whose bytes stop coming when the signal says so: whoever copies them then cleans up as after a failure. */
+export function interruptibleFiles(files: GuestFiles, signal: AbortSignal): GuestFiles {
+  return {
+    ...files,
+    read: (path) => untilAborted(files.read(path), signal),
+    write: (path, content, options) => files.write(path, untilAborted(content, signal), options),
+  };
+}
+
+async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => {});
+  const abort = () => aborted.reject(interrupted());
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  const iterator = source[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), aborted.promise]);
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // It may never answer, which is why it is not waited for.
+    iterator.return?.().catch(() => {});
+  }
+}
+
+function interrupted(): SandboxError {
+  return new SandboxError("canceled", { reason: "interrupted", message: "the copy was interrupted" });
+}

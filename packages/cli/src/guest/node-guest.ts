@@ -1,0 +1,56 @@
+import { SandboxError } from "@sandpiper/core";
+import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { Client, Sandbox } from "@sandpiper/sdk";
+import type { Guest } from "./guest.ts";
+
+/** A program that was killed destroys nothing; a minute after its connection is gone the node does. */
+const ABANDONED_AFTER_MS = 60_000;
+
+/** A sandbox on a node. */
+export function nodeGuest(sandbox: Sandbox): Guest {
+  const { files } = sandbox;
+  return {
+    id: sandbox.id,
+    provider: sandbox.info.provider,
+    memoryMib: sandbox.info.memoryMib,
+    diskMib: sandbox.info.diskMib,
+    files: {
+      stat: (path) => files.stat(path),
+      list: async function* (path, options) {
+        yield* await files.list(path, options);
+      },
+      mkdir: (path, options) => files.mkdir(path, options),
+      chmod: (path, mode) => files.chmod(path, mode),
+      read: async function* (path) {
+        yield* await files.readStream(path);
+      },
+      write: (path, content, options) => files.write(path, content, options),
+    },
+    start: (argv, options) => sandbox.start(argv, options),
+    exec: (argv, options) => sandbox.exec(argv, options),
+  };
+}
+
+/** Makes one for the length of a command. */
+export async function createNodeGuest(
+  client: Client,
+  options: CreateSandboxOptions,
+  signal: AbortSignal,
+): Promise<Guest & AsyncDisposable> {
+  const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user } = options;
+  // Not stopped half-way, since then nobody would know which sandbox to destroy.
+  const sandbox = await client.sandboxes.create({
+    provider,
+    memoryMib,
+    vcpuCount,
+    diskMib,
+    maxProcesses,
+    cwd,
+    user,
+    idleTimeoutMs: ABANDONED_AFTER_MS,
+    idleExcept: ["process", "output"],
+  });
+  if (!signal.aborted) return { ...nodeGuest(sandbox), [Symbol.asyncDispose]: () => sandbox.destroy() };
+  await sandbox.destroy();
+  throw new SandboxError("canceled", { reason: "interrupted", message: "the sandbox was not wanted any more" });
+}

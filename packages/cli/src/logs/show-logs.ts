@@ -1,0 +1,66 @@
+import type { ProcessResource } from "@sandpiper/sdk";
+import type { Interruption } from "../interruption.ts";
+import { OutputCollector } from "../run/output-collector.ts";
+import { passThrough } from "../run/pass-through.ts";
+import { printJson } from "../show.ts";
+
+export interface LogChunk {
+  readonly source: string;
+  readonly bytes: Uint8Array;
+  /** Of its first byte. */
+  readonly offset: number;
+}
+
+export interface ShowLogsOptions {
+  readonly isFollowed: boolean;
+  readonly isJson: boolean;
+  readonly interruption: Interruption;
+}
+
+/** Shows what a process wrote, up to now or to its end. */
+export async function showLogs(
+  process_: ProcessResource,
+  output: AsyncIterable<LogChunk>,
+  { isFollowed, isJson, interruption }: ShowLogsOptions,
+): Promise<void> {
+  const chunks = isFollowed ? output : until(process_.endOffset, output);
+  if (!isJson) {
+    const write = passThrough(interruption);
+    for await (const { source, bytes } of chunks) {
+      await write(streamOf(source), bytes);
+      if (interruption.exitCode !== undefined) return;
+    }
+  } else if (isFollowed) await printPieces(chunks);
+  else await printWhole(process_, chunks);
+}
+
+/** What was written before now; a process that runs may write for ever. */
+export async function* until(endOffset: number, output: AsyncIterable<LogChunk>): AsyncGenerator<LogChunk> {
+  if (endOffset === 0) return;
+  for await (const chunk of output) {
+    const wantedBytes = endOffset - chunk.offset;
+    if (wantedBytes > 0) yield { ...chunk, bytes: chunk.bytes.subarray(0, wantedBytes) };
+    if (chunk.bytes.length >= wantedBytes) return;
+  }
+}
+
+async function printWhole(process_: ProcessResource, chunks: AsyncIterable<LogChunk>): Promise<void> {
+  const collector = new OutputCollector();
+  for await (const { source, bytes } of chunks) collector.add(streamOf(source), bytes);
+  const { id, isRunning, exitCode, signal } = process_;
+  const [stdout, stderr] = [collector.text("stdout"), collector.text("stderr")];
+  await printJson({ process: id, isRunning, exitCode, signal, stdout, stderr });
+}
+
+async function printPieces(chunks: AsyncIterable<LogChunk>): Promise<void> {
+  // A character may lie across two pieces.
+  const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
+  for await (const { source, bytes, offset } of chunks) {
+    const stream = streamOf(source);
+    await printJson({ offset, source: stream, text: decoders[stream].decode(bytes, { stream: true }) });
+  }
+}
+
+function streamOf(source: string): "stdout" | "stderr" {
+  return source === "stderr" ? "stderr" : "stdout";
+}

@@ -1,0 +1,33 @@
+import type { Client, Sandbox } from "@sandpiper/sdk";
+import { pick } from "./pick.ts";
+
+/** Needs no look at all the others. */
+const FULL_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The sandbox that the user means by an id, the beginning of one, or a name. */
+export async function findSandbox(client: Client, text: string): Promise<Sandbox> {
+  if (FULL_ID.test(text)) return client.sandboxes.connect(text);
+  const all = await Array.fromAsync(client.sandboxes.list());
+  return pickSandbox(text, all);
+}
+
+/** The same for several at once, with one look at what there is. */
+export async function findSandboxes(client: Client, texts: readonly string[]): Promise<Sandbox[]> {
+  const all = await Array.fromAsync(client.sandboxes.list());
+  return texts.map((text) => pickSandbox(text, all));
+}
+
+function pickSandbox(text: string, all: readonly Sandbox[]): Sandbox {
+  const found = pick(
+    "sandbox",
+    text,
+    all.map((sandbox) => ({ id: sandbox.id, name: sandbox.info.name, sandbox })),
+  );
+  return found.sandbox;
+}
+
+/** Those that are not over. */
+export async function livingSandboxes(client: Client): Promise<Sandbox[]> {
+  const all = await Array.fromAsync(client.sandboxes.list());
+  return all.filter(({ info }) => info.state !== "destroyed");
+}

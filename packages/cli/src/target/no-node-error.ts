@@ -1,0 +1,17 @@
+import { SandboxError } from "@sandpiper/core";
+import { NO_NODE } from "../exit-code.ts";
+import type { NodeAddress } from "./node-address.ts";
+
+/** One line that says how to come to a node. */
+export function noNodeError({ url, isExplicit }: NodeAddress): SandboxError {
+  const advice = isExplicit ? "start one there, or correct SANDPIPER_URL" : "start one with: sandpiper up";
+  return new SandboxError("unavailable", { reason: NO_NODE, message: `no node runs at ${url}; ${advice}` });
+}
+
+export function noKeyError({ url, keyFile }: NodeAddress): SandboxError {
+  return new SandboxError("unauthenticated", {
+    reason: "no_api_key",
+    message: `there is no key for the node at ${url}: SANDPIPER_API_KEY is not set, and ${keyFile} cannot be read`,
+    hint: "set SANDPIPER_API_KEY, or SANDPIPER_HOME to the directory of the node's state",
+  });
+}

@@ -1,0 +1,41 @@
+import { SandboxError } from "@sandpiper/core";
+
+/** Something that a command line may name. */
+export interface Named {
+  readonly id: string;
+  readonly name?: string | null;
+}
+
+const SHOWN = 4;
+
+/** What the user means by an id, a name, or the beginning of an id that only one of them has. */
+export function pick<Item extends Named>(kind: string, text: string, items: readonly Item[]): Item {
+  const exact = items.find(({ id }) => id === text);
+  if (exact !== undefined) return exact;
+  const named = items.filter(({ name }) => name === text);
+  const candidates = named.length > 0 ? named : items.filter(({ id }) => text !== "" && id.startsWith(text));
+  const [only, other] = candidates;
+  if (only === undefined) throw notFound(kind, text);
+  if (other !== undefined) throw ambiguous(kind, text, candidates);
+  return only;
+}
+
+function notFound(kind: string, text: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: `no_such_${kind}`,
+    message: `there is no ${kind} ${JSON.stringify(text)}`,
+    hint: `name one by its id, the beginning of its id, or its name: sandpiper ${listings[kind] ?? "ls"}`,
+  });
+}
+
+const listings: Readonly<Record<string, string>> = { sandbox: "ls", process: "ps SANDBOX", key: "keys ls" };
+
+function ambiguous(kind: string, text: string, candidates: readonly Named[]): SandboxError {
+  const ids = candidates.slice(0, SHOWN).map(({ id }) => id);
+  const more = candidates.length > SHOWN ? ", …" : "";
+  return new SandboxError("invalid_argument", {
+    reason: "ambiguous_name",
+    message: `${JSON.stringify(text)} could be ${candidates.length} of them: ${ids.join(", ")}${more}`,
+    hint: `write more of the ${kind}'s id`,
+  });
+}

@@ -1,0 +1,39 @@
+import { usageError } from "../usage-error.ts";
+
+/** One end of a copy. */
+export interface CopyPlace {
+  /** The sandbox as the user named it; undefined: this machine. */
+  readonly sandbox: string | undefined;
+  readonly path: string;
+}
+
+export interface Copy {
+  readonly direction: "in" | "out";
+  readonly sandbox: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** `SANDBOX:PATH`, or a path of this machine, which needs a slash before its first colon. */
+export function parsePlace(text: string): CopyPlace {
+  const colon = text.indexOf(":");
+  const slash = text.indexOf("/");
+  const isHost = colon <= 0 || (slash !== -1 && slash < colon);
+  if (isHost) return { sandbox: undefined, path: text };
+  // Without a path it is the home directory.
+  return { sandbox: text.slice(0, colon), path: text.slice(colon + 1) || "." };
+}
+
+export function parseCopy(source: string, target: string): Copy {
+  const [from, to] = [parsePlace(source), parsePlace(target)];
+  if (from.sandbox === undefined && to.sandbox !== undefined) {
+    return { direction: "in", sandbox: to.sandbox, from: from.path, to: to.path };
+  }
+  if (from.sandbox !== undefined && to.sandbox === undefined) {
+    return { direction: "out", sandbox: from.sandbox, from: from.path, to: to.path };
+  }
+  if (from.sandbox === undefined) {
+    throw usageError(`${source} and ${target} are both on this machine`, "write SANDBOX:PATH for the one in a sandbox");
+  }
+  throw usageError("files are not copied from sandbox to sandbox", "copy them to this machine first");
+}

@@ -1,0 +1,42 @@
+import { noticeOf } from "../notice.ts";
+import type { Verb } from "../verb.ts";
+
+export const cpVerb: Verb = {
+  name: "cp",
+  usage: "[OPTIONS] SRC DST",
+  summary: "copy files and directories into a sandbox of the node, or out of it",
+  options: [{ name: "quiet", summary: "only say what went wrong" }],
+  operands: { min: 2, max: 2, example: "sandpiper cp SRC SANDBOX:DST or sandpiper cp SANDBOX:SRC DST" },
+  completesPaths: true,
+  details: `
+One of both is SANDBOX:PATH; relative paths inside start at the home directory. A path of this machine with a colon in it
+is written with a slash, as ./a:b. Directories are copied with all they hold, into the target when it is a directory or
+ends with a slash. Modes are kept; links go in as links and do not come out.
+
+Examples:
+  sandpiper cp ./project my-sandbox:/home/user/
+  sandpiper cp my-sandbox:result.csv .`,
+  async run(arguments_) {
+    const [source, target] = arguments_.operands as [string, string];
+    const { parseCopy } = await import("../transfer/copy-place.ts");
+    const place = parseCopy(source, target);
+    const { Interruption } = await import("../interruption.ts");
+    const { requireNode } = await import("../target/find-node.ts");
+    const { findSandbox } = await import("../target/find-sandbox.ts");
+    const { nodeGuest } = await import("../guest/node-guest.ts");
+    const { interruptibleFiles } = await import("../guest/interruptible-files.ts");
+    const { copy } = await import("../transfer/copy.ts");
+    const { Progress } = await import("../progress.ts");
+    using interruption = new Interruption();
+    using progress = new Progress("copying", arguments_.has("quiet") ? { isShown: false } : {});
+    const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };
+    const guest = nodeGuest(await findSandbox(await requireNode(), place.sandbox));
+    const files = interruptibleFiles(guest.files, interruption.signal);
+    try {
+      await copy({ ...guest, files }, place, options);
+    } catch (error) {
+      if (interruption.exitCode === undefined) throw error;
+    }
+    return interruption.exitCode ?? 0;
+  },
+};
