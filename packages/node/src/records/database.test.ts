@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { SandboxError } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ScratchHome } from "../testing/scratch-home.ts";
@@ -168,6 +169,20 @@ describe("a second node on the same directory", () => {
       details: { pid: process.pid },
     });
     expect(refusal().message).toContain(String(process.pid));
+  });
+
+  it("is refused by the kernel also after an attempt in the same process", async () => {
+    home.reopen();
+    refusal();
+    const program = `
+      const { openDatabase } = await import(${JSON.stringify(join(import.meta.dirname, "database.ts"))});
+      try {
+        openDatabase(${JSON.stringify(home.databasePath)});
+      } catch (error) {
+        console.log(error.reason);
+      }`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program]);
+    expect(stdout.trim()).toBe("home_in_use");
   });
 
   it("is refused while another process has it, and let in after that one was killed, with all that it wrote", async () => {

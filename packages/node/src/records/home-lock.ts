@@ -10,7 +10,7 @@ import { isBusy } from "./database-error.ts";
 export function lockHome(databasePath: string): Disposable {
   const lockPath = `${databasePath}.lock`;
   const pidPath = `${databasePath}.pid`;
-  closeSync(openSync(lockPath, "a", 0o600));
+  createLockFile(lockPath);
   const lock = new DatabaseSync(lockPath, { timeout: 0 });
   try {
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
@@ -28,6 +28,15 @@ export function lockHome(databasePath: string): Disposable {
       lock.close();
     },
   };
+}
+
+/** One that is there is not even opened: closing it would end the lock, if this very process holds it. */
+function createLockFile(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== "EEXIST") throw thrown;
+  }
 }
 
 function homeInUse(databasePath: string, pid: number | undefined): SandboxError {

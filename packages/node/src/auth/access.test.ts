@@ -1,0 +1,117 @@
+import { type Access, createSandboxId, type KeyScope, SandboxError } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import { noSuchSandbox } from "../records/no-such-sandbox.ts";
+import { requireAccess } from "./access.ts";
+import type { Principal } from "./principal.ts";
+
+const id = createSandboxId();
+const own = { id, tenant: "a" };
+const foreign = { id: createSandboxId(), tenant: "b" };
+const token: Principal = { kind: "sandbox", sandboxId: id, tenant: "a" };
+
+function key(...scopes: KeyScope[]): Principal {
+  const quota = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
+  return { kind: "key", keyId: "0a1b2c3d", tenant: "a", scopes, quota };
+}
+
+function outcome(...[principal, access, options]: Parameters<typeof requireAccess>): string {
+  try {
+    requireAccess(principal, access, options);
+    return "allowed";
+  } catch (thrown) {
+    return SandboxError.from(thrown).code;
+  }
+}
+
+/** What each may do: [looking, changing]. */
+const table: [string, Principal, Record<Access, [string, string]>][] = [
+  [
+    "an admin",
+    key("admin"),
+    {
+      anyone: ["allowed", "allowed"],
+      sandbox: ["allowed", "allowed"],
+      read: ["allowed", "allowed"],
+      sandboxes: ["allowed", "allowed"],
+      admin: ["allowed", "allowed"],
+    },
+  ],
+  [
+    "a key for sandboxes",
+    key("sandboxes"),
+    {
+      anyone: ["allowed", "allowed"],
+      sandbox: ["allowed", "allowed"],
+      read: ["allowed", "allowed"],
+      sandboxes: ["allowed", "allowed"],
+      admin: ["permission_denied", "permission_denied"],
+    },
+  ],
+  [
+    "a key for looking",
+    key("read"),
+    {
+      anyone: ["allowed", "allowed"],
+      sandbox: ["allowed", "permission_denied"],
+      read: ["allowed", "permission_denied"],
+      sandboxes: ["allowed", "permission_denied"],
+      admin: ["permission_denied", "permission_denied"],
+    },
+  ],
+  [
+    "a sandbox's token",
+    token,
+    {
+      anyone: ["allowed", "allowed"],
+      sandbox: ["allowed", "allowed"],
+      read: ["permission_denied", "permission_denied"],
+      sandboxes: ["permission_denied", "permission_denied"],
+      admin: ["permission_denied", "permission_denied"],
+    },
+  ],
+];
+
+describe.each(table)("%s", (_, principal, expected) => {
+  it.each(Object.entries(expected) as [Access, [string, string]][])("at a route for %s", (access, outcomes) => {
+    for (const sandbox of [undefined, own]) {
+      expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
+    }
+  });
+});
+
+describe("a sandbox of others", () => {
+  it.each([
+    ["another tenant's key", key("sandboxes")],
+    ["another tenant's key for looking", key("read")],
+    ["another sandbox's token", token],
+  ])("does not exist for %s", (_, principal) => {
+    for (const readOnly of [true, false]) {
+      expect(outcome(principal, "sandbox", { readOnly, sandbox: foreign })).toBe("not_found");
+    }
+  });
+
+  it("does not exist for the token of a sandbox of the same tenant", () => {
+    const sandbox = { id: createSandboxId(), tenant: "a" };
+    expect(outcome(token, "sandbox", { readOnly: true, sandbox })).toBe("not_found");
+  });
+
+  it("is refused with the very words for one that never was", () => {
+    expect(() => requireAccess(key("sandboxes"), "sandbox", { readOnly: true, sandbox: foreign })).toThrow(
+      noSuchSandbox(foreign.id),
+    );
+  });
+
+  it("is open to admins", () => {
+    expect(outcome(key("admin"), "sandbox", { readOnly: false, sandbox: foreign })).toBe("allowed");
+  });
+});
+
+describe("a key with several scopes", () => {
+  it("may do what any of them allows", () => {
+    expect(outcome(key("read", "sandboxes"), "sandbox", { readOnly: false, sandbox: own })).toBe("allowed");
+  });
+
+  it("with none may do nothing", () => {
+    expect(outcome(key(), "read", { readOnly: true })).toBe("permission_denied");
+  });
+});

@@ -1,0 +1,96 @@
+import { FakeClock } from "@sandpiper/core/testing";
+import { createSandboxId, SandboxError } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
+import { sandboxRecord } from "../testing/sandbox-record.ts";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { KeyService } from "./key-service.ts";
+import { NodeAuthenticator } from "./node-authenticator.ts";
+import { openSandboxTokens, type SandboxTokens } from "./sandbox-tokens.ts";
+
+let home: ScratchHome;
+let clock: FakeClock;
+let keys: KeyService;
+let tokens: SandboxTokens;
+let records: SqliteSandboxRecords;
+let authenticator: NodeAuthenticator;
+
+beforeEach(() => {
+  home = new ScratchHome();
+  clock = new FakeClock();
+  keys = new KeyService(home.database, { clock });
+  tokens = openSandboxTokens(home.path);
+  records = new SqliteSandboxRecords(home.database);
+  authenticator = new NodeAuthenticator({ keys, tokens, records });
+});
+
+afterEach(() => home[Symbol.dispose]());
+
+describe("authentication", () => {
+  it("knows the holder of a key by its tenant, scopes and quota", () => {
+    const { key, id, quota } = keys.create({ name: "ci", tenant: "a", scopes: ["read"], quota: { maxSandboxes: 1 } });
+    const principal = { kind: "key", keyId: id, tenant: "a", scopes: ["read"], quota };
+    expect(authenticator.authenticate(key)).toEqual(principal);
+  });
+
+  it("knows the holder of a token by its sandbox and the tenant of that", () => {
+    const record = sandboxRecord({ tenant: "a" });
+    records.add(record);
+    const principal = { kind: "sandbox", sandboxId: record.id, tenant: "a" };
+    expect(authenticator.authenticate(tokens.tokenOf(record.id))).toEqual(principal);
+  });
+
+  it("asks for a credential where there is none", () => {
+    for (const credential of [undefined, ""]) {
+      expect(refusal(credential)).toMatchObject({ code: "unauthenticated", reason: "no_credential" });
+    }
+  });
+
+  it("says the same of everything that is wrong with one", async () => {
+    const revoked = keys.create({ name: "revoked" });
+    keys.revoke(revoked.id);
+    const expired = keys.create({ name: "expired", expiresAt: new Date(clock.now().getTime() + 1).toISOString() });
+    await clock.advance(1);
+    const destroyed = sandboxRecord({ state: "destroyed" });
+    records.add(destroyed);
+    const wrong = [
+      "x",
+      "spk_00000000_nothing",
+      `spk_00000000_${"A".repeat(43)}`,
+      `spk_${revoked.id}_${"A".repeat(43)}`,
+      revoked.key,
+      expired.key,
+      "spt_x",
+      tokens.tokenOf(destroyed.id),
+      tokens.tokenOf(createSandboxId()),
+      tokens.tokenOf(destroyed.id).replace(/.$/, "!"),
+    ];
+    const answers = wrong
+      .map(refusal)
+      .map(({ code, reason, message, hint, details }) => ({ code, reason, message, hint, details }));
+    expect(answers[0]).toMatchObject({ code: "unauthenticated", reason: "bad_credential", details: {} });
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  });
+
+  it("lets the token of a sandbox that failed in, so that its end can be looked at", () => {
+    const record = sandboxRecord({ state: "failed" });
+    records.add(record);
+    expect(authenticator.authenticate(tokens.tokenOf(record.id))).toMatchObject({ sandboxId: record.id });
+  });
+
+  it("ends a token with its sandbox", () => {
+    const record = sandboxRecord();
+    records.add(record);
+    records.change(record.id, { state: "destroyed", endedAt: clock.now() });
+    expect(refusal(tokens.tokenOf(record.id))).toMatchObject({ reason: "bad_credential" });
+  });
+});
+
+function refusal(credential: string | undefined): SandboxError {
+  try {
+    authenticator.authenticate(credential);
+  } catch (thrown) {
+    return SandboxError.from(thrown);
+  }
+  throw new Error(`${credential} was let in`);
+}

@@ -1,0 +1,53 @@
+import { FakeClock } from "@sandpiper/core/testing";
+import { auditListSchema, createSandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { SqliteAuditLog } from "./sqlite-audit-log.ts";
+
+let home: ScratchHome;
+const clock = new FakeClock();
+
+beforeEach(() => {
+  home = new ScratchHome();
+});
+
+afterEach(() => home[Symbol.dispose]());
+
+const entry = {
+  actor: "0a1b2c3d",
+  tenant: "a",
+  operation: "execInSandbox",
+  sandboxId: createSandboxId(),
+  status: 200,
+  requestId: "r1",
+};
+
+describe("the audit log", () => {
+  it("keeps who did what, in order, also after a restart", () => {
+    const log = new SqliteAuditLog(home.database, { clock });
+    const stranger = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
+    const items = [log.add(entry), log.add(stranger)];
+    expect(items[0]).toEqual({ id: 1, at: clock.now().toISOString(), ...entry });
+    expect(auditListSchema.parse({ items })).toEqual({ items });
+    expect(log.list({ after: 0, limit: 9 })).toEqual(items);
+    expect(new SqliteAuditLog(home.reopen()).list({ after: 0, limit: 9 })).toEqual(items);
+  });
+
+  it("is read from an id, so many at a time", () => {
+    const log = new SqliteAuditLog(home.database);
+    for (let i = 0; i < 5; i += 1) log.add(entry);
+    expect(log.list({ after: 1, limit: 2 }).map(({ id }) => id)).toEqual([2, 3]);
+  });
+
+  it("keeps the newest and forgets the rest, also across restarts", () => {
+    const log = new SqliteAuditLog(home.database, { maxEntries: 10 });
+    for (let i = 0; i < 250; i += 1) log.add(entry);
+    expect(log.list({ after: 0, limit: 1000 }).map(({ id }) => id)).toEqual([
+      241, 242, 243, 244, 245, 246, 247, 248, 249, 250,
+    ]);
+    const again = new SqliteAuditLog(home.reopen(), { maxEntries: 3 });
+    expect(again.add(entry).id).toBe(251);
+    expect(home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()).toEqual({ stored: 4 });
+    expect(again.list({ after: 0, limit: 1000 }).map(({ id }) => id)).toEqual([249, 250, 251]);
+  });
+});
