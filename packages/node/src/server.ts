@@ -2,4 +2,4 @@ export { type RunningNode, type StartNodeOptions, startNode } from "./compose-no
 export { loadNodeConfig, parseNodeConfig } from "./config/load-node-config.ts";
 export type { NodeConfig, NodeConfigOptions } from "./config/node-config.ts";
 export { createLogger } from "./daemon/logger.ts";
-export { runDaemon } from "./daemon/run-daemon.ts";
+export { runNode } from "./daemon/run-node.ts";

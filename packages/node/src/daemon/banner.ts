@@ -1,7 +1,7 @@
-import type { RunningNode } from "./run-daemon.ts";
+import type { StartedNode } from "./run-daemon.ts";
 
 /** What somebody at a terminal needs to know first. */
-export function banner(node: RunningNode, version: string): string {
+export function banner(node: StartedNode, version: string): string {
   const { adopted, lost, removed } = node.reconciled;
   const found = [
     adopted.length > 0 && `took over ${sandboxes(adopted.length)}`,

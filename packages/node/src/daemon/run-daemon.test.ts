@@ -22,7 +22,12 @@ function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNo
     return {
       url: "http://127.0.0.1:4747",
       apiKeyFile: "/state/api-key",
-      reconciled: { adopted: [createSandboxId(), createSandboxId()], lost: [], removed: [createSandboxId()] },
+      reconciled: {
+        adopted: [createSandboxId(), createSandboxId()],
+        lost: [],
+        removed: [createSandboxId()],
+        failed: [],
+      },
       async stop() {
         seen.isStopped = true;
       },

@@ -1,24 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
 import manifest from "../../package.json" with { type: "json" };
+import type { RunningNode, StartNodeOptions } from "../compose-node.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
 import { loadNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import type { NodeReconciliation } from "../service/reconcile-node.ts";
 import { banner } from "./banner.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { type SignalSource, StopSignals } from "./stop-signals.ts";
 import { usage } from "./usage.ts";
 
-/** A node that has been started. */
-export interface RunningNode {
-  readonly url: string;
-  readonly apiKeyFile: string;
-  readonly reconciled: Pick<NodeReconciliation, "adopted" | "lost" | "removed">;
-  /** Stops accepting, lets requests finish for a while, and leaves sandboxes to the next start. */
-  stop(): Promise<void>;
-}
-
-export type StartNode = (config: NodeConfig, options: { readonly logger: Logger }) => Promise<RunningNode>;
+/** What a daemon needs of a node. */
+export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "stop">;
+export type StartNode = (config: NodeConfig, options: StartNodeOptions) => Promise<StartedNode>;
 
 export interface RunDaemonOptions {
   readonly start: StartNode;
@@ -70,7 +63,7 @@ interface Announcement {
   readonly isTerminal: boolean;
 }
 
-function announce(node: RunningNode, { config, logger, stdout, isTerminal }: Announcement): void {
+function announce(node: StartedNode, { config, logger, stdout, isTerminal }: Announcement): void {
   if (isTerminal && config.logFormat !== "json") {
     stdout.write(banner(node, manifest.version));
     return;

@@ -1,16 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { SandboxError } from "@sandpiper/core";
-import type { NodeConfig } from "../config/node-config.ts";
 
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
-}
-
-/** Undefined: without TLS. */
-export function tlsFilesOf({ tls: { certFile, keyFile } }: Pick<NodeConfig, "tls">): TlsFiles | undefined {
-  return certFile === null || keyFile === null ? undefined : { certFile, keyFile };
 }
 
 export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<{ cert: Buffer; key: Buffer }> {
