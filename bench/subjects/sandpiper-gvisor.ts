@@ -70,6 +70,18 @@ class SandpiperGvisor implements Subject {
     return samples;
   }
 
+  async execEcho(count: number): Promise<number[]> {
+    const sandbox = nextInTurn(this.#sandboxes);
+    const samples: number[] = [];
+    for (let k = 0; k < count; k++) {
+      const startedAt = performance.now();
+      const { stdout } = await sandbox.exec(["/bin/echo", "ready"]);
+      samples.push(performance.now() - startedAt);
+      if (stdout !== "ready\n") throw new Error(`echo in ${sandbox.id} printed ${JSON.stringify(stdout)}`);
+    }
+    return samples;
+  }
+
   async ping(count: number): Promise<number[]> {
     const sandbox = nextInTurn(this.#sandboxes);
     // A sandbox that is busy counts as healthy without a ping, and an exec is forgotten only after its result.

@@ -1,0 +1,124 @@
+import { readFile } from "node:fs/promises";
+import type { Client, Sandbox } from "@sandpiper/sdk";
+import { NodeProcess } from "../../test/node/node-process.ts";
+import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
+import { guestPrograms } from "../guest-programs.ts";
+import { listLeft } from "../leftovers.ts";
+import { atMost, type Result } from "../report.ts";
+import { percentile, summarize } from "../statistics.ts";
+
+const SUBJECT = "sandpiper-node";
+const TRUE_PATH = "/tmp/true";
+const SIZES = [10, 100, 1000];
+/** Boots running at once; more only wait for each other on few cores. */
+const CONCURRENT = 4;
+const EXECS = 300;
+const LISTS = 20;
+
+export const benchmark: Benchmark = {
+  title: "A node with a thousand idle sandboxes: exec, list, and a restart after kill -9",
+  method: `A node in a process of its own. At each size, ${EXECS} execs of a static \`true\` through the SDK, one after another, in sandboxes spread over all there are, each after a first one that does not count; then ${LISTS} lists of all of them over HTTP. At the largest size the node is killed with -9 and started again; the clock runs from its start until it has taken over what it found and listens.`,
+  order: 100,
+  timeLimitMs: 1_200_000,
+  async run(context) {
+    const home = await context.workspace.makeDir("node-scale");
+    const config = { home, port: 0, logLevel: "warn", maxSandboxes: 0, poolMaxBoots: CONCURRENT } as const;
+    const program = await readFile((await guestPrograms(context.workspace)).true);
+    const first = context.workspace.own(await NodeProcess.start(config));
+    const sandboxes: Sandbox[] = [];
+    const results: Result[] = [];
+    const perItemMs = new Map<number, number>();
+    for (const size of SIZES) {
+      context.progress(`booting up to ${size}`);
+      await grow(first.client, sandboxes, { size, program, signal: context.signal });
+      context.progress(`exec with ${size}`);
+      const samples = await execs(sandboxes, context);
+      results.push(result(`node-scale exec, ${size} idle`, samples));
+      results.push({ ...result(`node-scale exec p99, ${size} idle`, [percentile(samples, 99)]), n: samples.length });
+      const lists = await timeLists(first.client, size);
+      perItemMs.set(size, percentile(lists, 50) / size);
+      results.push(result(`node-scale list, ${size} sandboxes`, lists));
+    }
+    context.progress("kill -9 and a new start");
+    await first.kill();
+    const second = context.workspace.own(await NodeProcess.start(config));
+    const lost = sandboxes.length - second.started.adopted.length;
+    results.push(result(`node-scale start, taking over ${sandboxes.length}`, [second.started.startMs]));
+    context.progress("destroying them");
+    const ids = sandboxes.map(({ id }) => id);
+    await eachOf(ids, 16, async (id) => (await second.client.sandboxes.connect(id)).destroy());
+    await second.stop();
+    const left = await listLeft(home, ids);
+    return {
+      results,
+      problems: left.slice(0, 10).map((one) => `node-scale, left after destroying them: ${one}`),
+      targets: [
+        atMost(
+          "node-scale: list of 1000, per item, times as long as a list of 10",
+          (perItemMs.get(1000) ?? 0) / (perItemMs.get(10) ?? 1),
+          2,
+        ),
+        atMost("node-scale: sandboxes of 1000 lost by kill -9 and a new start", lost, 0),
+        atMost("node-scale: seconds until a new start has taken over 1000", second.started.startMs / 1000, 10),
+        atMost("node-scale: things left after destroying them", left.length, 0),
+      ],
+    };
+  },
+};
+
+interface Growth {
+  readonly size: number;
+  readonly program: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+async function grow(client: Client, sandboxes: Sandbox[], { size, program, signal }: Growth): Promise<void> {
+  const missing = Array.from({ length: size - sandboxes.length }, (_, at) => at);
+  await eachOf(missing, CONCURRENT, async () => {
+    signal.throwIfAborted();
+    const sandbox = await client.sandboxes.create();
+    await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
+    sandboxes.push(sandbox);
+  });
+}
+
+async function execs(sandboxes: readonly Sandbox[], { signal }: BenchmarkContext): Promise<number[]> {
+  const step = Math.max(1, Math.floor(sandboxes.length / EXECS));
+  const chosen = sandboxes.filter((_, at) => at % step === 0).slice(0, EXECS);
+  for (const sandbox of chosen) await sandbox.exec([TRUE_PATH]);
+  const samples: number[] = [];
+  while (samples.length < EXECS) {
+    signal.throwIfAborted();
+    const sandbox = chosen[samples.length % chosen.length] as Sandbox;
+    const startedAt = performance.now();
+    const { exitCode } = await sandbox.exec([TRUE_PATH]);
+    samples.push(performance.now() - startedAt);
+    if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
+  }
+  return samples;
+}
+
+async function timeLists(client: Client, size: number): Promise<number[]> {
+  const samples: number[] = [];
+  for (let turn = 0; turn <= LISTS; turn++) {
+    const startedAt = performance.now();
+    let count = 0;
+    for await (const _ of client.sandboxes.list({ pageSize: 1000 })) count++;
+    // The first one warms up.
+    if (turn > 0) samples.push(performance.now() - startedAt);
+    if (count !== size) throw new Error(`a list of ${size} sandboxes had ${count}`);
+  }
+  return samples;
+}
+
+function result(name: string, samples: readonly number[]): Result {
+  return { name, subject: SUBJECT, ...summarize(samples), unit: "ms" };
+}
+
+async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  const worker = async () => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}

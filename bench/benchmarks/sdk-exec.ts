@@ -1,0 +1,62 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare, entriesOf } from "../compare.ts";
+import { atMost, combine, p50Of } from "../report.ts";
+import { summarize } from "../statistics.ts";
+
+const NODE = "sandpiper-node";
+const REST_MS = 5;
+const ROUNDS = 12;
+const MANY = 100;
+const MANY_ROUNDS = 5;
+
+export const benchmark: Benchmark = {
+  title: "Run a static `true` through the SDK",
+  method: `From the call until the exit status is in the client, each after a rest of ${REST_MS} ms: through the SDK and a node in a process of its own, against the embedded exec of the same program. Then ${MANY} of them in one sandbox, one after another and all at once.`,
+  order: 32,
+  timeLimitMs: 180_000,
+  async run(context) {
+    const { results, problems } = await compare(context, {
+      name: "sdk-exec",
+      rounds: ROUNDS,
+      entries: entriesOf(
+        { [NODE]: 40, "sandpiper-gvisor": 40 },
+        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
+      ),
+    });
+    context.progress(`${MANY} at once`);
+    const node = await context.subjects.open(NODE);
+    const many: { readonly atOnceMs: number; readonly inARowMs: number }[] = [];
+    for (let round = 0; round < MANY_ROUNDS; round++)
+      many.push((await node.execMany?.(MANY)) ?? { atOnceMs: 0, inARowMs: 0 });
+    const manyResults = [
+      {
+        name: `sdk-exec, ${MANY} in a row`,
+        subject: NODE,
+        ...summarize(many.map(({ inARowMs }) => inARowMs)),
+        unit: "ms" as const,
+      },
+      {
+        name: `sdk-exec, ${MANY} at once`,
+        subject: NODE,
+        ...summarize(many.map(({ atOnceMs }) => atOnceMs)),
+        unit: "ms" as const,
+      },
+    ];
+    return {
+      results: [...results, ...manyResults],
+      problems,
+      targets: [
+        atMost(
+          "sdk-exec: ms over the embedded exec",
+          combine([p50Of(results, NODE), p50Of(results, "sandpiper-gvisor")], (own, embedded) => own - embedded),
+          1,
+        ),
+        atMost(
+          `sdk-exec: ${MANY} at once, times as long as ${MANY} in a row`,
+          (manyResults[1]?.p50 ?? 0) / (manyResults[0]?.p50 ?? 1),
+          0.8,
+        ),
+      ],
+    };
+  },
+};

@@ -1,0 +1,46 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare, entriesOf } from "../compare.ts";
+import { atLeast, atMost, combine, p50Of } from "../report.ts";
+
+const NODE = "sandpiper-node";
+const EXEC = "sandpiper-gvisor, exec alone";
+
+export const benchmark: Benchmark = {
+  title: "Create over HTTP from a warm pool, until the output of a program is there",
+  method:
+    "Two HTTP requests to a node: one makes a sandbox, which the pool has ready, the other runs /bin/echo in it; the clock stops when its output is in the client. Filling the pool again and destroying the sandbox do not count. Against the agent's own exec of the same command in a sandbox that has run it before, embedded and without a server, and against docker run of a static program.",
+  order: 22,
+  timeLimitMs: 180_000,
+  async run(context) {
+    const { results, problems } = await compare(context, {
+      name: "warm-create",
+      rounds: 25,
+      entries: [
+        ...entriesOf({ [NODE]: 1, docker: 1 }, (subject) => subject.createToFirstOutput?.bind(subject)),
+        {
+          subject: "sandpiper-gvisor",
+          label: EXEC,
+          perRound: 4,
+          operation: (subject) => subject.execEcho?.bind(subject),
+        },
+      ],
+    });
+    const ours = p50Of(results, NODE);
+    return {
+      results,
+      problems,
+      targets: [
+        atMost(
+          "warm-create: times as long as the agent's own exec of the same command",
+          combine([ours, p50Of(results, EXEC)], (own, exec) => own / exec),
+          3,
+        ),
+        atLeast(
+          "warm-create: times faster than docker run",
+          combine([p50Of(results, "docker"), ours], (theirs, own) => theirs / own),
+          25,
+        ),
+      ],
+    };
+  },
+};

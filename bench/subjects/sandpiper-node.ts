@@ -1,0 +1,96 @@
+import { readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Sandbox } from "@sandpiper/sdk";
+import { NodeProcess } from "../../test/node/node-process.ts";
+import { guestPrograms } from "../guest-programs.ts";
+import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
+
+const TRUE_PATH = "/tmp/true";
+/** Enough that a claim never finds the pool empty, few enough that refilling leaves the machine alone. */
+const WARM = 2;
+const POLL_MS = 20;
+
+export const subject: SubjectDefinition = {
+  name: "sandpiper-node",
+  title: "a Sandpiper node in a process of its own: create over HTTP from its warm pool, exec through the SDK",
+  async open(workspace) {
+    const home = await workspace.makeDir("sandpiper-node");
+    const node = workspace.own(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
+    const program = await readFile((await guestPrograms(workspace)).true);
+    const sandboxes: Sandbox[] = [];
+    for (let k = 0; k < EXEC_INSTANCES; k++) {
+      const sandbox = await node.client.sandboxes.create();
+      await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
+      sandboxes.push(sandbox);
+    }
+    return new SandpiperNode(node, sandboxes);
+  },
+};
+
+class SandpiperNode implements Subject {
+  readonly #node: NodeProcess;
+  readonly #sandboxes: Sandbox[];
+
+  constructor(node: NodeProcess, sandboxes: Sandbox[]) {
+    this.#node = node;
+    this.#sandboxes = sandboxes;
+  }
+
+  /** Raw HTTP, as curl would: one request makes the sandbox, another runs the command. */
+  async createToFirstOutput(): Promise<number> {
+    await this.#fillPool();
+    const startedAt = performance.now();
+    const { id } = (await this.#post("/v1/sandboxes", {})) as { id: string };
+    const { stdout } = (await this.#post(`/v1/sandboxes/${id}/exec`, { argv: ["/bin/echo", "ready"] })) as {
+      stdout: string;
+    };
+    const tookMs = performance.now() - startedAt;
+    if (stdout !== "ready\n") throw new Error(`echo in ${id} printed ${JSON.stringify(stdout)}`);
+    await (await this.#node.client.sandboxes.connect(id)).destroy();
+    return tookMs;
+  }
+
+  async execTrue(count: number, restMs: number): Promise<number[]> {
+    const sandbox = nextInTurn(this.#sandboxes);
+    const samples: number[] = [];
+    for (let k = 0; k < count; k++) {
+      if (restMs > 0) await sleep(restMs);
+      const startedAt = performance.now();
+      const { exitCode } = await sandbox.exec([TRUE_PATH]);
+      samples.push(performance.now() - startedAt);
+      if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
+    }
+    return samples;
+  }
+
+  async execMany(count: number): Promise<{ atOnceMs: number; inARowMs: number }> {
+    const sandbox = nextInTurn(this.#sandboxes);
+    const run = () => sandbox.exec([TRUE_PATH]);
+    const startedAt = performance.now();
+    for (let k = 0; k < count; k++) await run();
+    const between = performance.now();
+    await Promise.all(Array.from({ length: count }, run));
+    return { inARowMs: between - startedAt, atOnceMs: performance.now() - between };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#node.client.pools.set({ target: 0 });
+    for (const sandbox of this.#sandboxes) await sandbox.destroy();
+  }
+
+  async #fillPool(): Promise<void> {
+    const { pools } = this.#node.client;
+    while ((await pools.set({ target: WARM })).ready < WARM) await sleep(POLL_MS);
+  }
+
+  async #post(path: string, body: object): Promise<unknown> {
+    const { url, apiKey } = this.#node.started;
+    const response = await fetch(url + path, {
+      method: "POST",
+      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`POST ${path}: ${await response.text()}`);
+    return await response.json();
+  }
+}
