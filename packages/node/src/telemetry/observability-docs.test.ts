@@ -1,0 +1,40 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { NodeMetrics } from "./node-metrics.ts";
+import { webhookSignature } from "./post-webhook.ts";
+
+const document = await readFile(join(import.meta.dirname, "../../../../docs/observability.md"), "utf8");
+
+describe("docs/observability.md", () => {
+  it("names every metric of Sandpiper, and none that is not there", async () => {
+    const { text } = await new NodeMetrics().render();
+    const exported = [...text.matchAll(/^# TYPE (sandpiper_\w+) /gm)].map(([, name]) => name);
+    const named = [...document.matchAll(/`(sandpiper_\w+)`/g)].map(([, name]) => name);
+    expect(named.toSorted()).toEqual(exported.toSorted());
+  });
+
+  it("shows a receiver that knows genuine requests from others", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "sandpiper-docs-"));
+    try {
+      const file = join(directory, "receiver.ts");
+      await writeFile(file, /```ts\n(.*?)```/s.exec(document)?.[1] ?? "");
+      const { isGenuine } = await import(pathToFileURL(file).href);
+      const timestamp = Math.floor(Date.now() / 1000);
+      const body = '{"id":1}';
+      const signed = (at: number) => ({
+        "sandpiper-timestamp": String(at),
+        "sandpiper-signature": webhookSignature("secret", { timestamp: at, body }),
+      });
+      expect(isGenuine("secret", signed(timestamp), body)).toBe(true);
+      expect(isGenuine("secret", signed(timestamp - 1000), body)).toBe(false);
+      expect(isGenuine("secret", signed(timestamp), '{"id":2}')).toBe(false);
+      expect(isGenuine("other", signed(timestamp), body)).toBe(false);
+      expect(isGenuine("secret", {}, body)).toBe(false);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
