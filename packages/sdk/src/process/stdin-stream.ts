@@ -1,10 +1,8 @@
-import { SandboxError } from "@sandpiper/protocol";
+import { SandboxError, STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
 
 const PIECE_BYTES = 256 * 1024;
-/** Sent and not yet taken by the process; more would only fill the memory of everybody on the way. */
-const MAX_UNTAKEN_BYTES = 1024 * 1024;
 
 interface Write {
   readonly bytes: Uint8Array;
@@ -71,14 +69,13 @@ export class StdinStream implements SocketStream {
   opened({ offset = 0 }: Opened): void {
     this.#origin ??= offset;
     this.#maySend = true;
-    this.ack(offset);
+    this.#take(offset);
     this.#sent = this.#taken;
     this.#pump();
   }
 
   ack(offset: number): void {
-    this.#taken = Math.max(this.#taken, Math.min(this.#given, offset - (this.#origin ?? 0)));
-    while (this.#writes[0] !== undefined && this.#writes[0].end <= this.#taken) this.#writes.shift()?.done.resolve();
+    this.#take(offset);
     this.#pump();
   }
 
@@ -98,12 +95,18 @@ export class StdinStream implements SocketStream {
     else this.#finish?.reject(error);
   }
 
+  #take(offset: number): void {
+    this.#taken = Math.max(this.#taken, Math.min(this.#given, offset - (this.#origin ?? 0)));
+    while (this.#writes[0] !== undefined && this.#writes[0].end <= this.#taken) this.#writes.shift()?.done.resolve();
+  }
+
   #pump(): void {
     if (!this.#maySend || this.#origin === undefined) return;
     for (const { bytes, start, end } of this.#writes) {
-      while (this.#sent < end && this.#sent - this.#taken < MAX_UNTAKEN_BYTES) {
+      while (this.#sent < end && this.#sent - this.#taken < STDIN_WINDOW_BYTES) {
         const from = this.#sent - start;
-        const piece = bytes.subarray(from, from + PIECE_BYTES);
+        const room = STDIN_WINDOW_BYTES - (this.#sent - this.#taken);
+        const piece = bytes.subarray(from, from + Math.min(PIECE_BYTES, room));
         this.#port.sendInput(this.#origin + this.#sent, piece);
         this.#sent += piece.length;
       }

@@ -18,9 +18,13 @@ const IDLE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Nobody waits a minute to hear that no node runs. */
 const FIRST_CONNECT_TIMEOUT_MS = 3_000;
+/** Fewer than a node lets one connection have; more wait for their turn. */
+const MAX_STREAMS = 1000;
 
 interface Entry {
   readonly stream: SocketStream;
+  /** On this connection. */
+  isSent: boolean;
   wasSent: boolean;
 }
 
@@ -32,6 +36,7 @@ export class Connection implements Disposable {
   readonly #spec: ClientSpec;
   readonly #explain: () => Promise<SandboxError | undefined>;
   readonly #streams = new Map<number, Entry>();
+  #sentStreams = 0;
   #nextStream = 0;
   #socket: WebSocketLike | undefined;
   #isOpen = false;
@@ -48,7 +53,7 @@ export class Connection implements Disposable {
 
   open(stream: SocketStream): StreamPort {
     const number = this.#nextStream++;
-    const entry: Entry = { stream, wasSent: false };
+    const entry: Entry = { stream, isSent: false, wasSent: false };
     this.#streams.set(number, entry);
     if (this.#isOpen) this.#sendOpen(number, entry);
     else if (this.#socket === undefined && this.#downSinceMs === undefined) this.#connect();
@@ -58,7 +63,7 @@ export class Connection implements Disposable {
       },
       send: (message) => this.#send(number, message),
       sendInput: (offset, bytes) => {
-        if (!this.#isOpen || !this.#streams.has(number)) return;
+        if (!this.#isOpen || !entry.isSent || !this.#streams.has(number)) return;
         this.#socket?.send(encodeDataFrame({ stream: number, source: "stdin", offset, bytes }));
       },
       close: () => {
@@ -120,6 +125,8 @@ export class Connection implements Disposable {
     this.#isOpen = true;
     this.#hasBeenOpen = true;
     if (this.#streams.size === 0) this.#closeLater();
+    this.#sentStreams = 0;
+    for (const entry of this.#streams.values()) entry.isSent = false;
     for (const [number, entry] of this.#streams) this.#sendOpen(number, entry);
   }
 
@@ -204,19 +211,34 @@ export class Connection implements Disposable {
   }
 
   #sendOpen(number: number, entry: Entry): void {
+    if (this.#sentStreams >= MAX_STREAMS) return;
+    this.#sentStreams++;
+    entry.isSent = true;
     entry.wasSent = true;
     this.#socket?.send(JSON.stringify(entry.stream.openMessage(number)));
   }
 
   #send(number: number, message: StreamMessage | { type: "close" }): void {
-    if (this.#isOpen && this.#streams.has(number)) this.#socket?.send(JSON.stringify({ ...message, stream: number }));
+    if (!this.#isOpen || !this.#streams.get(number)?.isSent) return;
+    this.#socket?.send(JSON.stringify({ ...message, stream: number }));
   }
 
   #remove(number: number): void {
+    const wasSent = this.#streams.get(number)?.isSent;
     this.#streams.delete(number);
+    if (wasSent && this.#isOpen && this.#sentStreams-- === MAX_STREAMS) this.#sendNext();
     if (this.#streams.size > 0) return;
     if (this.#isOpen) this.#closeLater();
     else if (this.#socket === undefined) this.#drop();
+  }
+
+  /** One has made room for one that waits. */
+  #sendNext(): void {
+    for (const [number, entry] of this.#streams) {
+      if (entry.isSent) continue;
+      this.#sendOpen(number, entry);
+      return;
+    }
   }
 
   #closeLater(): void {

@@ -1,0 +1,202 @@
+import type { ProcessExitBody } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
+import { settle } from "../testing/manual-timing.ts";
+import { rejection } from "../testing/rejection.ts";
+import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
+import type { ExecOptions } from "./exec.ts";
+import { WINDOW_BYTES } from "./process-stream.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+const EXIT: ProcessExitBody = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1.5 };
+
+async function started(options: ExecOptions = {}) {
+  const scripted = await scriptedSandbox();
+  const { sandbox, sockets } = scripted;
+  const result = sandbox.exec("command", options);
+  result.catch(() => {});
+  await settle();
+  sockets.last.accept();
+  const write = (offset: number, bytes: Uint8Array, source: "stdout" | "stderr" = "stdout") =>
+    sockets.last.data({ stream: 0, source, offset, bytes });
+  const opened = () => sockets.last.reply({ type: "opened", stream: 0, pid: 7 });
+  const end = (offset: number, exit: Partial<ProcessExitBody> = {}) =>
+    sockets.last.reply({ type: "end", stream: 0, exit: { ...EXIT, ...exit }, offset });
+  /** Cuts the connection and has the next one accepted. */
+  const cut = async () => {
+    sockets.last.cut();
+    await scripted.timing.advance(100);
+    sockets.last.accept();
+  };
+  return { ...scripted, result, write, opened, end, cut };
+}
+
+describe("exec", () => {
+  it("is one message out", async () => {
+    const { sandbox, sockets } = await started({ cwd: "/tmp", env: { A: "1" }, timeoutMs: 5 });
+    expect(sockets.last.url).toBe("ws://sandpiper.memory/v1/socket");
+    expect(sockets.last.protocols).toEqual(["sandpiper.v1", "bearer.memory-key"]);
+    expect(sockets.last.messages).toMatchObject([
+      {
+        type: "open",
+        stream: 0,
+        kind: "process",
+        sandbox: sandbox.id,
+        spawn: { command: "command", cwd: "/tmp", env: { A: "1" }, timeoutMs: 5, stdin: false },
+        offset: 0,
+        window: WINDOW_BYTES,
+      },
+    ]);
+  });
+
+  it("gives a result of one shape", async () => {
+    const { result, opened, write, end } = await started();
+    opened();
+    write(0, text("out"));
+    write(3, text("err"), "stderr");
+    end(6, { exitCode: 3 });
+    expect(JSON.stringify(await result)).toBe(
+      '{"exitCode":3,"signal":null,"stdout":"out","stderr":"err","durationMs":1.5,"timedOut":false,"outOfMemory":false,"truncated":false}',
+    );
+  });
+
+  it("has the process forgotten once it has its end, and not before", async () => {
+    const { sockets, result, opened, end } = await started();
+    opened();
+    expect(sockets.last.messages).toHaveLength(1);
+    end(0);
+    await result;
+    const [first, second] = sockets.last.messages;
+    const process = first?.type === "open" && first.kind === "process" ? first.process : undefined;
+    expect(second).toMatchObject({ type: "open", kind: "process", process, forget: true, offset: 0 });
+    expect(second).not.toHaveProperty("spawn");
+  });
+
+  it("decodes output as a whole, wherever its chunks are cut", async () => {
+    const { result, opened, write, end } = await started();
+    opened();
+    const bytes = text("é€😀");
+    for (const [offset, byte] of bytes.entries()) write(offset, Uint8Array.of(byte));
+    end(bytes.length);
+    expect((await result).stdout).toBe("é€😀");
+  });
+
+  it("goes on at the same byte after a lost connection, and takes nothing twice", async () => {
+    const { sockets, result, opened, write, end, cut } = await started();
+    opened();
+    write(0, text("abc"));
+    await cut();
+    expect(sockets.all).toHaveLength(2);
+    expect(sockets.last.open).toMatchObject({ offset: 3 });
+    opened();
+    write(1, text("bcde"));
+    await cut();
+    expect(sockets.last.open).toMatchObject({ offset: 5 });
+    opened();
+    write(5, text("f"));
+    end(6);
+    expect((await result).stdout).toBe("abcdef");
+  });
+
+  it("asks to start the command until it is known to have started, and never again after that", async () => {
+    const { sockets, opened, cut } = await started();
+    await cut();
+    expect(sockets.last.open).toMatchObject({ spawn: { command: "command" } });
+    opened();
+    await cut();
+    expect(sockets.last.open).not.toHaveProperty("spawn");
+  });
+
+  it("gives credit back as output arrives, so that any amount gets through", async () => {
+    const { sockets, result, opened, write, end } = await started({ maxOutputBytes: 4 });
+    opened();
+    const piece = new Uint8Array(256 * 1024).fill(97);
+    for (let sent = 0; sent < 16; sent++) write(sent * piece.length, piece);
+    const credits = sockets.last.messages.filter((message) => message.type === "credit");
+    expect(credits.reduce((sum, { amount }) => sum + amount, 0)).toBe(16 * piece.length);
+    end(16 * piece.length);
+    expect(await result).toMatchObject({ stdout: "aaaa", truncated: true });
+  });
+
+  it("says so when output was dropped before anybody could read it", async () => {
+    const { result, opened, write, end } = await started();
+    opened();
+    write(10, text("late"));
+    end(14);
+    expect(await result).toMatchObject({ stdout: "late", truncated: true });
+  });
+
+  it("is refused when output is missing at its end", async () => {
+    const { result, opened, end } = await started();
+    opened();
+    end(5);
+    expect(await rejection(result)).toMatchObject({ code: "data_loss", reason: "stream_cut" });
+  });
+
+  it("kills the command when its caller aborts", async () => {
+    const abort = new AbortController();
+    const { sockets, result, opened, requests } = await started({ signal: abort.signal });
+    opened();
+    abort.abort();
+    expect(await rejection(result)).toMatchObject({ code: "canceled" });
+    expect(sockets.last.messages.at(-1)).toEqual({ type: "close", stream: 0 });
+    expect(requests).toEqual([expect.stringMatching(/^DELETE .*\/processes\//)]);
+  });
+
+  it("kills a command that turns out to have been started after the abort", async () => {
+    const abort = new AbortController();
+    const { result, opened, requests, cut, sockets } = await started({ signal: abort.signal });
+    abort.abort();
+    expect(await rejection(result)).toMatchObject({ code: "canceled" });
+    expect(requests).toEqual([]);
+    await cut();
+    expect(sockets.last.open).not.toHaveProperty("spawn");
+    opened();
+    expect(requests).toHaveLength(1);
+  });
+
+  it("starts nothing when its caller has aborted before", async () => {
+    const { sandbox, sockets } = await scriptedSandbox();
+    expect(await rejection(sandbox.exec("x", { signal: AbortSignal.abort() }))).toMatchObject({ code: "canceled" });
+    expect(sockets.all).toEqual([]);
+  });
+
+  it("kills the command when a callback throws, and fails with what it threw", async () => {
+    const thrown = new Error("callback");
+    const onStdout = () => {
+      throw thrown;
+    };
+    const { result, opened, write, requests } = await started({ onStdout });
+    opened();
+    write(0, text("x"));
+    await expect(result).rejects.toBe(thrown);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("sends its input once the process is there, and again only what had not arrived", async () => {
+    const { sockets, result, opened, end, cut } = await started({ stdin: "hello world" });
+    opened();
+    expect(sockets.last.open).toMatchObject({ kind: "stdin", stream: 1 });
+    sockets.last.reply({ type: "opened", stream: 1, offset: 0 });
+    expect(sockets.last.messages.at(-1)).toEqual({ type: "finish", stream: 1, offset: 11 });
+    await cut();
+    opened();
+    sockets.last.reply({ type: "opened", stream: 1, offset: 6 });
+    expect(sockets.last.input.map(({ offset, bytes }) => [offset, new TextDecoder().decode(bytes)])).toEqual([
+      [6, "world"],
+    ]);
+    expect(sockets.last.messages.at(-1)).toEqual({ type: "finish", stream: 1, offset: 11 });
+    end(0);
+    expect((await result).exitCode).toBe(0);
+  });
+
+  it("fails with what the node says", async () => {
+    const { sockets, result } = await started();
+    const error = { code: "not_found", reason: "no_such_program", message: "?", details: {}, requestId: "r" } as const;
+    sockets.last.reply({ type: "error", stream: 0, error });
+    expect(await rejection(result)).toMatchObject({
+      code: "not_found",
+      reason: "no_such_program",
+      details: { requestId: "r" },
+    });
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import { Client } from "../client.ts";
+import { createMemoryServer } from "../testing/create-memory-server.ts";
+import { settle } from "../testing/manual-timing.ts";
+import { rejection } from "../testing/rejection.ts";
+import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
+
+const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
+
+describe("a client's connection", () => {
+  it("is one for all sandboxes, made when it is needed", async () => {
+    const { client, sandbox, sockets } = await scriptedSandbox();
+    const other = await client.sandboxes.create();
+    expect(sockets.all).toHaveLength(0);
+    sandbox.exec("a").catch(() => {});
+    other.exec("b").catch(() => {});
+    await settle();
+    expect(sockets.all).toHaveLength(1);
+    sockets.last.accept();
+    expect(sockets.last.messages).toMatchObject([{ sandbox: sandbox.id }, { sandbox: other.id }]);
+  });
+
+  it("is closed when nothing has used it for a while, and made again when something does", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    const result = sandbox.exec("a");
+    sockets.last.accept();
+    sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
+    await result;
+    sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
+    await timing.advance(999);
+    expect(sockets.last.isClosed).toBe(false);
+    await timing.advance(1);
+    expect(sockets.last.isClosed).toBe(true);
+    expect(timing.pending).toBe(0);
+    sandbox.exec("b").catch(() => {});
+    expect(sockets.all).toHaveLength(2);
+  });
+
+  it("is closed with the last sandbox, so that a program can end", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    const result = sandbox.exec("a");
+    sockets.last.accept();
+    sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
+    await result;
+    sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
+    await sandbox.destroy();
+    expect(sockets.last.isClosed).toBe(true);
+    expect(timing.pending).toBe(0);
+  });
+
+  it("comes back with longer and longer pauses until something arrives", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    sandbox.exec("a").catch(() => {});
+    sockets.last.accept();
+    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+    const pauses = [];
+    for (let attempt = 0; attempt < 8; attempt++) {
+      const before = timing.monotonicMs();
+      const made = sockets.all.length;
+      sockets.last.cut();
+      while (sockets.all.length === made) await timing.advance(12.5);
+      pauses.push(timing.monotonicMs() - before);
+      sockets.last.accept();
+    }
+    expect(pauses).toEqual([37.5, 75, 150, 300, 600, 1200, 1500, 1500]);
+    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+    sockets.last.cut();
+    await timing.advance(38);
+    expect(sockets.all).toHaveLength(10);
+  });
+
+  it("gives up after a minute, or after seconds when there never was a node", async () => {
+    const first = await scriptedSandbox();
+    const result = first.sandbox.exec("a");
+    result.catch(() => {});
+    for (let passedMs = 0; passedMs < 5_000; passedMs += 500) {
+      first.sockets.last.cut();
+      await first.timing.advance(500);
+    }
+    expect(await rejection(result)).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
+    expect((await rejection(result)).hint).toContain("npm start");
+
+    const second = await scriptedSandbox();
+    let isFailed = false;
+    second.sandbox.exec("a").catch(() => {
+      isFailed = true;
+    });
+    second.sockets.last.accept();
+    for (let passedMs = 0; passedMs < 59_000; passedMs += 500) {
+      second.sockets.last.cut();
+      await second.timing.advance(500);
+    }
+    expect(isFailed).toBe(false);
+    for (let passedMs = 0; passedMs < 4_000; passedMs += 500) {
+      second.sockets.last.cut();
+      await second.timing.advance(500);
+    }
+    expect(isFailed).toBe(true);
+  });
+
+  it("does not wait for ever for one that is not made", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    sandbox.exec("a").catch(() => {});
+    await timing.advance(10_100);
+    expect(sockets.all).toHaveLength(2);
+    expect(sockets.all[0]?.isClosed).toBe(true);
+  });
+
+  it("does not hear a connection that it has given up", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    let isDone = false;
+    sandbox.exec("a").then(() => {
+      isDone = true;
+    });
+    sockets.last.accept();
+    sockets.last.cut();
+    sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
+    await timing.advance(10);
+    expect(isDone).toBe(false);
+  });
+
+  it("has at most a thousand streams at once; the others wait for their turn", async () => {
+    const { sandbox, sockets } = await scriptedSandbox();
+    for (let count = 0; count < 1001; count++) sandbox.exec(String(count)).catch(() => {});
+    sockets.last.accept();
+    expect(sockets.last.messages).toHaveLength(1000);
+    sockets.last.reply({ type: "end", stream: 5, exit: EXIT, offset: 0 });
+    expect(sockets.last.open).toMatchObject({ spawn: { command: "1000" } });
+  });
+
+  it("fails everything when the client is closed", async () => {
+    const { client, sandbox, sockets } = await scriptedSandbox();
+    const result = sandbox.exec("a");
+    sockets.last.accept();
+    client.close();
+    expect(await rejection(result)).toMatchObject({ code: "canceled", reason: "client_closed" });
+    expect(sockets.last.isClosed).toBe(true);
+  });
+
+  it("says at once that a credential is refused", async () => {
+    const { clientOptions } = createMemoryServer();
+    const client = new Client({ ...clientOptions, apiKey: "wrong" });
+    expect(await rejection(client.events().ready)).toMatchObject({ code: "unauthenticated" });
+  });
+});
