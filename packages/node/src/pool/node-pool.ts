@@ -14,7 +14,22 @@ export interface NodePoolOptions {
   readonly onError: (error: SandboxError) => void;
 }
 
+/** What is left of a pool that is not wanted any more. */
+const nothing = {
+  target: 0,
+  ready: 0,
+  booting: 0,
+  hits: 0,
+  misses: 0,
+  failures: 0,
+  meanWaitMs: null,
+  retryInMs: null,
+} as const;
+
 /** Instances that are started and belong to nobody yet. */
+/** What a pool without a target has to show. */
+const nothing = { ready: 0, booting: 0, hits: 0, misses: 0, failures: 0, meanWaitMs: null, retryInMs: null };
+
 export class NodePool {
   readonly #options: NodePoolOptions;
   readonly #pool: WarmPool<PoolKeyBody, Sandbox>;
@@ -68,7 +83,7 @@ export class NodePool {
     const key = { provider, image: given.image ?? "host", memoryMib, vcpuCount, diskMib, maxProcesses };
     this.#pool.setTarget(key, target);
     const text = instanceKeyText(key);
-    return this.list().find((pool) => instanceKeyText(pool.key) === text) as PoolResource;
+    return this.list().find((pool) => instanceKeyText(pool.key) === text) ?? { key, target, ...nothing };
   }
 
   close(): Promise<void> {

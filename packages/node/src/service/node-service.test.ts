@@ -161,6 +161,7 @@ describe("a warm sandbox", () => {
     expect(node.pool.list()).toMatchObject([{ ready: 1, hits: 1, misses: 0 }]);
     const larger = await node.service.create(owner, { ...mock, memoryMib: 512 });
     expect((await node.provider.list()).find(({ id }) => id === larger.id)?.spec.memoryMib).toBe(512);
+    expect(node.pool.set({ ...mock, target: 0 })).toMatchObject({ target: 0, ready: 0 });
     await node.pool.close();
   });
 });

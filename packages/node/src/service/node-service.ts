@@ -10,7 +10,7 @@ import {
   type SandboxResource,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
-import { requireAccess } from "../auth/access.ts";
+import { isAdmin, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
 import type { EventLog } from "../events/event-log.ts";
@@ -83,9 +83,8 @@ export class NodeService implements SandboxService {
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
     requireAccess(principal, "read", { readOnly: true });
-    const isAdmin = principal.kind === "key" && principal.scopes.includes("admin");
     const { items, nextCursor } = this.#options.records.list({
-      tenant: isAdmin ? undefined : principal.tenant,
+      tenant: isAdmin(principal) ? undefined : principal.tenant,
       state: query.state,
       provider: query.provider,
       name: query.name,
@@ -257,15 +256,6 @@ function expiresAt(from: Date, ttlMs: number | null): Date | null {
 function parseLabel(text: string): { key: string; value: string | null } {
   const at = text.indexOf("=");
   return at === -1 ? { key: text, value: null } : { key: text.slice(0, at), value: text.slice(at + 1) };
-}
-
-function noSuchSandbox(id: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_sandbox",
-    message: `there is no sandbox ${id}`,
-    hint: "list the sandboxes to see those there are",
-    details: { id },
-  });
 }
 
 function notReady(record: SandboxRecord): SandboxError {
