@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { nodeConfigSchema } from "./node-config.ts";
 
-export type FieldKind = "text" | "choice" | "number" | "flag" | "texts" | "json";
+type FieldKind = "text" | "choice" | "number" | "flag" | "texts" | "json";
 
 /** One thing that can be set, under its names in the file, in the environment and on the command line. */
 export interface ConfigField {

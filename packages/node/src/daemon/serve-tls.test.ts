@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serve } from "./serve.ts";
 
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+const openssl = process.env["OPENSSL"] ?? "openssl";
+const hasOpenssl = spawnSync(openssl, ["version"]).status === 0;
 
 describe.skipIf(!hasOpenssl)("serve with TLS (needs openssl to make a certificate)", () => {
   let directory: string;
@@ -15,7 +16,7 @@ describe.skipIf(!hasOpenssl)("serve with TLS (needs openssl to make a certificat
     const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
     const files = ["-keyout", file(`${name}.key`), "-out", file(`${name}.crt`)];
     const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-    execFileSync("openssl", ["req", ...kind, ...subject, ...files], { stdio: "ignore" });
+    execFileSync(openssl, ["req", ...kind, ...subject, ...files], { stdio: "ignore" });
   };
   beforeAll(() => {
     directory = mkdtempSync(join(tmpdir(), "sandpiper-tls-"));

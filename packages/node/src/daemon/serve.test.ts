@@ -71,6 +71,12 @@ describe("serve", () => {
     expect(await talk(url, "GET / HTTP/1.1\r\nHost: x\r\n")).toContain('"reason":"request_timeout"');
   });
 
+  it("does not wait for the rest of a body that nobody wants", async () => {
+    const { url } = await start(() => new Response("no", { status: 401 }));
+    const answer = await talk(url, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nbegin`);
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
   it("answers what is no HTTP, and a head that is too large, in the one shape of errors", async () => {
     const { url } = await start(ok);
     const malformed = await talk(url, "what is this\r\n\r\n");

@@ -10,7 +10,7 @@ import { explainListenError } from "./listen-error.ts";
 import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 /** A Hono app is one. */
-export interface FetchHandler {
+interface FetchHandler {
   fetch(request: Request, env: unknown): Response | Promise<Response>;
 }
 
@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly clock?: Clock | undefined;
 }
 
-export interface CloseOptions {
+interface CloseOptions {
   /** How long requests under way may go on. */
   readonly graceMs: number;
 }

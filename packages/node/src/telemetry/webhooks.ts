@@ -4,7 +4,7 @@ import { canBePublic } from "./post-webhook.ts";
 import { type DeliverableWebhook, deliverEvents } from "./webhook-delivery.ts";
 
 /** Where webhooks are kept. */
-export interface WebhookRecords {
+interface WebhookRecords {
   add(body: CreateWebhookBody, options: { readonly lastEventId: number }): DeliverableWebhook;
   list(): readonly DeliverableWebhook[];
   /** Throws `not_found`. */
@@ -13,7 +13,7 @@ export interface WebhookRecords {
 }
 
 /** Where events come from. */
-export interface WebhookEvents {
+interface WebhookEvents {
   readonly newestId: number;
   follow(query: { readonly after: number }, signal: AbortSignal): AsyncIterable<EventBody>;
 }
