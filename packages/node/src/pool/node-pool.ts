@@ -14,22 +14,10 @@ export interface NodePoolOptions {
   readonly onError: (error: SandboxError) => void;
 }
 
-/** What is left of a pool that is not wanted any more. */
-const nothing = {
-  target: 0,
-  ready: 0,
-  booting: 0,
-  hits: 0,
-  misses: 0,
-  failures: 0,
-  meanWaitMs: null,
-  retryInMs: null,
-} as const;
-
-/** Instances that are started and belong to nobody yet. */
 /** What a pool without a target has to show. */
 const nothing = { ready: 0, booting: 0, hits: 0, misses: 0, failures: 0, meanWaitMs: null, retryInMs: null };
 
+/** Instances that are started and belong to nobody yet. */
 export class NodePool {
   readonly #options: NodePoolOptions;
   readonly #pool: WarmPool<PoolKeyBody, Sandbox>;

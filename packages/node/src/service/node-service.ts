@@ -15,6 +15,7 @@ import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NodePool } from "../pool/node-pool.ts";
+import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type {
   IdempotencyRecords,
   IdempotentRequest,

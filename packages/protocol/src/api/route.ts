@@ -28,8 +28,9 @@ export interface Route {
   readonly answer?: Content | undefined;
 }
 
-export function json(schema: z.ZodType): Content {
-  return { kind: "json", schema };
+/** Keeps the schema's type, so that handlers and clients are checked against it. */
+export function json<Schema extends z.ZodType>(schema: Schema) {
+  return { kind: "json", schema } as const;
 }
 
-export const bytes: Content = { kind: "bytes" };
+export const bytes = { kind: "bytes" } as const;

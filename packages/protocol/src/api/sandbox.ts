@@ -25,7 +25,7 @@ const lifetimes = {
   ttlMs: durationMsSchema.nullable(),
   /** How long it may be idle. Null: for ever. */
   idleTimeoutMs: durationMsSchema.nullable(),
-  /** What counts as being used. */
+  /** Activities that do not keep it from being idle; every other one does. */
   idleExcept: z.array(activitySchema),
   /** What happens at the end of either; `pause` needs a provider with checkpoints. */
   onExpiry: z.enum(["destroy", "pause"]),
