@@ -66,6 +66,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       pool,
       records,
       idempotency,
+      transaction: (work) => database.transaction(work),
       events,
       live,
       tokenOf: (id) => tokens.tokenOf(id),

@@ -98,4 +98,6 @@ export interface IdempotencyRecords {
   /** Throws `conflict` (reason `idempotency_key_reused`) when the key came with another fingerprint before. */
   find(request: IdempotentRequest): SandboxId | undefined;
   add(request: IdempotentRequest, id: SandboxId): void;
+  /** It came to nothing, and may be made again. */
+  remove(request: IdempotentRequest): void;
 }

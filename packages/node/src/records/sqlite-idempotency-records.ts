@@ -32,6 +32,10 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
     });
   }
 
+  remove({ tenant, key }: IdempotentRequest): void {
+    this.#database.prepare("DELETE FROM idempotencyKeys WHERE tenant = :tenant AND key = :key").run({ tenant, key });
+  }
+
   add({ tenant, key, fingerprint }: IdempotentRequest, id: SandboxId): void {
     const usedAt = this.#clock.now().getTime();
     this.#database.transaction(() => {

@@ -114,7 +114,7 @@ describe("a sandbox of the node", () => {
 
 describe("limits", () => {
   it("hold for creations at the same time", async () => {
-    const node = setUp({ config: { maxSandboxes: 5 } });
+    const node = setUp({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
     const owner = principal(node);
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.service.create(owner, mock)));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
@@ -144,6 +144,18 @@ describe("an idempotency key", () => {
     expect(node.provider.size).toBe(1);
     const other = node.service.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
     expect((await rejection(other)).reason).toBe("idempotency_key_reused");
+  });
+});
+
+describe("an idempotency key of a request that failed", () => {
+  it("may be used again", async () => {
+    const faults = { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) };
+    const node = setUp({ provider: new MockProvider({ faults }) });
+    const owner = principal(node);
+    const create = () => node.service.create(owner, mock, { idempotencyKey: "k" });
+    expect((await rejection(create())).reason).toBe("no_room");
+    Object.assign(node.provider.faults, { bootFailure: undefined });
+    expect((await create()).state).toBe("ready");
   });
 });
 

@@ -39,6 +39,8 @@ export interface NodeServiceOptions {
   readonly pool: NodePool;
   readonly records: SandboxRecords;
   readonly idempotency: IdempotencyRecords;
+  /** All of what it writes, or nothing. */
+  readonly transaction: (work: () => void) => void;
   readonly events: EventLog;
   readonly live: LiveSandboxes;
   readonly tokenOf: (id: SandboxId) => string;
@@ -58,7 +60,7 @@ interface Owner {
 export class NodeService implements SandboxService {
   readonly #options: NodeServiceOptions;
   readonly #reservations = new Reservations();
-  readonly #creations = new Map<SandboxId, Promise<SandboxRecord>>();
+  readonly #boots = new Map<SandboxId, Promise<SandboxRecord>>();
   readonly #requests = new Map<string, { readonly fingerprint: string; readonly creation: Promise<SandboxRecord> }>();
   readonly #removals = new Map<SandboxId, Promise<void>>();
 
@@ -75,7 +77,7 @@ export class NodeService implements SandboxService {
     if (key === undefined) return this.#resource(await this.#create(principal, wanted, options));
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
     const request = { tenant: principal.tenant, key, fingerprint };
-    return this.#resource(await this.#createOnce(request, () => this.#create(principal, wanted, options)));
+    return this.#resource(await this.#createOnce(request, (noted) => this.#create(principal, wanted, options, noted)));
   }
 
   get(principal: Principal, id: string): SandboxResource {
@@ -132,12 +134,18 @@ export class NodeService implements SandboxService {
     throw record.endedAt === null ? notReady(record) : ended(record);
   }
 
-  async #create(owner: Owner & Principal, wanted: NewSandbox, options: CreateOptions): Promise<SandboxRecord> {
-    const { records, pool, maxSandboxes, clock, live, observeCreate } = this.#options;
+  /** `noted` is called together with the making of the record: both are kept, or neither. */
+  async #create(
+    owner: Owner & Principal,
+    wanted: NewSandbox,
+    options: CreateOptions,
+    noted?: (id: SandboxId) => void,
+  ): Promise<SandboxRecord> {
+    const { records, pool, maxSandboxes, clock, observeCreate } = this.#options;
     const startedAtMs = clock.monotonicMs();
     const signal = options.signal ?? new AbortController().signal;
     const taken = { sandboxes: 1, memoryMib: wanted.memoryMib, vcpuCount: wanted.vcpuCount };
-    if (maxSandboxes > 0 && live.count + this.#reservations.count >= maxSandboxes) throw limitReached(maxSandboxes);
+    if (maxSandboxes > 0 && this.#count >= maxSandboxes) throw limitReached(maxSandboxes);
     requireQuota(owner, sum(records.usage(owner.keyId), this.#reservations.of(owner.keyId)), taken);
     using reservation = this.#reservations.reserve(owner.keyId, taken);
     const key = instanceKey(wanted);
@@ -146,22 +154,32 @@ export class NodeService implements SandboxService {
     signal.throwIfAborted();
     const id = warm?.id ?? createSandboxId();
     const record = this.#record(id, owner, wanted, warm === undefined ? "creating" : "ready");
-    records.add(record);
+    this.#options.transaction(() => {
+      records.add(record);
+      noted?.(id);
+    });
     // From here on the record is what counts it.
     reservation[Symbol.dispose]();
     this.#emit("sandbox.created", record);
     options.onId?.(id, this.#options.tokenOf(id));
-    const creation = warm === undefined ? this.#boot(record, signal) : Promise.resolve(this.#ready(warm, record));
-    this.#creations.set(id, creation);
     try {
-      return await creation;
+      return warm === undefined ? await this.#boot(record, signal) : this.#ready(warm, record);
     } finally {
-      this.#creations.delete(id);
       observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
     }
   }
 
-  async #boot(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
+  get #count(): number {
+    return this.#options.live.count + this.#boots.size + this.#reservations.count;
+  }
+
+  #boot(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
+    const boot = this.#bootNow(record, signal).finally(() => this.#boots.delete(record.id));
+    this.#boots.set(record.id, boot);
+    return boot;
+  }
+
+  async #bootNow(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
     const { pool, providers, records, clock } = this.#options;
     try {
       const boot = () => providers.boot(instanceKey(record), { id: record.id, signal });
@@ -183,7 +201,10 @@ export class NodeService implements SandboxService {
   }
 
   /** Whoever asks the same thing again gets what the first one made, also while it is being made. */
-  async #createOnce(request: IdempotentRequest, create: () => Promise<SandboxRecord>): Promise<SandboxRecord> {
+  async #createOnce(
+    request: IdempotentRequest,
+    create: (noted: (id: SandboxId) => void) => Promise<SandboxRecord>,
+  ): Promise<SandboxRecord> {
     const { idempotency, records } = this.#options;
     const name = JSON.stringify([request.tenant, request.key]);
     const running = this.#requests.get(name);
@@ -194,12 +215,13 @@ export class NodeService implements SandboxService {
     const earlier = idempotency.find(request);
     const known = earlier === undefined ? undefined : records.get(earlier);
     if (known !== undefined) return known;
-    const creation = create();
+    const creation = create((id) => idempotency.add(request, id));
     this.#requests.set(name, { fingerprint: request.fingerprint, creation });
     try {
-      const record = await creation;
-      idempotency.add(request, record.id);
-      return record;
+      return await creation;
+    } catch (thrown) {
+      idempotency.remove(request);
+      throw thrown;
     } finally {
       this.#requests.delete(name);
     }
@@ -207,7 +229,7 @@ export class NodeService implements SandboxService {
 
   async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
     const { live, records, providers, clock } = this.#options;
-    await this.#creations.get(record.id)?.catch(() => {});
+    await this.#boots.get(record.id)?.catch(() => {});
     const sandbox = live.remove(record.id);
     if (sandbox !== undefined) await providers.destroy(sandbox);
     records.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
