@@ -21,6 +21,7 @@ export class MessageSocket {
   #pings = 0;
   #isClosed = false;
   #heard = true;
+  #hadBacklog = false;
   #flushedBytes = 0;
 
   constructor(webSocket: WebSocket, raw: Duplex) {
@@ -84,9 +85,10 @@ export class MessageSocket {
   /** Pings; false when nothing at all has passed since the last time. */
   beat(): boolean {
     const flushed = (this.#raw.bytesWritten ?? 0) - this.#raw.writableLength;
-    // A ping waits behind what a slow client has yet to read, and a client that reads is there.
-    const isAlive = this.#heard || flushed > this.#flushedBytes;
+    // The last ping waits behind what a slow client has yet to read, and a client that reads is there.
+    const isAlive = this.#heard || (this.#hadBacklog && flushed > this.#flushedBytes);
     this.#heard = false;
+    this.#hadBacklog = this.bufferedBytes > 0;
     this.#flushedBytes = flushed;
     if (isAlive && !this.isClosed) this.#ping();
     return isAlive;

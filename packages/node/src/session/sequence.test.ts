@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startGvisorNode } from "../socket/testing/gvisor-node.ts";
+import type { SocketNode } from "../socket/testing/socket-node.ts";
+
+// The two sequences of docs/sockets.md, line by line, against real sandboxes.
+let node: SocketNode;
+let id: string;
+let token: string;
+beforeAll(async () => {
+  node = await startGvisorNode();
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+const status = (name: string, fields: object = {}) => ({
+  event: "status_update",
+  status: `SANDBOX_${name}`,
+  ...fields,
+});
+
+describe("a session on gVisor", () => {
+  it("creates and executes", async () => {
+    const client = node.client("/create");
+    expect(await client.next()).toEqual(status("CREATING"));
+    const named = (await client.next()) as Record<string, unknown>;
+    expect(named).toEqual({ event: "sandbox_id", sandbox_id: expect.any(String), token: expect.any(String) });
+    [id, token] = [named["sandbox_id"] as string, named["token"] as string];
+    expect(await client.next()).toEqual(status("RUNNING"));
+
+    await client.send({ language: "python", code: "print('hello')" });
+    expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));
+    expect(await client.next()).toEqual({ event: "stdout", data: "hello\n" });
+    expect(await client.next()).toEqual(status("EXECUTION_DONE", { exit_code: 0 }));
+
+    await client.send({ language: "bash", code: "echo 'world' | tee ~/kept" });
+    expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));
+    expect(await client.next()).toEqual({ event: "stdout", data: "world\n" });
+    expect(await client.next()).toEqual(status("EXECUTION_DONE", { exit_code: 0 }));
+
+    const second = node.client(`/attach/${id}`);
+    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
+    await second.closed;
+    expect(await client.close()).toMatchObject({ code: 1005 });
+  });
+
+  it("attaches and executes", async () => {
+    const client = node.client(`/attach/${id}`, { credential: token });
+    expect(await client.next()).toEqual(status("RUNNING"));
+
+    await client.send({ language: "python", code: "print('hello from attached client')" });
+    expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));
+    expect(await client.next()).toEqual({ event: "stdout", data: "hello from attached client\n" });
+    expect(await client.next()).toEqual(status("EXECUTION_DONE", { exit_code: 0 }));
+
+    await client.send({ language: "bash", code: "cat ~/kept; echo wrong >&2; exit 3" });
+    const messages = await client.take(4);
+    expect(messages[0]).toEqual(status("EXECUTION_RUNNING"));
+    expect(messages).toContainEqual({ event: "stdout", data: "world\n" });
+    expect(messages).toContainEqual({ event: "stderr", data: "wrong\n" });
+    expect(messages[3]).toEqual(status("EXECUTION_DONE", { exit_code: 3 }));
+    await client.close();
+  });
+
+  it("rejects a second piece of code while one runs, and goes on with the first", async () => {
+    const client = node.client(`/attach/${id}`);
+    await client.next();
+    // The gate opens when the second piece has been rejected.
+    const live = node.service.open(node.owner, id);
+    expect((await live.exec({ command: "mkfifo /tmp/gate" })).exitCode).toBe(0);
+    await client.send({ language: "bash", code: "read line < /tmp/gate; echo $line" });
+    expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));
+    await client.send({ language: "bash", code: "echo second" });
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.any(String) }));
+    await live.exec({ command: "echo first > /tmp/gate" });
+    expect(await client.take(2)).toEqual([
+      { event: "stdout", data: "first\n" },
+      status("EXECUTION_DONE", { exit_code: 0 }),
+    ]);
+  });
+});

@@ -1,0 +1,299 @@
+import { SandboxError } from "@sandpiper/core";
+import { sessionEventSchema } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type SocketNode, startSocketNode } from "../socket/testing/socket-node.ts";
+import type { TestClient } from "../socket/testing/test-client.ts";
+
+let node: SocketNode;
+let provider: MockProvider;
+beforeEach(async () => {
+  provider = new MockProvider();
+  node = await startSocketNode({ provider });
+});
+afterEach(() => node[Symbol.asyncDispose]());
+
+const status = (name: string, fields: object = {}) => ({
+  event: "status_update",
+  status: `SANDBOX_${name}`,
+  ...fields,
+});
+const run = (code: string, language = "sh") => ({ language, code });
+const isStatus = (name: string) => (message: object) => "status" in message && message.status === `SANDBOX_${name}`;
+const text = (messages: readonly object[], source = "stdout") =>
+  messages
+    .map((message) => ("data" in message && "event" in message && message.event === source ? message.data : ""))
+    .join("");
+
+/** A client that has made a sandbox. */
+async function create(query = "") {
+  const client = node.client(`/create${query}`);
+  const [, named] = await client.take(3);
+  const { sandbox_id: id, token } = named as unknown as { readonly sandbox_id: string; readonly token: string };
+  return { client, id, token, live: node.service.open(node.owner, id) };
+}
+
+async function attach(id: string): Promise<TestClient> {
+  const client = node.client(`/attach/${id}`);
+  expect(await client.next()).toEqual(status("RUNNING"));
+  return client;
+}
+
+describe("WS /create", () => {
+  it("says that it creates, tells the id and the token, and then that it runs", async () => {
+    const client = node.client("/create?memoryMib=128&name=mine&ttlMs=60000");
+    const messages = await client.take(3);
+    for (const message of messages) sessionEventSchema.parse(message);
+    expect(messages).toEqual([
+      status("CREATING"),
+      { event: "sandbox_id", sandbox_id: expect.any(String), token: expect.stringMatching(/^spt_/) },
+      status("RUNNING"),
+    ]);
+    expect(node.service.list(node.owner, {}).items).toMatchObject([{ memoryMib: 128, name: "mine", ttlMs: 60_000 }]);
+  });
+
+  it("says why a sandbox could not be created, and closes", async () => {
+    provider.faults.bootFailure = new SandboxError("unavailable", { reason: "broken", message: "the boot broke" });
+    const client = node.client("/create");
+    const messages = await client.take(3);
+    expect(messages[0]).toEqual(status("CREATING"));
+    expect(messages[2]).toEqual(status("CREATION_ERROR", { message: expect.stringContaining("the boot broke") }));
+    expect(await client.closed).toEqual({ code: 1011, reason: "broken" });
+  });
+
+  it.each(["?memoryMib=0", "?memoryMib=lots", "?memoryMib=", "?colour=red", "?name=a&name=b"])(
+    "refuses %s, naming what is allowed",
+    async (query) => {
+      const client = node.client(`/create${query}`);
+      const message = expect.stringMatching(/memoryMib|colour|name/);
+      expect(await client.take(2)).toEqual([status("CREATING"), status("CREATION_ERROR", { message })]);
+      await client.closed;
+      expect(node.records.live()).toEqual([]);
+    },
+  );
+
+  it("undoes a creation whose client leaves", async () => {
+    provider.faults.bootDelayMs = 60_000;
+    const client = node.client("/create");
+    await client.take(2);
+    await client.close();
+    await expect.poll(() => [provider.size, node.records.live()]).toEqual([0, []]);
+  });
+
+  it("runs nothing before the sandbox does", async () => {
+    provider.faults.bootDelayMs = 60_000;
+    const client = node.client("/create");
+    await client.take(2);
+    await client.send(run("echo hello"));
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.stringContaining("not running") }));
+  });
+});
+
+describe("running code in a session", () => {
+  it("tells that it runs, what it prints, and its exit code", async () => {
+    const { client, live } = await create();
+    await client.send(run("echo out; echo err >&2; exit 7"));
+    expect(await client.take(4)).toEqual([
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "out\n" },
+      { event: "stderr", data: "err\n" },
+      status("EXECUTION_DONE", { exit_code: 7 }),
+    ]);
+    await expect.poll(() => live.processes()).toEqual([]);
+  });
+
+  it("gives the code the sandbox's environment and working directory", async () => {
+    const made = await node.service.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
+    const client = await attach(made.id);
+    await client.send(run("echo $GREETING; pwd"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("hello\n/tmp\n");
+  });
+
+  it("rejects a second piece while one runs; the first goes on", async () => {
+    const { client } = await create();
+    await client.send(run("sleep 0.2; echo first"));
+    await client.send(run("echo second"));
+    const messages = await client.until(isStatus("EXECUTION_DONE"));
+    expect(messages).toContainEqual(
+      status("EXECUTION_ERROR", { message: expect.stringContaining("one piece at a time") }),
+    );
+    expect(text(messages)).toBe("first\n");
+    await client.send(run("echo third"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("third\n");
+  });
+
+  it.each([
+    "no json",
+    "null",
+    "{}",
+    '{"language":"sh"}',
+    '{"language":1,"code":"echo"}',
+    '{"language":"sh","code":"echo","extra":1}',
+  ])("answers %s with an error that says so, and stays usable", async (request) => {
+    const { client } = await create();
+    await client.send(request);
+    expect(await client.next()).toEqual(
+      status("EXECUTION_ERROR", { message: expect.stringContaining("not understood") }),
+    );
+    await client.send(run("echo fine"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
+  });
+
+  it("answers a language that the sandbox lacks with those it has, and stays usable", async () => {
+    const { client } = await create();
+    await client.send(run("say hello", "klingon"));
+    const message = expect.stringMatching(/klingon.*languages in this sandbox: sh/);
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message }));
+    await client.send(run("echo fine"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
+  });
+
+  it("never breaks a character that comes in two chunks", async () => {
+    const { client, live } = await create();
+    await live.files.write("/a", Buffer.from("né€𝄞", "utf8").subarray(0, 5));
+    await live.files.write("/b", Buffer.from("né€𝄞", "utf8").subarray(5));
+    await client.send(run("cat /a; echo between >&2; cat /b"));
+    const messages = await client.until(isStatus("EXECUTION_DONE"));
+    expect(text(messages)).toBe("né€𝄞");
+    expect(text(messages, "stderr")).toBe("between\n");
+    await client.send(run("cat /a"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("né\ufffd");
+  });
+
+  it("passes long output on whole, at the client's pace", async () => {
+    const { client, live } = await create();
+    const lines = Array.from({ length: 100_000 }, (_, n) => `${n}\n`).join("");
+    await live.files.write("/lines", lines);
+    await client.send(run("cat /lines"));
+    client.webSocket.pause();
+    await live.start({ command: "true" });
+    client.webSocket.resume();
+    expect(text(await client.until(isStatus("EXECUTION_DONE"))) === lines).toBe(true);
+  });
+});
+
+describe("WS /attach/<id>", () => {
+  it("says that the sandbox runs, which has kept its state", async () => {
+    const { client, id, live } = await create();
+    await live.files.write("/state", "kept");
+    await client.close();
+    const next = await attach(id);
+    await next.send(run("cat /state"));
+    expect(await next.take(3)).toEqual([
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "kept" },
+      status("EXECUTION_DONE", { exit_code: 0 }),
+    ]);
+  });
+
+  it("finds no sandbox that is not there, is destroyed, or is another tenant's", async () => {
+    const { client: first, id } = await create();
+    const other = node.makeKey({ tenant: "other" }).key;
+    const { resource } = await node.createSandbox();
+    await node.service.remove(node.owner, resource.id);
+    const missing = "00000000-0000-4000-8000-000000000000";
+    for (const [path, credential] of [
+      [missing, node.ownerKey],
+      ["no-id", node.ownerKey],
+      ["..%00", node.ownerKey],
+      [resource.id, node.ownerKey],
+      [id, other],
+    ] as const) {
+      const client = node.client(`/attach/${path}`, { credential });
+      expect(await client.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      expect((await client.closed).code).toBe(1000);
+    }
+    expect(first.webSocket.readyState).toBe(first.webSocket.OPEN);
+  });
+
+  it("is in use while a client is attached, and free when it has left", async () => {
+    const { client, id } = await create();
+    const second = node.client(`/attach/${id}`);
+    expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
+    await second.closed;
+    await client.send(run("echo undisturbed"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("undisturbed\n");
+    await client.close();
+    await attach(id);
+  });
+
+  it("is taken over by one who asks for it and holds the sandbox's token", async () => {
+    const { client, id, token } = await create();
+    await client.send(run("echo before; sleep 0.3; echo after"));
+    await client.take(2);
+    const keyed = node.client(`/attach/${id}?takeover=true`);
+    expect(await keyed.next()).toEqual(status("IN_USE", { message: expect.stringContaining("token") }));
+    const holder = node.client(`/attach/${id}?takeover=true`, { credential: token });
+    const told = await holder.until(isStatus("EXECUTION_DONE"));
+    expect(told).toEqual([
+      status("RUNNING"),
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "after\n" },
+      status("EXECUTION_DONE", { exit_code: 0 }),
+    ]);
+    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("taken over") });
+    expect((await client.closed).code).toBe(1008);
+  });
+
+  it("goes on with what runs: the next client gets the rest of the output and the end", async () => {
+    const { client, id } = await create();
+    await client.send(run("echo one; sleep 0.3; echo two"));
+    await client.take(2);
+    await client.close();
+    const next = await attach(id);
+    expect(await next.take(3)).toEqual([
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "two\n" },
+      status("EXECUTION_DONE", { exit_code: 0 }),
+    ]);
+    await next.send(run("echo three"));
+    expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("three\n");
+  });
+
+  it("tells the next client of an end that nobody was told", async () => {
+    const { client, id, live } = await create();
+    await client.send(run("sleep 0.1; echo done; exit 3"));
+    await client.next();
+    client.terminate();
+    await expect.poll(async () => (await live.processes()).map(({ exitCode }) => exitCode)).toEqual([3]);
+    const next = await attach(id);
+    expect(await next.take(3)).toEqual([
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "done\n" },
+      status("EXECUTION_DONE", { exit_code: 3 }),
+    ]);
+    await expect.poll(() => live.processes()).toEqual([]);
+    await next.close();
+    const last = await attach(id);
+    await last.send(run("echo fresh"));
+    expect(text(await last.until(isStatus("EXECUTION_DONE")))).toBe("fresh\n");
+  });
+
+  it("finds code that was started before the node was restarted", async () => {
+    const { resource, live } = await node.createSandbox();
+    await live.startCode({ language: "sh", code: "echo before; sleep 0.2; echo after" }, "session-earlier");
+    const client = await attach(resource.id);
+    const messages = await client.until(isStatus("EXECUTION_DONE"));
+    expect(messages[0]).toEqual(status("EXECUTION_RUNNING"));
+    expect(text(messages)).toBe("before\nafter\n");
+  });
+
+  it("ends when the sandbox is destroyed, with the execution's error first", async () => {
+    const { client, id } = await create();
+    await client.send(run("sleep 60"));
+    await client.next();
+    await node.service.remove(node.owner, id);
+    expect(await client.take(2)).toEqual([
+      status("EXECUTION_ERROR", { message: expect.stringContaining("destroyed") }),
+      status("DELETED", { message: expect.any(String) }),
+    ]);
+    expect((await client.closed).code).toBe(1000);
+  });
+
+  it("says why when the sandbox has crashed", async () => {
+    const { client, live } = await create();
+    provider.instance(live.id).crash();
+    expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended") });
+    expect((await client.closed).code).toBe(1011);
+  });
+});

@@ -1,0 +1,218 @@
+import { type DataFrame, errorBodySchema } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LiveSandbox } from "../service/live-sandbox.ts";
+import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
+import { isFrame } from "./testing/test-client.ts";
+
+let node: SocketNode;
+let live: LiveSandbox;
+let token: string;
+beforeEach(async () => {
+  node = await startSocketNode({ provider: new MockProvider() });
+  const made = await node.createSandbox();
+  live = made.live;
+  token = made.resource.token;
+});
+afterEach(() => node[Symbol.asyncDispose]());
+
+const open = (fields: object) => ({
+  type: "open",
+  stream: 1,
+  kind: "process",
+  sandbox: live.id,
+  process: "p1",
+  offset: 0,
+  window: 1024 * 1024,
+  ...fields,
+});
+const text = (messages: readonly object[]) =>
+  messages
+    .filter((message): message is DataFrame => isFrame(message as DataFrame))
+    .map(({ bytes }) => Buffer.from(bytes).toString())
+    .join("");
+const isEnd = (message: object) => "type" in message && message.type === "end";
+
+describe("a process stream", () => {
+  it("starts the process, passes its output on with offsets, and tells how it ended", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
+    const [opened, first, second, end] = await client.take(4);
+    expect(opened).toEqual({ type: "opened", stream: 1, pid: expect.any(Number) });
+    expect(first).toMatchObject({ stream: 1, source: "stdout", offset: 0 });
+    expect(second).toMatchObject({ stream: 1, source: "stderr", offset: 4 });
+    expect(text([first as object, second as object])).toBe("one\ntwo\n");
+    const exit = { exitCode: 3, signal: null, timedOut: false, outOfMemory: false, durationMs: expect.any(Number) };
+    expect(end).toEqual({ type: "end", stream: 1, exit, offset: 8 });
+  });
+
+  it("attaches instead of starting a second time, from the offset that it is asked for", async () => {
+    for (const [offset, expected] of [
+      [0, "hello\n"],
+      [0, "hello\n"],
+      [2, "llo\n"],
+      [6, ""],
+    ] as const) {
+      const client = node.client("/v1/socket");
+      await client.send(open({ offset, spawn: { command: "echo hello" } }));
+      expect(text(await client.until(isEnd))).toBe(expected);
+    }
+    expect(await live.processes()).toHaveLength(1);
+  });
+
+  it("never starts a process again for a client that has seen output of it", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ offset: 5, spawn: { command: "echo hello" } }));
+    expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "no_such_process" } });
+    expect(await live.processes()).toEqual([]);
+  });
+
+  it("sends no more than it was granted, and goes on with more", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ window: 3, spawn: { command: "echo hello; sleep 60" } }));
+    const [, first] = await client.take(2);
+    expect(text([first as object])).toBe("hel");
+    await client.send({ type: "credit", stream: 1, amount: 1 });
+    expect(await client.next()).toMatchObject({ offset: 3, bytes: Buffer.from("l") });
+    await client.send({ type: "credit", stream: 1, amount: 100 });
+    expect(text([await client.next()])).toBe("o\n");
+  });
+
+  it("forgets the process once its end has arrived, and only if it was asked to", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ spawn: { command: "true" } }));
+    await client.until(isEnd);
+    await client.send(open({ stream: 2, process: "p2", forget: true, spawn: { command: "true" } }));
+    await client.until(isEnd);
+    await expect.poll(async () => (await live.processes()).map(({ id }) => id)).toEqual(["p1"]);
+  });
+
+  it("keeps the process of a client whose connection breaks as it is told the end", async () => {
+    const client = node.client("/v1/socket", { credential: node.ownerKey });
+    client.webSocket.on("ping", () => {});
+    await client.opened();
+    // It hears the end, but its answer to the ping after it gets nowhere.
+    client.webSocket.pong = () => {};
+    await client.send(open({ forget: true, spawn: { command: "echo hello" } }));
+    await client.until(isEnd);
+    client.terminate();
+    const next = node.client("/v1/socket");
+    await next.send(open({ offset: 6, forget: true, spawn: { command: "echo hello" } }));
+    expect((await next.until(isEnd)).at(-1)).toMatchObject({ exit: { exitCode: 0 }, offset: 6 });
+  });
+
+  it("goes on in the sandbox when the stream is closed", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ spawn: { command: "sleep 60" } }));
+    await client.next();
+    await client.send({ type: "close", stream: 1 });
+    await client.send(open({ stream: 2, process: "p2", spawn: { command: "true" } }));
+    await client.until(isEnd);
+    expect((await live.process("p1")).isRunning).toBe(true);
+  });
+
+  it("carries many streams on one connection, each at its own pace", async () => {
+    const client = node.client("/v1/socket");
+    await live.files.write("/big", new Uint8Array(300_000));
+    // The first one is granted next to nothing.
+    await client.send(open({ stream: 100, process: "slow", window: 1, spawn: { command: "cat /big" } }));
+    for (let n = 0; n < 50; n++) {
+      await client.send(open({ stream: n, process: `fast-${n}`, spawn: { command: `echo ${n}; cat /big` } }));
+    }
+    const bytes = new Map<number, number>();
+    for (let ended = 0; ended < 50; ) {
+      const message = await client.next();
+      if (isFrame(message)) bytes.set(message.stream, (bytes.get(message.stream) ?? 0) + message.bytes.length);
+      else if (isEnd(message)) ended++;
+    }
+    expect(bytes.get(100)).toBe(1);
+    expect(bytes.get(7)).toBe(300_002);
+  });
+
+  it("ends with the sandbox's error when the sandbox is destroyed under it", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ spawn: { command: "sleep 60" } }));
+    await client.next();
+    await node.service.remove(node.owner, live.id);
+    const error = await client.next();
+    expect(error).toMatchObject({ type: "error", stream: 1, error: { code: "gone", reason: "sandbox_destroyed" } });
+    errorBodySchema.parse((error as Record<string, unknown>)["error"]);
+  });
+
+  it("opens only to those who may use the sandbox", async () => {
+    const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
+    await other.send(open({ spawn: { command: "echo hello" } }));
+    expect(await other.next()).toMatchObject({ type: "error", error: { code: "not_found" } });
+    const reader = node.client("/v1/socket", { credential: node.makeKey({ scopes: ["read"] }).key });
+    await reader.send(open({ spawn: { command: "echo hello" } }));
+    expect(await reader.next()).toMatchObject({ type: "error", error: { code: "permission_denied" } });
+    expect(await live.processes()).toEqual([]);
+    const holder = node.client("/v1/socket", { credential: token });
+    await holder.send(open({ spawn: { command: "echo hello" } }));
+    expect(text(await holder.until(isEnd))).toBe("hello\n");
+  });
+});
+
+describe("a client that comes and goes", () => {
+  it("gets every byte of a long output once, in pieces over many short connections", async () => {
+    const lines = Array.from({ length: 60_000 }, (_, n) => `${n}\n`).join("");
+    await live.files.write("/lines", lines);
+    let output = Buffer.alloc(0);
+    let connections = 0;
+    for (let isDone = false; !isDone; ) {
+      const client = node.client("/v1/socket");
+      connections++;
+      await client.send(open({ offset: output.length, window: 64 * 1024, spawn: { command: "cat /lines" } }));
+      const most = output.length + 10_000 + connections * 700;
+      while (output.length < most && !isDone) {
+        const message = await client.next();
+        if (isFrame(message)) {
+          expect(message.offset).toBe(output.length);
+          output = Buffer.concat([output, message.bytes]);
+          await client.send({ type: "credit", stream: 1, amount: message.bytes.length });
+        } else isDone = isEnd(message);
+      }
+      client.terminate();
+    }
+    expect(output.toString() === lines).toBe(true);
+    expect(connections).toBeGreaterThan(5);
+  });
+});
+
+describe("a client that does not read", () => {
+  it("costs a bounded amount of memory, and the others go on", async () => {
+    const stalled = node.client("/v1/socket");
+    await stalled.opened();
+    stalled.webSocket.pause();
+    const streams = 8;
+    for (let n = 0; n < streams; n++) {
+      const spawn = { command: "head -c 20000000 /dev/zero", journalBytes: 1024 * 1024 };
+      await stalled.send(open({ stream: n, process: `flood-${n}`, window: 64 * 1024 * 1024, spawn }));
+    }
+    const produced = async () => (await live.processes()).reduce((sum, { endOffset }) => sum + endOffset, 0);
+    await expect.poll(() => settled(produced), { timeout: 10_000 }).toBe(true);
+    // The connection's buffers, and for each stream its journal and what is on the way to the node.
+    expect(await produced()).toBeLessThan(64 * 1024 * 1024);
+    const other = node.client("/v1/socket");
+    await other.send(open({ stream: 1, process: "other", spawn: { command: "echo hello" } }));
+    expect(text(await other.until(isEnd))).toBe("hello\n");
+    stalled.webSocket.resume();
+    const ends = await stalled.until(
+      (
+        (left) => (message: object) =>
+          isEnd(message) && --left === 0
+      )(streams),
+    );
+    const received = ends.reduce((sum, message) => sum + (isFrame(message) ? message.bytes.length : 0), 0);
+    expect(received).toBe(streams * 20_000_000);
+  });
+});
+
+/** Whether a number has stopped growing. */
+async function settled(measure: () => Promise<number>): Promise<boolean> {
+  const before = await measure();
+  await new Promise((resolve) => {
+    setTimeout(resolve, 300);
+  });
+  return before > 0 && (await measure()) === before;
+}

@@ -1,0 +1,188 @@
+import type { EventBody } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LiveSandbox } from "../service/live-sandbox.ts";
+import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
+
+let node: SocketNode;
+let live: LiveSandbox;
+let token: string;
+beforeEach(async () => {
+  node = await startSocketNode({ provider: new MockProvider() });
+  const { live: made, resource } = await node.createSandbox();
+  live = made;
+  token = resource.token;
+});
+afterEach(() => node[Symbol.asyncDispose]());
+
+const field = (message: object, name: string) => (message as Record<string, unknown>)[name];
+
+describe("a watch stream", () => {
+  it("tells what happens below a path, one item for one credit", async () => {
+    await live.files.mkdir("/watched");
+    const client = node.client("/v1/socket");
+    await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/watched", window: 1 });
+    expect(await client.next()).toEqual({ type: "opened", stream: 1 });
+    await live.files.write("/watched/a", "1");
+    await live.files.write("/watched/b", "1");
+    const first = await client.next();
+    expect(first).toMatchObject({ type: "item", stream: 1, item: { path: "a", to: null } });
+    await client.send({ type: "credit", stream: 1, amount: 10 });
+    const rest = await client.until((message) => field(field(message, "item") as object, "path") === "b");
+    expect(rest.length).toBeGreaterThan(0);
+  });
+
+  it("fails alone when there is nothing to watch", async () => {
+    const client = node.client("/v1/socket");
+    await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/missing", window: 1 });
+    expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { code: "not_found" } });
+  });
+});
+
+describe("an events stream", () => {
+  const open = { type: "open", stream: 1, kind: "events", after: 0, window: 100 };
+  const next = async (client: ReturnType<SocketNode["client"]>) => field(await client.next(), "item") as EventBody;
+
+  it("replays what happened after an id, and goes on with what happens", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open);
+    expect(await client.next()).toEqual({ type: "opened", stream: 1 });
+    const created = await next(client);
+    const ready = await next(client);
+    expect([created.kind, ready.kind]).toEqual(["sandbox.created", "sandbox.ready"]);
+    await live.start({ process: "p1", command: "sleep 60" });
+    expect(await next(client)).toMatchObject({ kind: "process.started", sandboxId: live.id });
+    const later = node.client("/v1/socket");
+    await later.send({ ...open, after: created.id });
+    await later.next();
+    expect(await next(later)).toEqual(ready);
+  });
+
+  it("shows nothing of other tenants, and to a token only its own sandbox", async () => {
+    const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
+    await other.send({ ...open, sandbox: live.id });
+    await other.next();
+    const { live: second } = await node.createSandbox();
+    const holder = node.client("/v1/socket", { credential: token });
+    await holder.send(open);
+    await holder.next();
+    await second.start({ command: "true" });
+    await live.start({ command: "sleep 60" });
+    const seen = [await next(holder), await next(holder), await next(holder)];
+    expect(seen.map(({ sandboxId }) => sandboxId)).toEqual([live.id, live.id, live.id]);
+    await holder.send({ ...open, stream: 2, sandbox: second.id });
+    expect(await holder.next()).toMatchObject({ type: "error", stream: 2, error: { code: "not_found" } });
+    // An answer to what it asks last shows that nothing came before.
+    await other.send({ ...open, stream: 2, kind: "nonsense" });
+    expect(await other.next()).toMatchObject({ type: "error", stream: 2 });
+  });
+});
+
+describe("a connection", () => {
+  const process = (stream: number, fields: object = {}) => ({
+    type: "open",
+    stream,
+    kind: "process",
+    sandbox: live.id,
+    process: `p${stream}`,
+    offset: 0,
+    window: 1000,
+    ...fields,
+  });
+
+  it("fails only the stream that a malformed message names, saying what is wrong", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(process(1, { spawn: { command: "sleep 60" } }));
+    await client.next();
+    for (const fields of [{ offset: -1 }, { process: "../x" }, { window: 0 }, { sandbox: "no id" }, { extra: 1 }]) {
+      await client.send(process(2, fields));
+      expect(await client.next()).toMatchObject({ type: "error", stream: 2, error: { reason: "malformed_message" } });
+    }
+    await client.send(process(2, { spawn: { argv: ["true"], command: "true" } }));
+    expect(await client.next()).toMatchObject({
+      error: { message: expect.stringContaining("either command or argv") },
+    });
+    await client.send(process(3, { spawn: { command: "true" } }));
+    expect(await client.next()).toMatchObject({ type: "opened", stream: 3 });
+  });
+
+  it.each(["{", "[]", "null", '"open"', '{"type":"open"}', '{"stream":-1}'])("is closed after %s", async (message) => {
+    const client = node.client("/v1/socket");
+    await client.send(message);
+    const error = await client.next();
+    expect(error).toMatchObject({ type: "error", error: { reason: "malformed_message" } });
+    expect(error).not.toHaveProperty("stream");
+    expect((await client.closed).code).toBe(1002);
+  });
+
+  it("is closed when too much of what comes is malformed", async () => {
+    const client = node.client("/v1/socket");
+    for (let n = 0; n < 33; n++) await client.send({ type: "nonsense", stream: n });
+    expect((await client.closed).code).toBe(1008);
+  });
+
+  it("is closed after a message that is too long, and after binary frames that are none", async () => {
+    const long = node.client("/v1/socket");
+    await long.send("x".repeat(3 * 1024 * 1024));
+    expect((await long.closed).code).toBe(1009);
+    const short = node.client("/v1/socket");
+    await short.opened();
+    short.webSocket.send(Buffer.from([1, 2, 3]));
+    expect((await short.closed).code).toBe(1002);
+  });
+
+  it("has at most 1024 streams", async () => {
+    const client = node.client("/v1/socket");
+    for (let stream = 0; stream <= 1024; stream++) {
+      await client.send({ type: "open", stream, kind: "events", after: 1_000_000, window: 1 });
+    }
+    const messages = await client.until((message) => field(message, "type") === "error");
+    expect(messages.at(-1)).toMatchObject({ stream: 1024, error: { reason: "stream_limit" } });
+    await client.send({ type: "close", stream: 0 });
+    await client.send({ type: "open", stream: 1025, kind: "events", after: 1_000_000, window: 1 });
+    expect((await client.until((message) => field(message, "stream") === 1025)).at(-1)).toMatchObject({
+      type: "opened",
+    });
+  });
+
+  it("ends a stream whose number is used again, and ignores messages about streams that have ended", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(process(1, { spawn: { command: "sleep 60" } }));
+    await client.next();
+    await client.send(process(1));
+    expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "stream_in_use" } });
+    await client.send({ type: "credit", stream: 1, amount: 5 });
+    await client.send({ type: "finish", stream: 1, offset: 5 });
+    await client.sendStdin(1, 0, "late");
+    await client.send({ type: "close", stream: 1 });
+    await client.send(process(2, { spawn: { command: "true" } }));
+    expect(await client.next()).toMatchObject({ type: "opened", stream: 2 });
+  });
+
+  it("keeps its sandboxes from being idle while a stream of theirs is open", async () => {
+    const { resource, live: idle } = await node.createSandbox();
+    const held: string[] = [];
+    const original = idle.hold.bind(idle);
+    idle.hold = (activity) => {
+      const hold = original(activity);
+      held.push(`+${activity}`);
+      return {
+        [Symbol.dispose]() {
+          held.push(`-${activity}`);
+          hold[Symbol.dispose]();
+        },
+      };
+    };
+    const client = node.client("/v1/socket");
+    const watch = { type: "open", kind: "watch", sandbox: resource.id, path: "/", window: 1 };
+    await client.send({ ...watch, stream: 1 });
+    await client.send({ ...watch, stream: 2 });
+    await client.take(2);
+    await client.send({ type: "close", stream: 1 });
+    await client.send({ ...watch, stream: 3, path: "/missing" });
+    await client.next();
+    expect(held).toEqual(["+client"]);
+    await client.close();
+    await expect.poll(() => held).toEqual(["+client", "-client"]);
+  });
+});

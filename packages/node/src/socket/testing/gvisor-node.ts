@@ -1,0 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createProvider } from "../../compose.ts";
+import { type SocketNode, startSocketNode } from "./socket-node.ts";
+
+/** A node with its WebSockets and real sandboxes, of which nothing is left at the end. */
+export async function startGvisorNode(): Promise<SocketNode> {
+  const home = await mkdtemp(join(tmpdir(), "sandpiper-socket-gvisor-"));
+  const provider = createProvider("gvisor", { home });
+  const node = await startSocketNode({ provider });
+  return {
+    ...node,
+    async [Symbol.asyncDispose]() {
+      await node[Symbol.asyncDispose]();
+      for (const { id } of await provider.list()) await provider.remove(id);
+      await rm(home, { recursive: true });
+    },
+  };
+}
