@@ -41,6 +41,12 @@ export async function proportionalMemory(processes: readonly ProcessEntry[]): Pr
   return (total * 1024) / 1e6;
 }
 
+/** Megabytes that a process has in memory right now. */
+export async function residentMb(processId: number): Promise<number> {
+  const status = await readFile(`/proc/${processId}/status`, "utf8");
+  return (Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / 1e6;
+}
+
 async function readProcess(name: string): Promise<ProcessEntry | undefined> {
   try {
     const stat = await readFile(`/proc/${name}/stat`, "utf8");

@@ -17,6 +17,10 @@ export class NodeProcess implements AsyncDisposable {
     this.client = new Client({ url: started.url, apiKey: started.apiKey });
   }
 
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
   static async start(config: NodeConfigOptions): Promise<NodeProcess> {
     const program = fileURLToPath(new URL("node-program.ts", import.meta.url));
     const child = fork(program, [JSON.stringify(config)], { detached: true });
