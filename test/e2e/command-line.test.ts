@@ -22,6 +22,11 @@ describe("a wrong command line", () => {
       ["run", "--env", "NOT_SET_HERE", "--", "true"],
       "sandpiper: --env NOT_SET_HERE: NOT_SET_HERE is not set here\n  write --env NOT_SET_HERE=VALUE, or set NOT_SET_HERE first\n",
     ],
+    [["keys", "craete"], "sandpiper: keys has no action craete\n  did you mean sandpiper keys create?\n"],
+    [["ps"], "sandpiper: ps needs to know more\n  write sandpiper ps SANDBOX\n"],
+    [["ps", "a", "b"], 'sandpiper: ps does not know what to do with "b"\n  see sandpiper ps --help\n'],
+    [["rm"], "sandpiper: rm needs to know which sandboxes\n  write sandpiper rm SANDBOX, or sandpiper rm --all\n"],
+    [["exec", "a"], "sandpiper: there is no command to run\n  for example sandpiper exec a -- ls -l\n"],
     [["completion"], "sandpiper: the completion of one shell can be shown at a time\n  write bash, zsh or fish\n"],
   ])("%j says what is wrong and what to write, with exit code 2", async (argv, expected) => {
     const { stdout, stderr, exitCode } = await runCli(argv);
@@ -39,7 +44,9 @@ describe("help", () => {
   it("is shown for the program and for each verb, also to somebody who stops reading", async () => {
     const { stdout } = await runCli(["--help"]);
     const verbs = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = ""]) => verb);
-    expect(verbs).toEqual(["run", "shell", "doctor", "completion", "help", "version"]);
+    expect(verbs).toEqual(
+      "run shell up create ls exec ps logs kill cp rm events stats keys pool doctor completion help version".split(" "),
+    );
     for (const verb of verbs) {
       const { stdout: help, exitCode } = await runCli([verb, "--help"]);
       expect([help.split("\n")[0], exitCode]).toEqual([expect.stringContaining(`Usage: sandpiper ${verb}`), 0]);
@@ -64,14 +71,19 @@ describe("completion", () => {
     expect(complete("sandpiper", "sh")).toEqual(["shell"]);
     expect(complete("sandpiper", "run", "--mem")).toEqual(["--memory"]);
     expect(complete("sandpiper", "run", "--provider", "")).toEqual(["gvisor", "local"]);
+    expect(complete("sandpiper", "keys", "cr")).toEqual(["create"]);
+    expect(complete("sandpiper", "keys", "create", "--scope", "a")).toEqual(["admin"]);
+    expect(complete("sandpiper", "up", "--po")).toEqual(["--port"]);
+    expect(complete("sandpiper", "cp", "/etc/hostna")).toEqual(["/etc/hostname"]);
     expect(complete("sandpiper", "completion", "")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
   });
 
   it.each(["zsh", "fish"])("for %s names every verb and option", async (shell) => {
     const { stdout, exitCode } = await runCli(["completion", shell]);
     expect(exitCode).toBe(0);
-    for (const name of ["run", "shell", "doctor", "completion"]) expect(stdout).toContain(name);
-    for (const option of ["memory", "upload", "timeout", "json", "fix"]) expect(stdout).toContain(option);
+    for (const name of ["run", "shell", "doctor", "completion", "exec", "keys", "pool"]) expect(stdout).toContain(name);
+    for (const option of ["memory", "upload", "timeout", "json", "fix", "follow", "ttl", "scope", "port"])
+      expect(stdout).toContain(option);
   });
 });
 

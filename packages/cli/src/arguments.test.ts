@@ -54,6 +54,50 @@ describe("a command line", () => {
   });
 });
 
+describe("operands", () => {
+  const sandbox = { min: 1, max: 1, example: "sandpiper exec SANDBOX -- CMD", takesCommand: true };
+  const many = { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper rm SANDBOX" };
+  const exec = (...argv: string[]) => parseArguments({ name: "exec", options, operands: sandbox }, argv);
+  const rm = (...argv: string[]) => parseArguments({ name: "rm", options, operands: many }, argv);
+
+  it.each([
+    [["--json", "box", "--memory", "1", "--", "ls", "-l"]],
+    [["box", "--json", "--memory", "1", "ls", "-l"]],
+    [["--json", "--memory", "1", "box", "--", "ls", "-l"]],
+  ])("stand anywhere among options, before the command: %j", (argv) => {
+    const parsed = exec(...argv);
+    expect([parsed.operands, parsed.words, parsed.get("memory")]).toEqual([["box"], ["ls", "-l"], "1"]);
+  });
+
+  it("belong to the command after --", () => {
+    expect(usageErrorOf(() => exec("--", "box", "ls"))).toContain("write sandpiper exec SANDBOX -- CMD");
+  });
+
+  it("of a verb without a command may follow --, to begin with a dash", () => {
+    expect(rm("a", "--", "-b").operands).toEqual(["a", "-b"]);
+    expect(usageErrorOf(() => rm())).toBe("rm needs to know more | write sandpiper rm SANDBOX");
+  });
+
+  it("are not counted when help is wanted", () => {
+    expect(rm("--help").has("help")).toBe(true);
+  });
+});
+
+describe("a short option", () => {
+  const logs = { name: "logs", options: [{ name: "follow", short: "f", summary: "" }], words: [] };
+
+  it("means the same as the long one", () => {
+    expect(parseArguments(logs, ["-f"]).has("follow")).toBe(true);
+  });
+});
+
+describe("arguments that are passed on", () => {
+  it("are not looked at", () => {
+    const up = { name: "up", options: [], passesOnArguments: true };
+    expect(parseArguments(up, ["--help", "--", "-x"]).words).toEqual(["--help", "--", "-x"]);
+  });
+});
+
 describe("a wrong command line", () => {
   it.each([
     [["--memry", "512", "--", "ls"], "run has no option --memry | did you mean --memory?"],

@@ -24,5 +24,6 @@ export interface ShownRows<Row> {
 export async function showRows<Row>(arguments_: Arguments, { columns, rows }: ShownRows<Row>): Promise<void> {
   if (wantsJson(arguments_)) return printJson(rows);
   const { table } = await import("./table/table.ts");
-  await print(table(columns, rows, process.stdout.columns));
+  // A terminal need not know its own width.
+  await print(table(columns, rows, process.stdout.columns || Number.POSITIVE_INFINITY));
 }

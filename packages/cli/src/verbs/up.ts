@@ -1,3 +1,4 @@
+import { print } from "../print.ts";
 import type { Verb } from "../verb.ts";
 
 export const upVerb: Verb = {
@@ -16,6 +17,9 @@ export const upVerb: Verb = {
 sandpiper up --help lists every option. Sandboxes go on when the node stops, and the next node takes them over.`,
   async run({ words }) {
     const { runNode } = await import("@sandpiper/node/server");
-    return runNode(words);
+    const isHelp = words.includes("--help") || words.includes("-h");
+    if (!isHelp) return runNode(words);
+    await print("Usage: sandpiper up [OPTIONS]\n\n");
+    return runNode(["--help"]);
   },
 };
