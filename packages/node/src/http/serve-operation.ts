@@ -1,5 +1,12 @@
 import { SandboxError, systemClock } from "@sandpiper/core";
-import { type OperationId, type Route, routes, type SandboxId } from "@sandpiper/protocol";
+import {
+  isSandboxId,
+  type OperationId,
+  type Route,
+  routes,
+  type SandboxId,
+  type SandboxResource,
+} from "@sandpiper/protocol";
 import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
@@ -28,12 +35,13 @@ export function serveOperation(id: OperationId, handler: AnyHandler, deps: HttpD
   const answer = async (c: Context<{ Bindings: Bindings }>, context: RequestContext, caller: Caller) => {
     const request = c.req.raw;
     const { access, readOnly } = route;
+    const given: Readonly<Record<string, string | undefined>> = c.req.param();
+    caller.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
     if (access !== "anyone") {
       caller.principal = deps.authenticator.authenticate(credentialOf(request));
       if (deps.isStopping()) throw stopping();
     }
-    const params = pathParams(c.req.param());
-    caller.sandboxId = params.id === "" ? null : params.id;
+    const params = pathParams(given);
     if (caller.principal !== undefined) {
       // Whose the sandbox is, the service knows; here it is enough whether a sandbox's token is that sandbox's.
       const sandbox = params.id === "" ? undefined : { id: params.id as SandboxId, tenant: caller.principal.tenant };
@@ -56,7 +64,9 @@ export function serveOperation(id: OperationId, handler: AnyHandler, deps: HttpD
       deps,
       open: () => deps.service.open(caller.principal as Principal, params.id, { readOnly }),
     } as unknown as Call;
-    return respond(route, await handler(call), context);
+    const answered = await handler(call);
+    if (id === "createSandbox") caller.sandboxId = (answered as SandboxResource).id;
+    return respond(route, answered, context);
   };
 
   return async (c: Context<{ Bindings: Bindings }>, context: RequestContext): Promise<Response> => {

@@ -23,8 +23,15 @@ export async function unpackArchive(
   options: UnpackOptions,
 ): Promise<{ sizeBytes: number }> {
   const reader = extract();
-  const fed = feed(reader, archive);
-  fed.catch(() => {});
+  let flaw: Error | undefined;
+  reader.on("error", (error) => {
+    flaw = error as Error;
+  });
+  let cause: unknown;
+  const fed = feed(reader, archive).catch((thrown: unknown) => {
+    cause = thrown;
+    reader.destroy(thrown as Error);
+  });
   const target = new UnpackTarget(live, options);
   let sizeBytes = 0;
   try {
@@ -33,15 +40,12 @@ export async function unpackArchive(
       if (sizeBytes > options.limitBytes) throw tooLarge(options.limitBytes);
       await unpackEntry(target, entry);
     }
-    await fed;
   } catch (thrown) {
-    // What made the feeding fail is the cause of whatever else failed.
     reader.destroy();
-    await fed.catch((cause: unknown) => {
-      throw asArchiveError(cause ?? thrown);
-    });
-    throw asArchiveError(thrown);
+    // What made the feeding fail made the reading fail, and that made everything else fail.
+    throw cause ?? (flaw === undefined ? thrown : badArchive(flaw));
   }
+  await fed;
   await target.finish();
   return { sizeBytes };
 }
@@ -63,28 +67,21 @@ async function unpackEntry(target: UnpackTarget, entry: Entry): Promise<void> {
   });
 }
 
-/** Rejects with what the source threw; ends quietly when the reader is destroyed. */
+/** Rejects with what the source threw; ends quietly when the reader has given up. */
 async function feed(reader: Extract, archive: AsyncIterable<Uint8Array>): Promise<void> {
   const closed = new Promise<void>((resolve) => reader.once("close", () => resolve()));
-  try {
-    for await (const bytes of archive) {
-      if (reader.destroyed) return;
-      if (!reader.write(bytes))
-        await Promise.race([new Promise<void>((resolve) => reader.once("drain", () => resolve())), closed]);
-    }
-    reader.end(null);
-  } catch (thrown) {
-    reader.destroy(thrown as Error);
-    throw thrown;
+  for await (const bytes of archive) {
+    if (reader.destroyed) return;
+    if (reader.write(bytes)) continue;
+    await Promise.race([new Promise<void>((resolve) => reader.once("drain", () => resolve())), closed]);
   }
+  reader.end(null);
 }
 
-function asArchiveError(thrown: unknown): unknown {
-  // Errors of the connection have a code of their own; those of the archive have only a text.
-  if (!(thrown instanceof Error) || thrown instanceof SandboxError || "code" in thrown) return thrown;
+function badArchive(flaw: Error): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "bad_archive",
-    message: `the body is no tar archive that can be read: ${thrown.message}`,
+    message: `the body is no tar archive that can be read: ${flaw.message}`,
     hint: "send an uncompressed tar archive",
   });
 }

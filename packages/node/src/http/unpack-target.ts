@@ -7,7 +7,7 @@ const OWNER_BITS = 0o700;
 /** Arguments of one command that makes links; the kernel takes about 128 KiB of each. */
 const LINKS_AT_ONCE_BYTES = 64 * 1024;
 const MAX_LINKS = 100_000;
-const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfn -- "$1" "$2" || exit 1; shift 2; done';
+const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfT -- "$1" "$2" || exit 1; shift 2; done';
 
 /** The directory an archive is unpacked into. Links are made last, so that no entry of the archive can go through one. */
 export class UnpackTarget {

@@ -1,0 +1,235 @@
+import { type OperationId, type Route, routes } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestNode, errorOf, type TestNode } from "./testing/test-node.ts";
+
+interface Sample {
+  readonly query?: string;
+  readonly json?: object;
+  readonly bytes?: string;
+}
+
+const command = { command: "true" };
+const atPath = { query: "path=/tmp/file" };
+
+/** A request that would be well-formed, for operations that need more than their path. */
+const samples: Partial<Record<OperationId, Sample>> = {
+  createSandbox: { json: { provider: "mock" } },
+  execInSandbox: { json: command },
+  startProcess: { json: command },
+  writeProcessInput: { bytes: "input" },
+  signalProcess: { json: { signal: "SIGTERM" } },
+  resizeProcess: { json: { rows: 1, cols: 1 } },
+  readFile: atPath,
+  writeFile: { ...atPath, bytes: "content" },
+  removeFile: atPath,
+  statFile: atPath,
+  listFiles: { query: "path=/tmp" },
+  makeDirectory: { json: { path: "/tmp/new" } },
+  moveFile: { json: { from: "/tmp/file", to: "/tmp/moved" } },
+  changeMode: { json: { path: "/tmp/file", mode: 0o600 } },
+  watchFiles: { query: "path=/tmp" },
+  readArchive: { query: "path=/tmp" },
+  writeArchive: { query: "path=/tmp", bytes: "" },
+  setPool: { json: { target: 1, provider: "mock" } },
+  createKey: { json: { name: "new" } },
+  createWebhook: { json: { url: "http://127.0.0.1:1/" } },
+};
+
+const operations = (Object.entries(routes) as [OperationId, Route][]).map(([id, route]) => ({ id, ...route }));
+type Operation = (typeof operations)[number];
+const guarded = operations.filter(({ access }) => access !== "anyone");
+const ofSandbox = guarded.filter(({ path }) => path.includes("{id}"));
+const withJson = guarded.filter(({ body }) => body?.kind === "json");
+const withBytes = guarded.filter(({ body }) => body?.kind === "bytes");
+const title = "$method $path";
+
+let node: TestNode;
+let sandbox: { id: string; token: string };
+let processId: string;
+beforeAll(async () => {
+  node = await createTestNode({ provider: new MockProvider() });
+  sandbox = await node.create();
+  await node.request("PUT", `/v1/sandboxes/${sandbox.id}/files?path=/tmp/file`, { bytes: "as it was" });
+  const started = await node.request("POST", `/v1/sandboxes/${sandbox.id}/processes`, {
+    json: { command: "cat", stdin: true },
+  });
+  processId = routes.startProcess.answer.schema.parse(await started.json()).id;
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string> = {}): string {
+  const all: Record<string, string> = {
+    id: sandbox.id,
+    process: processId,
+    key: node.owner.split("_")[1] as string,
+    webhook: "none",
+    ...params,
+  };
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
+}
+
+function send(
+  operation: Operation,
+  options: Parameters<TestNode["request"]>[2] & { query?: string; path?: string } = {},
+) {
+  const sample = samples[operation.id] ?? {};
+  const { query = sample.query, path = pathOf(operation), ...rest } = options;
+  const json = operation.body?.kind === "json" ? (sample.json ?? {}) : undefined;
+  return node.request(operation.method, query === undefined ? path : `${path}?${query}`, {
+    ...(json === undefined ? {} : { json }),
+    ...(sample.bytes === undefined ? {} : { bytes: sample.bytes }),
+    ...rest,
+  });
+}
+
+/** Everything that a request could change. */
+async function everything() {
+  const admin = node.authenticator.authenticate(node.key({ scopes: ["admin"], tenant: "watcher" }));
+  const live = node.service.open(admin, sandbox.id);
+  return {
+    sandboxes: node.records.list({ limit: 100 }).items,
+    keys: node.keys.list().filter(({ tenant }) => tenant !== "watcher"),
+    pools: node.pool.list(),
+    webhooks: node.webhooks.list(),
+    files: await Array.fromAsync(live.files.list("/", { depth: 0 })),
+    processes: await live.processes(),
+  };
+}
+
+async function expectRefused(
+  response: Response | Promise<Response>,
+  before: Awaited<ReturnType<typeof everything>>,
+  status: number,
+) {
+  const error = await errorOf(await response);
+  expect(error.status, JSON.stringify(error)).toBe(status);
+  expect(error.message).not.toBe("");
+  expect(await everything()).toEqual(before);
+  return error;
+}
+
+describe.each(guarded)(title, (operation) => {
+  it("wants a credential that is valid now", async () => {
+    const revoked = node.keys.create({ name: "revoked", tenant: "watcher" });
+    node.keys.revoke(revoked.id);
+    const almost = `${node.owner.slice(0, -2)}xx`;
+    const wrong = [
+      "nonsense",
+      `spk_00000000_${"a".repeat(43)}`,
+      almost,
+      revoked.key,
+      `${sandbox.token.slice(0, -2)}xx`,
+    ];
+    const before = await everything();
+    for (const key of [undefined, ...wrong]) {
+      const error = await expectRefused(send(operation, { key }), before, 401);
+      expect(error.code).toBe("unauthenticated");
+    }
+    const basic = `Basic ${Buffer.from(`:${node.owner}`).toString("base64")}`;
+    await expectRefused(send(operation, { key: undefined, headers: { authorization: basic } }), before, 401);
+    await expectRefused(
+      send(operation, { key: undefined, query: `${samples[operation.id]?.query ?? ""}&key=${node.owner}` }),
+      before,
+      401,
+    );
+  });
+
+  it("refuses a query that it does not know", async () => {
+    const query = `${samples[operation.id]?.query ?? ""}&unknown=1`;
+    const before = await everything();
+    const key = node.key({ scopes: ["admin"], tenant: "watcher" });
+    expect((await expectRefused(send(operation, { key, query }), before, 400)).reason).toBe("invalid_query");
+  });
+});
+
+describe.each(guarded.filter(({ readOnly }) => !readOnly))(title, (operation) => {
+  it("is not for a key that may only look", async () => {
+    const key = node.key({ tenant: "mine", scopes: ["read"] });
+    const before = await everything();
+    expect((await expectRefused(send(operation, { key }), before, 403)).code).toBe("permission_denied");
+  });
+});
+
+describe.each(guarded.filter(({ access }) => access === "admin"))(title, (operation) => {
+  it("is for admins only", async () => {
+    const before = await everything();
+    await expectRefused(send(operation), before, 403);
+    await expectRefused(send(operation, { key: sandbox.token }), before, 403);
+  });
+});
+
+describe.each(ofSandbox)(title, (operation) => {
+  it("finds nothing of another tenant, nor with another sandbox's token", async () => {
+    const stranger = node.key({ tenant: "other" });
+    const neighbour = await node.create();
+    const before = await everything();
+    const nowhere = pathOf(operation, { id: crypto.randomUUID() });
+    for (const key of [stranger, neighbour.token]) {
+      const there = await expectRefused(send(operation, { key }), before, 404);
+      const error = await expectRefused(send(operation, { key, path: nowhere }), before, 404);
+      expect({ code: there.code, reason: there.reason }).toEqual({ code: error.code, reason: error.reason });
+    }
+  });
+
+  it.each(["..%2f..%2fetc%2fpasswd", "%00", "..", `${"a".repeat(300)}`])("finds nothing at the id %s", async (id) => {
+    const before = await everything();
+    await expectRefused(send(operation, { path: pathOf(operation, { id }) }), before, 404);
+  });
+});
+
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook)\}/.test(path)))(title, (operation) => {
+  it.each(["..%2f..%2fetc", "%00", "unknown"])("finds nothing at the name %s", async (name) => {
+    const path = pathOf(operation, { process: name, key: name, webhook: name });
+    const key = node.key({ scopes: ["admin"], tenant: "watcher" });
+    await expectRefused(send(operation, { key, path }), await everything(), 404);
+  });
+});
+
+describe.each(guarded.filter(({ query }) => query !== undefined && "path" in query.shape))(title, (operation) => {
+  it("takes no path with a NUL, nor an endless one", async () => {
+    const before = await everything();
+    for (const path of ["%00", "/tmp/a%00b", "a".repeat(5000), ""]) {
+      await expectRefused(send(operation, { query: `path=${path}` }), before, 400);
+    }
+  });
+});
+
+describe.each(withJson)(title, (operation) => {
+  const key = () => node.key({ scopes: ["admin"], tenant: "watcher" });
+
+  it("refuses a body that is not what it should be", async () => {
+    const before = await everything();
+    const headers = { "content-type": "application/json" };
+    const bodies = ['{"a":', "[]", "null", '"text"', '{"unknown":1}', "\u0000", new Uint8Array([0x7b, 0xff, 0x7d])];
+    for (const bytes of bodies) {
+      await expectRefused(send(operation, { key: key(), json: undefined, bytes, headers }), before, 400);
+    }
+    const sample = JSON.stringify(samples[operation.id]?.json ?? {});
+    const plain = { key: key(), json: undefined, bytes: sample, headers: { "content-type": "text/plain" } };
+    await expectRefused(send(operation, plain), before, 415);
+  });
+
+  it("refuses a body that is too large, whether or not its size is said", async () => {
+    const before = await everything();
+    const bytes = `{"a":"${"x".repeat(64 * 1024)}"}`;
+    const headers = { "content-type": "application/json" };
+    const said = { ...headers, "content-length": String(bytes.length) };
+    for (const each of [headers, said]) {
+      const error = await expectRefused(
+        send(operation, { key: key(), json: undefined, bytes, headers: each }),
+        before,
+        413,
+      );
+      expect(error.reason).toBe("body_too_large");
+    }
+  });
+});
+
+describe.each(withBytes)(title, (operation) => {
+  it("refuses a body that is larger than there is room for", async () => {
+    const before = await everything();
+    const headers = { "content-length": String(1e13) };
+    await expectRefused(send(operation, { bytes: "x", headers }), before, 413);
+  });
+});

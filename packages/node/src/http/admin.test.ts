@@ -1,0 +1,53 @@
+import { routes } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestNode, type TestNode } from "./testing/test-node.ts";
+
+let node: TestNode;
+let key: string;
+beforeAll(async () => {
+  node = await createTestNode({ provider: new MockProvider() });
+  key = node.key({ scopes: ["admin"] });
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+describe("admins", () => {
+  it("make keys, which are told once, and revoke them at once", async () => {
+    const made = await node.request("POST", "/v1/keys", {
+      key,
+      json: { name: "ci", tenant: "ci", quota: { maxSandboxes: 1 } },
+    });
+    const created = routes.createKey.answer.schema.parse(await made.json());
+    expect((await node.request("GET", "/v1/sandboxes", { key: created.key })).status).toBe(200);
+    const listed = await (await node.request("GET", "/v1/keys", { key })).text();
+    expect(routes.listKeys.answer.schema.parse(JSON.parse(listed)).items.map(({ id }) => id)).toContain(created.id);
+    expect(listed).not.toContain(created.key);
+    expect((await node.request("DELETE", `/v1/keys/${created.id}`, { key })).status).toBe(204);
+    expect((await node.request("GET", "/v1/sandboxes", { key: created.key })).status).toBe(401);
+  });
+
+  it("set pools and see how they do", async () => {
+    const set = await node.request("PUT", "/v1/pools", { key, json: { provider: "mock", target: 1 } });
+    expect(routes.setPool.answer.schema.parse(await set.json())).toMatchObject({ target: 1 });
+    const listed = await (await node.request("GET", "/v1/pools", { key })).json();
+    expect(routes.listPools.answer.schema.parse(listed).items).toHaveLength(1);
+    await node.request("PUT", "/v1/pools", { key, json: { provider: "mock", target: 0 } });
+  });
+
+  it("make webhooks, whose secret is told once, and remove them", async () => {
+    const made = await node.request("POST", "/v1/webhooks", { key, json: { url: "http://127.0.0.1:1/hook" } });
+    const { id, secret } = routes.createWebhook.answer.schema.parse(await made.json());
+    const listed = await (await node.request("GET", "/v1/webhooks", { key })).text();
+    expect(routes.listWebhooks.answer.schema.parse(JSON.parse(listed)).items.map((each) => each.id)).toEqual([id]);
+    expect(listed).not.toContain(secret);
+    expect((await node.request("DELETE", `/v1/webhooks/${id}`, { key })).status).toBe(204);
+    expect((await node.request("DELETE", `/v1/webhooks/${id}`, { key })).status).toBe(404);
+  });
+
+  it("read the node's metrics, with the requests that came before", async () => {
+    await node.request("GET", "/v1/sandboxes");
+    const response = await node.request("GET", "/metrics", { key });
+    expect(response.headers.get("content-type")).toContain("text/plain");
+    expect(await response.text()).toContain('operation="listSandboxes",status="200"');
+  });
+});

@@ -1,0 +1,189 @@
+import { SandboxError } from "@sandpiper/core";
+import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, describe, expect, it } from "vitest";
+import { createTestNode, errorOf, type TestNodeOptions } from "./testing/test-node.ts";
+
+const UUID = /^[0-9a-f-]{36}$/;
+const stack: AsyncDisposable[] = [];
+afterEach(async () => {
+  for (const each of stack.splice(0)) await each[Symbol.asyncDispose]();
+});
+
+async function setUp(deps: TestNodeOptions["deps"] = {}) {
+  const node = await createTestNode({ provider: new MockProvider(), deps });
+  stack.push(node);
+  return node;
+}
+
+describe("every answer", () => {
+  it("carries the request's id, which is the caller's own where that is sane", async () => {
+    const { request } = await setUp();
+    for (const path of ["/health", "/v1/sandboxes", "/nowhere", "/openapi.json"]) {
+      const own = await request("GET", path, { headers: { "x-request-id": "mine-1" } });
+      expect(own.headers.get("x-request-id")).toBe("mine-1");
+      for (const insane of ["a b", "x".repeat(200), "<script>"]) {
+        const response = await request("GET", path, { headers: { "x-request-id": insane } });
+        expect(response.headers.get("x-request-id")).toMatch(UUID);
+      }
+    }
+    expect((await errorOf(await request("GET", "/nowhere", { headers: { "x-request-id": "e" } }))).requestId).toBe("e");
+  });
+
+  it("is an error of the one shape where there is nothing, or not with this method", async () => {
+    const { request } = await setUp();
+    expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_path" });
+    expect(await errorOf(await request("GET", "/v1/sandboxes/"))).toMatchObject({ status: 404 });
+    const wrong = await request("PATCH", "/v1/sandboxes");
+    expect(wrong.headers.get("allow")).toBe("POST, GET");
+    expect(await errorOf(wrong)).toMatchObject({ status: 405, code: "invalid_argument", reason: "method_not_allowed" });
+    expect((await request("OPTIONS", "/v1/sandboxes")).status).toBe(405);
+  });
+
+  it("says nothing of what went wrong inside; the log does, under the request's id", async () => {
+    const authenticator = {
+      authenticate() {
+        throw new TypeError("cannot read /secret/place");
+      },
+    };
+    const { request, logged } = await setUp({ authenticator });
+    const response = await request("GET", "/v1/sandboxes", { headers: { "x-request-id": "r1" } });
+    const text = await response.text();
+    expect(response.status).toBe(500);
+    expect(errorBodySchema.parse(JSON.parse(text))).toMatchObject({ code: "internal", requestId: "r1" });
+    expect(text).not.toContain("secret");
+    expect(logged).toContainEqual({
+      level: "error",
+      fields: expect.objectContaining({ requestId: "r1", err: expect.any(TypeError) }),
+      message: "request failed",
+    });
+  });
+});
+
+describe("health", () => {
+  it("needs no credential, and says when the node stops, which begins nothing new then", async () => {
+    let isStopping = false;
+    const { request } = await setUp({ isStopping: () => isStopping });
+    const ask = async () => healthSchema.parse(await (await request("GET", "/health", { key: undefined })).json());
+    expect(await ask()).toEqual({ status: "ok", version: "1.2.3" });
+    isStopping = true;
+    expect(await ask()).toEqual({ status: "stopping", version: "1.2.3" });
+    expect(await errorOf(await request("GET", "/v1/sandboxes"))).toMatchObject({ status: 503, reason: "stopping" });
+  });
+});
+
+describe("the documents", () => {
+  it("are for any valid credential and for nobody else", async () => {
+    const node = await setUp();
+    const { token } = await node.create();
+    for (const path of ["/openapi.json", "/docs"]) {
+      for (const key of [undefined, "spk_00000000_x"]) {
+        expect(await errorOf(await node.request("GET", path, { key }))).toMatchObject({ status: 401 });
+      }
+      for (const key of [node.key({ scopes: ["read"] }), token]) {
+        expect((await node.request("GET", path, { key })).status).toBe(200);
+      }
+    }
+  });
+
+  it("describe every operation, and refer to nothing that is not in them", async () => {
+    const { request } = await setUp();
+    const text = await (await request("GET", "/openapi.json")).text();
+    const document = JSON.parse(text);
+    expect(document.openapi).toBe("3.1.0");
+    const described = Object.values<Record<string, { operationId: string }>>(document.paths).flatMap((methods) =>
+      Object.values(methods).map(({ operationId }) => operationId),
+    );
+    expect(described.sort()).toEqual(Object.keys(routes).sort());
+    const references = [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name = ""]) => name);
+    expect(references).toContain("Sandbox");
+    expect(references.filter((name) => !(name in document.components.schemas))).toEqual([]);
+    expect(text).not.toContain("$defs");
+    const { parameters, security } = document.paths["/v1/sandboxes/{id}/files"].get;
+    expect(parameters.map(({ name }: { name: string }) => name)).toEqual([
+      "id",
+      "path",
+      "offset",
+      "lengthBytes",
+      "Range",
+    ]);
+    expect(security).toEqual([{ bearer: [] }]);
+  });
+
+  it("have a page for people that loads nothing from elsewhere", async () => {
+    const { request } = await setUp();
+    const response = await request("GET", "/docs");
+    expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const page = await response.text();
+    for (const id of Object.keys(routes)) expect(page).toContain(`id="${id}"`);
+    expect(page).not.toMatch(/<script|src=|href="(?!#)|url\(/);
+  });
+});
+
+describe("web pages", () => {
+  const origin = "https://app.example.com";
+
+  it("may not read answers unless their origin is configured", async () => {
+    const closed = await setUp();
+    const open = await setUp({ corsOrigins: [origin] });
+    const allowedTo = async (node: typeof open, from: string) =>
+      (await node.request("GET", "/v1/sandboxes", { headers: { origin: from } })).headers.get(
+        "access-control-allow-origin",
+      );
+    expect(await allowedTo(closed, origin)).toBeNull();
+    expect(await allowedTo(open, origin)).toBe(origin);
+    expect(await allowedTo(open, "https://evil.example.com")).toBeNull();
+  });
+
+  it("are told what they may send, without cookies", async () => {
+    const { request } = await setUp({ corsOrigins: [origin] });
+    const headers = { origin, "access-control-request-method": "PUT" };
+    const preflight = await request("OPTIONS", "/v1/sandboxes", { key: undefined, headers });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("access-control-allow-headers")).toContain("Authorization");
+    expect(preflight.headers.has("access-control-allow-credentials")).toBe(false);
+    const other = { ...headers, origin: "https://evil.example.com" };
+    expect((await request("OPTIONS", "/v1/sandboxes", { key: undefined, headers: other })).status).toBe(405);
+  });
+});
+
+describe("the audit log", () => {
+  it("keeps who changed what and who was not let, but not who looked", async () => {
+    const node = await setUp();
+    const { id } = await node.create();
+    await node.request("GET", `/v1/sandboxes/${id}`);
+    await node.request("DELETE", `/v1/sandboxes/${id}`, { key: undefined, headers: { "x-request-id": "no" } });
+    const stranger = node.key({ tenant: "other" });
+    await node.request("DELETE", `/v1/sandboxes/${id}`, { key: stranger });
+    const admin = node.key({ scopes: ["admin"] });
+    const answer = await (await node.request("GET", "/v1/audit", { key: admin })).json();
+    const { items } = routes.listAudit.answer.schema.parse(answer);
+    const actor = node.owner.split("_")[1];
+    expect(items).toMatchObject([
+      { operation: "createSandbox", actor, tenant: "mine", sandboxId: id, status: 201 },
+      { operation: "deleteSandbox", actor: null, tenant: null, sandboxId: id, status: 401, requestId: "no" },
+      { operation: "deleteSandbox", actor: stranger.split("_")[1], tenant: "other", sandboxId: id, status: 404 },
+    ]);
+  });
+});
+
+describe("an error of the node's parts", () => {
+  it("is passed on with its hint and details", async () => {
+    const error = new SandboxError("resource_exhausted", {
+      reason: "quota_exceeded",
+      message: "no more",
+      hint: "less",
+      details: { limit: 1 },
+    });
+    const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => {} };
+    const node = await setUp({ keys });
+    const key = node.key({ scopes: ["admin"] });
+    expect(await errorOf(await node.request("POST", "/v1/keys", { key, json: { name: "x" } }))).toMatchObject({
+      status: 429,
+      code: "resource_exhausted",
+      reason: "quota_exceeded",
+      hint: "less",
+      details: { limit: 1 },
+    });
+  });
+});

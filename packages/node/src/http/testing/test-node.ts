@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Provider } from "@sandpiper/core";
+import {
+  type CreateKeyBody,
+  type ErrorBody,
+  errorBodySchema,
+  type SandboxResource,
+  sandboxResourceSchema,
+} from "@sandpiper/protocol";
+import { composeParts } from "../../compose-parts.ts";
+import { parseNodeConfig } from "../../config/load-node-config.ts";
+import { serve } from "../../daemon/serve.ts";
+import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
+import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
+import { NodeMetrics } from "../../telemetry/node-metrics.ts";
+import { Webhooks } from "../../telemetry/webhooks.ts";
+import { createHttpApp } from "../app.ts";
+import type { HttpDependencies } from "../ports.ts";
+
+export interface TestNodeOptions {
+  readonly provider: Provider;
+  readonly deps?: Partial<HttpDependencies> | undefined;
+}
+
+export type RequestBody = ConstructorParameters<typeof Response>[0];
+
+export interface RequestOptions {
+  readonly key?: string | undefined;
+  readonly json?: unknown;
+  readonly bytes?: RequestBody | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
+
+/** A whole node but for its daemon, on a provider of the test's choice. */
+export async function createTestNode({ provider, deps: given }: TestNodeOptions) {
+  await using undo = new AsyncDisposableStack();
+  const home = mkdtempSync(join(tmpdir(), "sandpiper-http-"));
+  undo.defer(() => rmSync(home, { recursive: true, force: true }));
+  const parts = composeParts(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
+  const { database, live, pool, records, service, authenticator, keys, events } = parts;
+  undo.defer(() => database[Symbol.dispose]());
+  undo.defer(async () => {
+    for (const record of records.live()) await service.destroy(record, {});
+  });
+  undo.defer(() => live.release());
+  undo.defer(() => pool.close());
+  const webhooks = undo.use(new Webhooks({ records: new SqliteWebhookRecords(database), events, allowPrivate: true }));
+  const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
+  const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
+  const audit = new SqliteAuditLog(database);
+  const app = createHttpApp({
+    service,
+    authenticator,
+    keys,
+    events,
+    pools: pool,
+    webhooks,
+    audit,
+    metrics: new NodeMetrics(),
+    version: "1.2.3",
+    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    isStopping: () => false,
+    bodyLimitBytes: 64 * 1024,
+    corsOrigins: [],
+    ...given,
+  });
+
+  const key = (body: Partial<CreateKeyBody> = {}) => keys.create({ name: "test", ...body }).key;
+  const owner = key({ tenant: "mine" });
+  const init = (method: string, options: RequestOptions): RequestInit & { duplex: "half" } => ({
+    method,
+    headers: {
+      ...("key" in options && options.key === undefined ? {} : { authorization: `Bearer ${options.key ?? owner}` }),
+      ...(options.json === undefined ? {} : { "content-type": "application/json" }),
+      ...options.headers,
+    },
+    body: options.json === undefined ? (options.bytes ?? null) : JSON.stringify(options.json),
+    signal: options.signal ?? null,
+    duplex: "half",
+  });
+  /** Asks without a server; a `key` that is given as undefined is not sent, and no `key` is the owner's. */
+  const request = async (method: string, path: string, options: RequestOptions = {}) =>
+    app.request(path, init(method, options));
+  const owned = undo.move();
+  return {
+    ...parts,
+    app,
+    audit,
+    webhooks,
+    logged,
+    key,
+    owner,
+    request,
+    /** The same over a real connection. */
+    async listen() {
+      const serving = await serve({ app, host: "127.0.0.1", port: 0 });
+      const fetchFrom = (method: string, path: string, options: RequestOptions = {}) =>
+        fetch(serving.url + path, init(method, options));
+      return {
+        url: serving.url,
+        fetch: fetchFrom,
+        [Symbol.asyncDispose]: () => serving.close({ graceMs: 0 }),
+      };
+    },
+    async create(body: object = {}, options: RequestOptions = {}): Promise<SandboxResource> {
+      const response = await request("POST", "/v1/sandboxes", {
+        json: { provider: provider.name, ...body },
+        ...options,
+      });
+      if (response.status !== 201) throw new Error(await response.text());
+      return sandboxResourceSchema.parse(await response.json());
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** What a refused request was told. */
+export async function errorOf(response: Response): Promise<ErrorBody & { status: number }> {
+  return { status: response.status, ...errorBodySchema.parse(await response.json()) };
+}
