@@ -1,6 +1,6 @@
 import { type Clock, Lifetime, type ProcessHandle, type Sandbox, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { EventLog } from "../events/event-log.ts";
+import type { EventLog, NewEvent } from "../events/event-log.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
 
@@ -24,6 +24,7 @@ interface Entry {
 export class LiveSandboxes {
   readonly #options: LiveSandboxesOptions;
   readonly #entries = new Map<SandboxId, Entry>();
+  #isReleased = false;
 
   constructor(options: LiveSandboxesOptions) {
     this.#options = options;
@@ -87,6 +88,7 @@ export class LiveSandboxes {
 
   /** Stops the clocks; the sandboxes go on. */
   release(): void {
+    this.#isReleased = true;
     for (const { lifetime } of this.#entries.values()) lifetime.dispose();
     this.#entries.clear();
   }
@@ -106,10 +108,13 @@ export class LiveSandboxes {
     const { events } = this.#options;
     const { id: sandboxId, tenant } = live.record;
     const about = { process: process.id, pid: process.pid };
-    events.emit({ kind: "process.started", tenant, sandboxId, details: about });
-    this.#hold(live, process, ({ exitCode, signal }) => {
-      events.emit({ kind: "process.exited", tenant, sandboxId, details: { ...about, exitCode, signal } });
-    });
+    // After whoever waits for the process has been answered: writing an event down takes as long as a short command.
+    const tell = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
+      setImmediate(() => {
+        if (!this.#isReleased) events.emit({ kind, tenant, sandboxId, details });
+      });
+    tell("process.started", about);
+    this.#hold(live, process, ({ exitCode, signal }) => tell("process.exited", { ...about, exitCode, signal }));
   }
 
   #hold(
