@@ -72,6 +72,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     }),
   );
   webhooks.start();
+  const audit = new SqliteAuditLog(database, { clock });
   const app = createHttpApp({
     service,
     authenticator,
@@ -79,7 +80,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     events,
     pools: pool,
     webhooks,
-    audit: new SqliteAuditLog(database, { clock }),
+    audit,
     metrics,
     version: manifest.version,
     logger,
@@ -101,6 +102,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
         service,
         authenticator,
         events,
+        audit,
         logger,
         isStopping: () => isStopping,
         corsOrigins,

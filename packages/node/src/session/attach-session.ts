@@ -13,7 +13,7 @@ export interface AttachRequest {
 
 /** `WS /attach/<id>`: attaches a client to a sandbox, unless another one is. */
 export function attachSession(context: SessionContext, { id, query }: AttachRequest): void {
-  const { socket, principal, dependencies, sessions, logger } = context;
+  const { socket, principal, dependencies, sessions, logger, audit } = context;
   const refuse = (event: SessionEvent) => {
     socket.send(event);
     socket.close(closeCodes.normal, "refused");
@@ -22,6 +22,7 @@ export function attachSession(context: SessionContext, { id, query }: AttachRequ
   try {
     live = dependencies.service.open(principal, id);
   } catch (thrown) {
+    audit.note("startProcess", id, SandboxError.from(thrown));
     refuse(refusal(thrown));
     return;
   }
@@ -34,7 +35,7 @@ export function attachSession(context: SessionContext, { id, query }: AttachRequ
     }
   }
   slot.session?.detach();
-  const session = new Session({ socket, slot, logger });
+  const session = new Session({ socket, slot, logger, audit });
   socket.onMessage((data, isBinary) => session.receive(data, isBinary));
   session.begin();
 }

@@ -7,7 +7,7 @@ import { errorText, statusUpdate } from "./session-event.ts";
 
 /** `WS /create`: makes a sandbox and attaches its client to it. */
 export async function createSession(context: SessionContext, query: URLSearchParams): Promise<void> {
-  const { socket, principal, dependencies, sessions, logger } = context;
+  const { socket, principal, dependencies, sessions, logger, audit } = context;
   const { service } = dependencies;
   const leaving = new AbortController();
   socket.closed.then(() => leaving.abort());
@@ -22,12 +22,14 @@ export async function createSession(context: SessionContext, query: URLSearchPar
       signal: leaving.signal,
       onId: (sandbox_id, token) => socket.send({ event: "sandbox_id", sandbox_id, token }),
     });
+    audit.note("createSandbox", id);
     // A client that left at the last moment finds its sandbox by the id it was told.
     if (socket.isClosed) return;
-    session = new Session({ socket, slot: sessions.slotOf(service.open(principal, id)), logger });
+    session = new Session({ socket, slot: sessions.slotOf(service.open(principal, id)), logger, audit });
     session.begin();
   } catch (thrown) {
     const error = SandboxError.from(thrown);
+    audit.note("createSandbox", null, error);
     if (error.code === "internal") logger.error({ err: error }, "a sandbox could not be created");
     socket.send(statusUpdate("SANDBOX_CREATION_ERROR", { message: errorText(error) }));
     socket.close(closeCodes.internal, error.reason);

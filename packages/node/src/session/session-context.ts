@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
 import type { MessageSocket } from "../socket/message-socket.ts";
+import type { SocketAudit } from "../socket/socket-audit.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -11,4 +12,5 @@ export interface SessionContext {
   readonly dependencies: Pick<SocketDependencies, "service">;
   readonly sessions: SessionRegistry;
   readonly logger: Logger;
+  readonly audit: SocketAudit;
 }

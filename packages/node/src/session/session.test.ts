@@ -100,6 +100,10 @@ describe("running code in a session", () => {
       status("EXECUTION_DONE", { exit_code: 7 }),
     ]);
     await expect.poll(() => live.processes()).toEqual([]);
+    expect(node.audit).toMatchObject([
+      { operation: "createSandbox", sandboxId: live.id, status: 201 },
+      { operation: "startProcess", sandboxId: live.id, status: 201 },
+    ]);
   });
 
   it("gives the code the sandbox's environment and working directory", async () => {

@@ -2,6 +2,7 @@ import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
+import type { SocketAudit } from "../socket/socket-audit.ts";
 import { Execution, type ExecutionListener } from "./execution.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
 import type { SessionSlot } from "./session-registry.ts";
@@ -10,6 +11,7 @@ export interface SessionOptions {
   readonly socket: MessageSocket;
   readonly slot: SessionSlot;
   readonly logger: Logger;
+  readonly audit: SocketAudit;
 }
 
 /** A client that is attached to a sandbox and runs code in it, one piece at a time. */
@@ -61,6 +63,7 @@ export class Session implements ExecutionListener {
       this.#forgetTold();
       if (slot.execution !== undefined) throw busy();
       slot.execution = Execution.start(slot.live, source);
+      this.#options.audit.note("startProcess", slot.live.id);
       this.#deliver(slot.execution);
     } catch (thrown) {
       this.#refuse(thrown);

@@ -22,6 +22,8 @@ describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-0000000
       const { status, body } = await node.client(path, { credential }).refused;
       expect([status, errorBodySchema.parse(body).code]).toEqual([401, "unauthenticated"]);
     }
+    expect(node.audit).toHaveLength(4);
+    expect(node.audit).toContainEqual(expect.objectContaining({ actor: null, status: 401 }));
     const bad = await node.client(path, { protocols: ["sandpiper.v1", "bearer.spk_00000000_wrong"] }).refused;
     expect(bad.status).toBe(401);
     expect(node.records.live()).toEqual([]);

@@ -12,6 +12,7 @@ import { SessionRegistry } from "../session/session-registry.ts";
 import { startHeartbeat } from "./heartbeat.ts";
 import { closeCodes, MessageSocket } from "./message-socket.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
+import { SocketAudit } from "./socket-audit.ts";
 import { SocketConnection } from "./socket-connection.ts";
 import type { SocketDependencies } from "./socket-dependencies.ts";
 import { type SocketRoute, socketRoute } from "./socket-route.ts";
@@ -36,14 +37,21 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   let isClosing = false;
 
   /** Everything that can be refused is refused here, before the client is connected. */
-  const admit = (request: IncomingMessage) => {
+  const admit = (request: IncomingMessage, requestId: string) => {
     const route = socketRoute(request.url ?? "");
-    requireOrigin(request, corsOrigins);
-    const credential = credentialOf(request);
-    const principal = authenticator.authenticate(credential);
-    if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
-    if (isClosing || isStopping()) throw stopping();
-    return { route, principal, credential };
+    let principal: Principal | undefined;
+    try {
+      requireOrigin(request, corsOrigins);
+      const credential = credentialOf(request);
+      principal = authenticator.authenticate(credential);
+      if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
+      if (isClosing || isStopping()) throw stopping();
+      return { route, principal, credential };
+    } catch (thrown) {
+      const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
+      audit.note(route.name === "create" ? "createSandbox" : "startProcess", null, SandboxError.from(thrown));
+      throw thrown;
+    }
   };
 
   const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer) => {
@@ -51,7 +59,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     // Without a listener, a client that resets its connection would end the node.
     raw.on("error", () => {});
     try {
-      const { route, principal, credential } = admit(request);
+      const { route, principal, credential } = admit(request, requestId);
       const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
@@ -71,11 +79,15 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
 
   const serve = (socket: MessageSocket, { route, principal, requestId }: Admission) => {
     const logger = dependencies.logger.child({ requestId, socket: route.name });
+    const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
     logger.debug("a client connected");
     socket.closed.then(() => logger.debug("a client left"));
-    if (route.name === "socket") new SocketConnection({ socket, principal, dependencies, logger, requestId });
-    else if (route.name === "create") createSession({ socket, principal, dependencies, sessions, logger }, route.query);
-    else attachSession({ socket, principal, dependencies, sessions, logger }, route);
+    if (route.name === "socket") new SocketConnection({ socket, principal, dependencies, logger, requestId, audit });
+    else {
+      const context = { socket, principal, dependencies, sessions, logger, audit };
+      if (route.name === "create") createSession(context, route.query);
+      else attachSession(context, route);
+    }
   };
 
   server.on("upgrade", upgrade);

@@ -147,9 +147,15 @@ describe("a process stream", () => {
     await reader.send(open({ spawn: { command: "echo hello" } }));
     expect(await reader.next()).toMatchObject({ type: "error", error: { code: "permission_denied" } });
     expect(await live.processes()).toEqual([]);
+    const denied = { operation: "startProcess", sandboxId: live.id };
+    expect(node.audit).toMatchObject([
+      { ...denied, status: 404, tenant: "other" },
+      { ...denied, status: 403 },
+    ]);
     const holder = node.client("/v1/socket", { credential: token });
     await holder.send(open({ spawn: { command: "echo hello" } }));
     expect(text(await holder.until(isEnd))).toBe("hello\n");
+    expect(node.audit.at(-1)).toMatchObject({ ...denied, status: 201, actor: `sandbox:${live.id}` });
   });
 });
 

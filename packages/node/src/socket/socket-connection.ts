@@ -1,12 +1,20 @@
 import { SandboxError } from "@sandpiper/core";
-import { type ClientMessage, decodeDataFrame, errorBody, type ServerMessage } from "@sandpiper/protocol";
+import {
+  type ClientMessage,
+  decodeDataFrame,
+  errorBody,
+  type OperationId,
+  type ServerMessage,
+} from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
+import type { LiveSandbox } from "../service/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
 import { runProcessStream } from "./process-stream.ts";
 import { readClientMessage, UnreadableMessage } from "./read-client-message.ts";
 import { SandboxHolds } from "./sandbox-holds.ts";
+import type { SocketAudit } from "./socket-audit.ts";
 import type { SocketDependencies } from "./socket-dependencies.ts";
 import { SocketStream, type StreamEnd } from "./socket-stream.ts";
 import { runStdinStream } from "./stdin-stream.ts";
@@ -24,6 +32,7 @@ export interface SocketConnectionOptions {
   readonly dependencies: SocketDependencies;
   readonly logger: Logger;
   readonly requestId: string;
+  readonly audit: SocketAudit;
 }
 
 /** One client of `/v1/socket` with its streams. */
@@ -87,15 +96,28 @@ export class SocketConnection {
 
   async #run(stream: SocketStream, message: OpenMessage): Promise<StreamEnd | undefined> {
     const { principal, dependencies } = this.#options;
-    const { service, events } = dependencies;
+    const { events } = dependencies;
     if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
-    const live = service.open(principal, message.sandbox);
+    const live = this.#sandbox(message);
     const hold = this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
     const subject = { stream, live };
     if (message.kind === "process") return await runProcessStream(subject, message);
     if (message.kind === "stdin") return await runStdinStream(subject, message);
     return await runWatchStream(subject, message);
+  }
+
+  #sandbox(message: Exclude<OpenMessage, { kind: "events" }>): LiveSandbox {
+    const { principal, dependencies, audit } = this.#options;
+    const operation = operationOf(message);
+    try {
+      const live = dependencies.service.open(principal, message.sandbox);
+      audit.note(operation, live.id);
+      return live;
+    } catch (thrown) {
+      audit.note(operation, message.sandbox, SandboxError.from(thrown));
+      throw thrown;
+    }
   }
 
   #input(stream: SocketStream | undefined, add: (queue: NonNullable<SocketStream["stdin"]>) => void): void {
@@ -145,6 +167,12 @@ export class SocketConnection {
   #send(message: ServerMessage): void {
     this.#options.socket.send(message);
   }
+}
+
+function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): OperationId {
+  if (message.kind === "stdin") return "writeProcessInput";
+  if (message.kind === "watch") return "watchFiles";
+  return message.spawn === undefined ? "readProcessOutput" : "startProcess";
 }
 
 function numberInUse(stream: number): SandboxError {

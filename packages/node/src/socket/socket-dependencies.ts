@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Authenticator } from "../auth/principal.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
+import type { AuditSink } from "./socket-audit.ts";
 
 /** What WebSockets need of the node. */
 export interface SocketDependencies {
@@ -10,6 +11,8 @@ export interface SocketDependencies {
   readonly authenticator: Authenticator;
   readonly events: EventLog;
   readonly logger: Logger;
+  /** Who did what is not kept unless given. */
+  readonly audit?: AuditSink | undefined;
   /** The node takes no new connections any more. */
   readonly isStopping: () => boolean;
   /** Pages of other origins that may connect, such as "https://console.example.com"; none unless given. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
-import type { CreateKeyBody, SandboxResource } from "@sandpiper/protocol";
+import type { AuditEntry, CreateKeyBody, SandboxResource } from "@sandpiper/protocol";
 import { pino } from "pino";
 import { composeParts } from "../../compose-parts.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
@@ -33,12 +33,14 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
   const parts = composeParts(config, { providers: [provider], onError: () => {} });
   const { service, authenticator, events, keys } = parts;
+  const audit: Omit<AuditEntry, "id" | "at">[] = [];
   const server = createServer();
   let isStopping = false;
   const sockets = attachSockets(server, {
     service,
     authenticator,
     events,
+    audit: { add: (entry) => audit.push(entry) },
     logger: pino({ level: "silent" }),
     isStopping: () => isStopping,
     corsOrigins,
@@ -54,6 +56,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const owner = authenticator.authenticate(ownerKey);
   return {
     ...parts,
+    audit,
     port,
     owner,
     ownerKey,
