@@ -10,7 +10,11 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
   core: { workspaces: ["@sandpiper/protocol"], others: ["zod"] },
   providers: { workspaces: ["@sandpiper/protocol", "@sandpiper/core"], others: undefined },
   node: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/providers"], others: undefined },
-  cli: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node"], others: undefined },
+  sdk: { workspaces: ["@sandpiper/protocol"], others: [] },
+  cli: {
+    workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node", "@sandpiper/sdk"],
+    others: undefined,
+  },
 };
 
 describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => {
@@ -33,7 +37,7 @@ describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => 
 describe.each(Object.entries(allowed).filter(([, { others }]) => others !== undefined))(
   "packages/%s",
   (name, { others }) => {
-    it(`imports nothing from elsewhere but ${others?.join(", ")}, and test tools in tests`, () => {
+    it(`imports nothing from elsewhere but ${others?.join(", ") || "its own"}, and test tools in tests`, () => {
       const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
       const elsewhere = own.filter(({ to }) => !isWorkspace(to) && !to.startsWith("packages/") && !isBuiltin(to));
       expect(wrong(elsewhere, ({ from, to }) => isFree(from, packageOf(to)) || !!others?.includes(to))).toEqual([]);
@@ -45,6 +49,13 @@ describe("the domain", () => {
   it("runs anywhere: protocol and core import nothing of Node outside their tests", () => {
     const domain = imports.filter(({ from }) => /^packages\/(protocol|core)\//.test(from) && !isTest(from));
     expect(wrong(domain, ({ to }) => !isBuiltin(to))).toEqual([]);
+  });
+});
+
+describe("the client", () => {
+  it("runs in browsers: the SDK imports nothing of Node outside its tests", () => {
+    const client = imports.filter(({ from }) => from.startsWith("packages/sdk/") && !isTest(from));
+    expect(wrong(client, ({ to }) => !isBuiltin(to))).toEqual([]);
   });
 });
 

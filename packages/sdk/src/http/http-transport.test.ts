@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { Client } from "../client.ts";
+import { createMemoryServer } from "../testing/create-memory-server.ts";
+import { ManualTiming } from "../testing/manual-timing.ts";
+import { rejection } from "../testing/rejection.ts";
+
+/** A client whose next requests are lost before, or after, they have reached the server. */
+function badNetwork() {
+  const server = createMemoryServer();
+  const timing = new ManualTiming();
+  const lost: ("request" | "answer" | "503")[] = [];
+  const requests: string[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    requests.push(`${init?.method} ${new URL(String(input)).pathname}`);
+    const what = lost.shift();
+    if (what === "503") return new Response("busy", { status: 503 });
+    const answer = what === "request" ? undefined : await server.clientOptions.fetch(input, init);
+    if (what !== undefined) throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+    return answer as Response;
+  };
+  return { server, timing, lost, requests, client: new Client({ ...server.clientOptions, fetch, timing }) };
+}
+
+async function inTime<Value>(timing: ManualTiming, call: Promise<Value>): Promise<Value> {
+  call.catch(() => {});
+  await timing.advance(10_000);
+  return await call;
+}
+
+describe("a request that got lost", () => {
+  it("is sent again when asking twice is the same as asking once", async () => {
+    const { server, timing, lost, client } = badNetwork();
+    lost.push("request", "answer", "503");
+    const sandbox = await inTime(timing, client.sandboxes.create({ name: "one" }));
+    expect(server.sandboxes.map(({ id }) => id)).toEqual([sandbox.id]);
+    lost.push("answer");
+    await inTime(timing, sandbox.files.write("/a", "text"));
+    lost.push("request", "503");
+    expect(await inTime(timing, sandbox.files.readText("/a"))).toBe("text");
+    lost.push("answer");
+    await inTime(timing, sandbox.destroy());
+    expect(server.sandboxes).toEqual([]);
+  });
+
+  it("is not sent again when that might do it twice", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    await sandbox.files.write("/a", "text");
+    requests.length = 0;
+    lost.push("answer");
+    const moved = await rejection(inTime(timing, sandbox.files.move("/a", "/b")));
+    expect(moved).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
+    lost.push("answer");
+    await rejection(inTime(timing, sandbox.files.write("/c", [new Uint8Array(3)])));
+    expect(requests).toHaveLength(2);
+  });
+
+  it("is given up after a few seconds, with what to do", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    lost.push(...Array.from({ length: 20 }, () => "request" as const));
+    const error = await rejection(inTime(timing, client.sandboxes.connect("x")));
+    expect(error).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
+    expect(error.hint).toContain("npm start");
+    expect(requests).toHaveLength(7);
+    expect(timing.pending).toBe(0);
+  });
+
+  it("is not waited for when only the health of a node is asked for", async () => {
+    const { lost, client } = badNetwork();
+    lost.push("request");
+    expect(await rejection(client.health())).toMatchObject({ reason: "node_unreachable" });
+    expect(await client.health()).toEqual({ status: "ok", version: "memory" });
+  });
+});
+
+describe("a request", () => {
+  it("can be canceled, also between two attempts", async () => {
+    const { timing, lost, client } = badNetwork();
+    lost.push(...Array.from({ length: 20 }, () => "request" as const));
+    const abort = new AbortController();
+    const call = client.sandboxes.connect("x", { signal: abort.signal });
+    await timing.advance(10);
+    abort.abort();
+    expect(await rejection(call)).toMatchObject({ code: "canceled" });
+    expect(timing.pending).toBe(0);
+  });
+
+  it("fails with the node's error", async () => {
+    const { client } = badNetwork();
+    expect(await rejection(client.sandboxes.connect("x"))).toMatchObject({
+      code: "not_found",
+      reason: "no_such_sandbox",
+      details: { requestId: "memory" },
+    });
+  });
+
+  it("says so when something else than a node answers", async () => {
+    const { clientOptions } = createMemoryServer();
+    const fetch = async () => new Response("<html>", { status: 404 });
+    const error = await rejection(new Client({ ...clientOptions, fetch }).sandboxes.connect("x"));
+    expect(error).toMatchObject({ code: "not_found", reason: "unexpected_answer" });
+  });
+
+  it.each(["", ".", ".."])("does not go elsewhere for the id %j", async (id) => {
+    const { client, requests } = badNetwork();
+    expect(await rejection(client.sandboxes.connect(id))).toMatchObject({ code: "invalid_argument" });
+    expect(requests).toEqual([]);
+  });
+});
+
+describe("the options of a client", () => {
+  it("name what is wrong with an address", () => {
+    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not allowed');
+  });
+
+  it("may have an address with a path", () => {
+    expect(new Client({ url: "http://host:1/base/" }).url).toBe("http://host:1/base");
+  });
+});
