@@ -5,9 +5,9 @@ import { instantSchema } from "./names.ts";
  * `sandboxes`: make and use sandboxes of its tenant. `read`: only look. `admin`: everything, also keys, pools, webhooks
  * and the audit log, of all tenants.
  */
-export const keyScopeSchema = z.enum(["sandboxes", "read", "admin"]);
+const keyScopeSchema = z.enum(["sandboxes", "read", "admin"]);
 
-export const quotaSchema = z.strictObject({
+const quotaSchema = z.strictObject({
   /** Null: no limit of its own. */
   maxSandboxes: z.int().min(0).nullable(),
   maxMemoryMib: z.int().min(0).nullable(),

@@ -28,7 +28,7 @@ export const createdWebhookSchema = webhookResourceSchema.extend({ secret: z.str
 export const webhookListSchema = z.strictObject({ items: z.array(webhookResourceSchema) }).meta({ id: "WebhookList" });
 
 /** Who did what. */
-export const auditEntrySchema = z
+const auditEntrySchema = z
   .strictObject({
     id: z.int(),
     at: instantSchema,

@@ -116,7 +116,6 @@ export const listSandboxesQuerySchema = z
 
 export const sandboxPageSchema = pageSchema(sandboxResourceSchema).meta({ id: "SandboxPage" });
 
-export type ProviderNameText = z.infer<typeof providerNameSchema>;
 export type Activity = z.infer<typeof activitySchema>;
 export type CreateSandboxBody = z.infer<typeof createSandboxBodySchema>;
 export type UpdateSandboxBody = z.infer<typeof updateSandboxBodySchema>;
