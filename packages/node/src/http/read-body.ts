@@ -23,22 +23,32 @@ export async function readWholeBody(
 ): Promise<Uint8Array> {
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
-  // With a length, the server reads exactly that much.
-  if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of request.body ?? []) {
-    size += piece.length;
-    if (size > limitBytes) throw bodyTooLarge(limitBytes);
-    pieces.push(piece);
+  try {
+    // With a length, the server reads exactly that much.
+    if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of request.body ?? []) {
+      size += piece.length;
+      if (size > limitBytes) throw bodyTooLarge(limitBytes);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
+  } catch (thrown) {
+    throw thrown instanceof SandboxError ? thrown : callerLeft(thrown);
   }
-  return Buffer.concat(pieces);
 }
 
 /** As the caller announced it; undefined when the end tells. */
 export function lengthOf(request: Request): number | undefined {
   const text = request.headers.get("content-length");
   return text === null ? undefined : Number(text);
+}
+
+/** Why a body ends before its end. */
+export function callerLeft(cause?: unknown): SandboxError {
+  const message = "the caller left before the end of the request's body";
+  return new SandboxError("canceled", { reason: "aborted", message, cause });
 }
 
 export function bodyTooLarge(limitBytes: number): SandboxError {

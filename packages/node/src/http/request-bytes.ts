@@ -1,6 +1,6 @@
-import { SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
+import { UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import type { Call } from "./call.ts";
-import { bodyTooLarge, lengthOf } from "./read-body.ts";
+import { bodyTooLarge, callerLeft, lengthOf } from "./read-body.ts";
 
 export interface RequestBytesOptions {
   /** More than that is refused, before anything is read where the length is said beforehand. */
@@ -24,11 +24,13 @@ async function* arrivingBytes({ request, bindings }: Pick<Call, "request" | "bin
     yield* request.body ?? [];
     return;
   }
-  // When the reader gives up, the connection has to live on for the answer.
-  yield* incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
-  if (!incoming.complete) {
-    throw new SandboxError("canceled", { reason: "aborted", message: "the caller left before the end of the body" });
+  try {
+    // When the reader gives up, the connection has to live on for the answer.
+    yield* incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
+  } catch (thrown) {
+    throw callerLeft(thrown);
   }
+  if (!incoming.complete) throw callerLeft();
 }
 
 async function* within(source: AsyncIterable<Uint8Array>, limitBytes: number): AsyncGenerator<Uint8Array> {

@@ -89,6 +89,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const owned = undo.move();
   return {
     ...parts,
+    home,
     app,
     audit,
     webhooks,
