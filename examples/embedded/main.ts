@@ -1,4 +1,4 @@
-// The example of the README, held to what it says there.
+// Sandboxes in a program of one's own, without a node; each output is held to what it should be.
 import assert from "node:assert/strict";
 import { createSandbox } from "@sandpiper/node";
 

@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { readFile, symlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { useNode } from "./node-process.ts";
+
+const run = promisify(execFile);
+const repo = join(import.meta.dirname, "../..");
+const readme = await readFile(join(repo, "README.md"), "utf8");
+const node = useNode();
+
+describe("the README", () => {
+  it("has curl lines that answer what stands below them", async () => {
+    const [script = ""] = blocksOf("sh");
+    // Its reader has a node at the usual port, with its state in the home directory.
+    await symlink(node.home, join(dirname(node.home), ".sandpiper"));
+    const printed = script.replaceAll("http://127.0.0.1:4747", node.url);
+    const { stdout } = await run("bash", ["-euo", "pipefail", "-c", printed], {
+      env: { PATH: process.env["PATH"], HOME: dirname(node.home) },
+    });
+    const answers = [...script.matchAll(/^(?:curl|echo) .*\n# (.*)$/gm)].map(([, answer = ""]) => answer);
+    expect(answers).toHaveLength(4);
+    // An ellipsis stands for whatever differs from run to run.
+    const pattern = answers.map((answer) => answer.split("…").map(RegExp.escape).join(".*")).join("");
+    expect(stdout.replaceAll("\n", "")).toMatch(new RegExp(`^${pattern}$`));
+    expect((await node.run(["ls", "--json"])).stdout).toBe("[]\n");
+  });
+
+  it.each(["@sandpiper/sdk", "@sandpiper/node"])(
+    "has a program with %s that prints what its comments say",
+    async (name) => {
+      const program = blocksOf("ts").find((text) => text.includes(`from "${name}"`)) ?? "";
+      const apiKey = (await readFile(join(node.home, "api-key"), "utf8")).trim();
+      const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", program], {
+        cwd: repo,
+        env: { ...process.env, ...node.env, SANDPIPER_URL: node.url, SANDPIPER_API_KEY: apiKey },
+      });
+      const comments = [...program.matchAll(/console\.log\(.*; \/\/ (.*)$/gm)].map(([, text = ""]) => text);
+      expect(comments).not.toEqual([]);
+      for (const comment of comments) expect(flat(stdout)).toContain(comment);
+      expect((await node.run(["ls", "--json"])).stdout).toBe("[]\n");
+    },
+  );
+
+  it("names only verbs and options that there are", async () => {
+    const lines = [...readme.matchAll(/^npx sandpiper (\S+)(.*?) {3,}/gm)];
+    expect(lines).toHaveLength(5);
+    for (const [, verb = "", rest = ""] of lines) {
+      const { stdout, exitCode } = await node.run([verb, "--help"]);
+      expect(exitCode, `sandpiper ${verb} --help`).toBe(0);
+      const own = rest.split(" -- ")[0] ?? "";
+      for (const [option] of own.matchAll(/--[a-z]+/g)) expect(stdout).toContain(option);
+    }
+  });
+});
+
+function blocksOf(kind: string): string[] {
+  const fence = new RegExp(`^\`\`\`${kind}\n([\\s\\S]*?)^\`\`\``, "gm");
+  return [...readme.matchAll(fence)].map(([, text = ""]) => text);
+}
+
+function flat(text: string): string {
+  return text.split(/\s+/).join(" ");
+}
