@@ -106,6 +106,31 @@ describe("a client's connection", () => {
     expect(sockets.all[0]?.isClosed).toBe(true);
   });
 
+  it("is asked for a sign of life when it is quiet, and replaced when it gives none", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    sandbox.exec("a").catch(() => {});
+    sockets.last.accept();
+    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+    await timing.advance(29_999);
+    expect(sockets.last.messages).toHaveLength(1);
+    await timing.advance(1);
+    expect(sockets.last.open).toMatchObject({ kind: "events", stream: 1 });
+    sockets.last.reply({ type: "opened", stream: 1 });
+    expect(sockets.last.messages.at(-1)).toEqual({ type: "close", stream: 1 });
+    await timing.advance(10_000 + 15_000);
+    expect(sockets.last.open).toMatchObject({ kind: "events", stream: 2 });
+    await timing.advance(9_999);
+    expect(sockets.all).toHaveLength(1);
+    await timing.advance(100);
+    expect(sockets.all).toHaveLength(2);
+    expect(sockets.all[0]?.isClosed).toBe(true);
+    sockets.last.accept();
+    expect(sockets.last.messages).toMatchObject([
+      { kind: "process", stream: 0 },
+      { kind: "events", stream: 2 },
+    ]);
+  });
+
   it("does not hear a connection that it has given up", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     let isDone = false;

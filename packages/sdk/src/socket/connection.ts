@@ -9,7 +9,9 @@ import {
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
 import { unreachable } from "../unreachable.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { parseServerMessage } from "./server-message.ts";
+import { SignOfLife } from "./sign-of-life.ts";
 import type { SocketStream, StreamMessage, StreamPort } from "./socket-stream.ts";
 import type { WebSocketLike } from "./web-socket.ts";
 
@@ -44,6 +46,7 @@ export class Connection implements Disposable {
   #attempt = 0;
   #downSinceMs: number | undefined;
   #cancelTimer: (() => void) | undefined;
+  #heartbeat: Heartbeat | undefined;
 
   /** `explain` finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
   constructor(spec: ClientSpec, explain: () => Promise<SandboxError | undefined>) {
@@ -114,16 +117,18 @@ export class Connection implements Disposable {
     );
     socket.addEventListener("error", () => {});
     socket.addEventListener("close", ifCurrent(this.#lost.bind(this)));
-    this.#setTimer(CONNECT_TIMEOUT_MS, () => {
-      this.#lost();
-      socket.close();
-    });
+    this.#setTimer(CONNECT_TIMEOUT_MS, () => this.#giveUp());
   }
 
   #opened(): void {
     this.#clearTimer();
     this.#isOpen = true;
     this.#hasBeenOpen = true;
+    this.#heartbeat = new Heartbeat({
+      timing: this.#spec.timing,
+      ask: () => this.#askForLife(),
+      onDead: () => this.#giveUp(),
+    });
     if (this.#streams.size === 0) this.#closeLater();
     this.#sentStreams = 0;
     for (const entry of this.#streams.values()) entry.isSent = false;
@@ -134,6 +139,7 @@ export class Connection implements Disposable {
     // Only now it is known to work: one that opens and breaks at once must not be tried again without a pause.
     this.#attempt = 0;
     this.#downSinceMs = undefined;
+    this.#heartbeat?.heard();
     if (typeof data !== "string") {
       const frame = decodeDataFrame(new Uint8Array(data as ArrayBuffer));
       if (frame !== undefined) this.#streams.get(frame.stream)?.stream.data?.(frame);
@@ -164,12 +170,17 @@ export class Connection implements Disposable {
     }
   }
 
+  /** It may say that it has closed much later, or never. */
+  #giveUp(): void {
+    const socket = this.#socket;
+    this.#lost();
+    socket?.close();
+  }
+
   #lost(): void {
     const { baseUrl, timing, reconnectTimeoutMs } = this.#spec;
     const wasOpen = this.#isOpen;
-    this.#clearTimer();
-    this.#socket = undefined;
-    this.#isOpen = false;
+    this.#release();
     if (this.#streams.size === 0) {
       this.#downSinceMs = undefined;
       return;
@@ -202,12 +213,23 @@ export class Connection implements Disposable {
 
   #drop(): void {
     const socket = this.#socket;
-    this.#clearTimer();
-    this.#socket = undefined;
-    this.#isOpen = false;
+    this.#release();
     this.#attempt = 0;
     this.#downSinceMs = undefined;
     socket?.close();
+  }
+
+  #release(): void {
+    this.#clearTimer();
+    this.#heartbeat?.[Symbol.dispose]();
+    this.#heartbeat = undefined;
+    this.#socket = undefined;
+    this.#isOpen = false;
+  }
+
+  #askForLife(): void {
+    const sign = new SignOfLife();
+    sign.attach(this.open(sign));
   }
 
   #sendOpen(number: number, entry: Entry): void {

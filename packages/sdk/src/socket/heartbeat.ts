@@ -1,0 +1,52 @@
+import type { Timing } from "../timing.ts";
+
+const QUIET_MS = 15_000;
+const ANSWER_MS = 10_000;
+
+export interface HeartbeatOptions {
+  readonly timing: Timing;
+  /** Asks for a sign of life. */
+  readonly ask: () => void;
+  /** There was none. */
+  readonly onDead: () => void;
+}
+
+/**
+ * Finds out that a connection is dead although nobody closed it: a computer that slept, a network that changed. Without it
+ * a command would be waited for until the system gives up, which takes minutes.
+ */
+export class Heartbeat implements Disposable {
+  readonly #options: HeartbeatOptions;
+  #hasHeard = true;
+  #hasAsked = false;
+  #cancel: () => void;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#cancel = this.#schedule(QUIET_MS);
+  }
+
+  /** Something arrived. */
+  heard(): void {
+    this.#hasHeard = true;
+  }
+
+  [Symbol.dispose](): void {
+    this.#cancel();
+  }
+
+  #check(): void {
+    if (!this.#hasHeard && this.#hasAsked) {
+      this.#options.onDead();
+      return;
+    }
+    this.#hasAsked = !this.#hasHeard;
+    this.#hasHeard = false;
+    this.#cancel = this.#schedule(this.#hasAsked ? ANSWER_MS : QUIET_MS);
+    if (this.#hasAsked) this.#options.ask();
+  }
+
+  #schedule(delayMs: number): () => void {
+    return this.#options.timing.schedule(delayMs, () => this.#check());
+  }
+}
