@@ -27,7 +27,7 @@ describe("docs/rest.md", () => {
     for (const shown of ['"stdout":"hello\\n"', '"exitCode":3', "LOUD", "outsidebye", "hello file", '"key":"spk_']) {
       expect(stdout).toContain(shown);
     }
-    expect(stdout).toMatch(/^file$/m);
+    expect(stdout).toMatch(/\bfile$/m);
     expect(stdout).toContain("event: sandbox.ready");
     expect(node.records.live()).toEqual([]);
   });
