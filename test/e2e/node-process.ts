@@ -2,7 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect } from "vitest";
+import { findLeftovers } from "./leftovers.ts";
 import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
 import { useScratchDirectory } from "./scratch-directory.ts";
 
@@ -44,6 +45,7 @@ export function useNode(): NodeProcess {
     await node.run(["rm", "--all"]);
     child.kill("SIGTERM");
     if (child.exitCode === null) await once(child, "exit");
+    expect([child.exitCode, findLeftovers(node.home)]).toEqual([0, []]);
   });
   return node;
 }

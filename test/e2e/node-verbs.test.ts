@@ -119,6 +119,15 @@ describe("the node", () => {
     for (const line of shown.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("kind");
   });
 
+  it("is not listened to any longer than somebody reads", async () => {
+    const follower = startCli(["events", "-f"], { env: node.env });
+    await once(follower.stdout as NodeJS.ReadableStream, "data");
+    follower.stdout?.destroy();
+    const ended = once(follower, "exit");
+    await create();
+    expect(await ended).toEqual([141, null]);
+  });
+
   it("makes keys that may do what they were given, until they are revoked", async () => {
     const key = (await run(["keys", "create", "looker", "--scope", "read", "--expires", "1h"])).stdout.trim();
     const env = { SANDPIPER_API_KEY: key };

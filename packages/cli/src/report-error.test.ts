@@ -23,6 +23,11 @@ describe("an error", () => {
     );
   });
 
+  it("about a key says where the command line takes its key from", () => {
+    const error = new SandboxError("unauthenticated", { reason: "no_key", message: "no", hint: "send a header" });
+    expect(report(error).text).toMatch(/^sandpiper: no\n {2}set SANDPIPER_API_KEY .*\n$/);
+  });
+
   it("that is a fault of Sandpiper shows where it happened", () => {
     const { text, exitCode } = report(new TypeError("undefined is not a function"));
     expect(exitCode).toBe(125);

@@ -13,7 +13,7 @@ export interface Guest {
   exec(argv: readonly string[], options: { readonly user?: string | undefined }): Promise<GuestResult>;
 }
 
-export interface GuestResult {
+interface GuestResult {
   readonly exitCode: number;
   readonly stderr: string;
 }
@@ -27,7 +27,7 @@ export interface GuestStartOptions {
   readonly pty?: TerminalSize | undefined;
 }
 
-export interface GuestExit {
+interface GuestExit {
   readonly exitCode: number;
   readonly signal: string | null;
   readonly timedOut: boolean;
@@ -47,7 +47,7 @@ export interface GuestProcess extends AsyncDisposable {
   detach(): void;
 }
 
-export interface GuestEntry {
+interface GuestEntry {
   readonly path: string;
   readonly kind: string;
   readonly mode: number;

@@ -51,6 +51,6 @@ async function localWarning(): Promise<string> {
   return `provider local ${LOCAL_WARNING}`;
 }
 
-export function isCancellation(error: unknown): boolean {
+function isCancellation(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "canceled";
 }

@@ -14,7 +14,7 @@ async function* output(...texts: string[]): AsyncGenerator<LogChunk> {
 }
 
 async function textUntil(endOffset: number, ...texts: string[]): Promise<string> {
-  const chunks = await Array.fromAsync(until(endOffset, output(...texts)));
+  const chunks = await Array.fromAsync(until({ startOffset: 0, endOffset }, output(...texts)));
   return chunks.map(({ bytes }) => Buffer.from(bytes).toString()).join("");
 }
 
@@ -26,5 +26,6 @@ describe("logs without --follow", () => {
 
   it("of a silent process are empty at once", async () => {
     expect(await textUntil(0)).toBe("");
+    expect(await Array.fromAsync(until({ startOffset: 9, endOffset: 9 }, output()))).toEqual([]);
   });
 });

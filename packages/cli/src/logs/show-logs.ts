@@ -23,20 +23,23 @@ export async function showLogs(
   output: AsyncIterable<LogChunk>,
   { isFollowed, isJson, interruption }: ShowLogsOptions,
 ): Promise<void> {
-  const chunks = isFollowed ? output : until(process_.endOffset, output);
+  const chunks = isFollowed ? output : until(process_, output);
   if (!isJson) {
     const write = passThrough(interruption);
     for await (const { source, bytes } of chunks) {
       await write(streamOf(source), bytes);
       if (interruption.exitCode !== undefined) return;
     }
-  } else if (isFollowed) await printPieces(chunks);
+  } else if (isFollowed) await printPieces(chunks, interruption);
   else await printWhole(process_, chunks);
 }
 
 /** What was written before now; a process that runs may write for ever. */
-export async function* until(endOffset: number, output: AsyncIterable<LogChunk>): AsyncGenerator<LogChunk> {
-  if (endOffset === 0) return;
+export async function* until(
+  { startOffset, endOffset }: Pick<ProcessResource, "startOffset" | "endOffset">,
+  output: AsyncIterable<LogChunk>,
+): AsyncGenerator<LogChunk> {
+  if (startOffset === endOffset) return;
   for await (const chunk of output) {
     const wantedBytes = endOffset - chunk.offset;
     if (wantedBytes > 0) yield { ...chunk, bytes: chunk.bytes.subarray(0, wantedBytes) };
@@ -52,12 +55,15 @@ async function printWhole(process_: ProcessResource, chunks: AsyncIterable<LogCh
   await printJson({ process: id, isRunning, exitCode, signal, stdout, stderr });
 }
 
-async function printPieces(chunks: AsyncIterable<LogChunk>): Promise<void> {
+async function printPieces(chunks: AsyncIterable<LogChunk>, interruption: Interruption): Promise<void> {
+  const write = passThrough(interruption);
   // A character may lie across two pieces.
   const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   for await (const { source, bytes, offset } of chunks) {
     const stream = streamOf(source);
-    await printJson({ offset, source: stream, text: decoders[stream].decode(bytes, { stream: true }) });
+    const text = decoders[stream].decode(bytes, { stream: true });
+    await write("stdout", Buffer.from(`${JSON.stringify({ offset, source: stream, text })}\n`));
+    if (interruption.exitCode !== undefined) return;
   }
 }
 

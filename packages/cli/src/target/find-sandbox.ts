@@ -3,12 +3,14 @@ import { pick } from "./pick.ts";
 
 /** Needs no look at all the others. */
 const FULL_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const BEGINNING_OF_ID = /^[0-9a-f-]{1,36}$/;
 
 /** The sandbox that the user means by an id, the beginning of one, or a name. */
 export async function findSandbox(client: Client, text: string): Promise<Sandbox> {
   if (FULL_ID.test(text)) return client.sandboxes.connect(text);
-  const all = await Array.fromAsync(client.sandboxes.list());
-  return pickSandbox(text, all);
+  const named = await Array.fromAsync(client.sandboxes.list({ name: text }));
+  if (named.length > 0 || !BEGINNING_OF_ID.test(text)) return pickSandbox(text, named);
+  return pickSandbox(text, await Array.fromAsync(client.sandboxes.list()));
 }
 
 /** The same for several at once, with one look at what there is. */

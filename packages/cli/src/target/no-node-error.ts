@@ -12,6 +12,6 @@ export function noKeyError({ url, keyFile }: NodeAddress): SandboxError {
   return new SandboxError("unauthenticated", {
     reason: "no_api_key",
     message: `there is no key for the node at ${url}: SANDPIPER_API_KEY is not set, and ${keyFile} cannot be read`,
-    hint: "set SANDPIPER_API_KEY, or SANDPIPER_HOME to the directory of the node's state",
+    hint: "set SANDPIPER_API_KEY to a key of this node, or SANDPIPER_HOME to the directory of its state",
   });
 }

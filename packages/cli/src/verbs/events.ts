@@ -2,6 +2,7 @@ import type { EventBody } from "@sandpiper/sdk";
 import type { Arguments } from "../arguments.ts";
 import { Interruption } from "../interruption.ts";
 import { print } from "../print.ts";
+import { passThrough } from "../run/pass-through.ts";
 import { followOption, printJson, wantsJson } from "../show.ts";
 import { plainText } from "../table/plain-text.ts";
 import { usageError } from "../usage-error.ts";
@@ -39,7 +40,8 @@ async function follow(arguments_: Arguments, open: (signal: AbortSignal) => Asyn
   using interruption = new Interruption();
   const line = wantsJson(arguments_) ? (event: EventBody) => `${JSON.stringify(event)}\n` : eventLine;
   try {
-    for await (const event of open(interruption.signal)) await print(line(event));
+    const write = passThrough(interruption);
+    for await (const event of open(interruption.signal)) await write("stdout", Buffer.from(line(event)));
   } catch (error) {
     if (interruption.exitCode === undefined) throw error;
   }
