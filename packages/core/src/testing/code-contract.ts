@@ -30,6 +30,24 @@ export function describeCode(context: ContractContext): void {
       expect(error.hint).toContain("sh");
     });
 
+    it("starts code as a process that is read at leisure", async () => {
+      const started = await sandbox().startCode("sh", 'echo "$WHO"; echo "$0"; exit 3', {
+        id: "code",
+        env: { WHO: "me" },
+      });
+      await using process = await sandbox().attach(started.id);
+      expect(process.id).toBe("code");
+      expect((await process.wait()).exitCode).toBe(3);
+      const text = new TextDecoder();
+      let output = "";
+      for await (const bytes of process.stdout) output += text.decode(bytes, { stream: true });
+      const [who, path = ""] = output.split("\n");
+      expect(who).toBe("me");
+      await eventually(async () => await isMissing(sandbox(), path));
+      const error = await rejection(sandbox().startCode("klingon", "batlh"));
+      expect(error).toMatchObject({ code: "invalid_argument", reason: "unknown_language" });
+    });
+
     it("leaves no source file behind", async () => {
       const path = (await sandbox().executeCode("sh", 'echo "$0"')).stdout.trim();
       expect(path).toContain("/");
