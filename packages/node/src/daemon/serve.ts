@@ -3,8 +3,9 @@ import { createServer, type Server, type ServerOptions } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { type Clock, systemClock } from "@sandpiper/core";
+import { answerBadTarget } from "./answer-bad-target.ts";
 import { answerClientError } from "./answer-client-error.ts";
 import { explainListenError } from "./listen-error.ts";
 import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
@@ -53,14 +54,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     connectionsCheckingInterval: Math.min(headersTimeoutMs, 5000),
     maxHeaderSize: 16 * 1024,
   };
-  const transport =
+  const listener = getRequestListener((request, env) => app.fetch(request, env), { errorHandler: answerBadTarget });
+  const server =
     tls === undefined
-      ? { createServer, serverOptions: limits }
-      : {
-          createServer: createTlsServer,
-          serverOptions: { ...limits, ...(await readTlsFiles(tls)), minVersion: "TLSv1.2" as const },
-        };
-  const server = createAdaptorServer({ fetch: (request, env) => app.fetch(request, env), ...transport }) as Server;
+      ? createServer(limits, listener)
+      : createTlsServer({ ...limits, ...(await readTlsFiles(tls)), minVersion: "TLSv1.2" }, listener);
   server.on("clientError", answerClientError);
   const connections = new Connections(server);
   options.onUpgradeServer?.(server);

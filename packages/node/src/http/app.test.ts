@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
@@ -57,6 +58,25 @@ describe("every answer", () => {
       fields: expect.objectContaining({ requestId: "r1", err: expect.any(TypeError) }),
       message: "request failed",
     });
+  });
+});
+
+describe("a request without a sane address", () => {
+  it.each([
+    "GET /a\\b HTTP/1.1\r\nHost: x",
+    "GET /health HTTP/1.1\r\nHost: a b",
+    "GET /health HTTP/1.0",
+    "GET * HTTP/1.1\r\nHost: x",
+    "NONSENSE",
+  ])("is answered in the one shape: %j", async (head) => {
+    const node = await setUp();
+    await using server = await node.listen();
+    const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+    socket.end(`${head}${head.includes("1.1") ? "\r\nConnection: close" : ""}\r\n\r\n`);
+    const answer = (await Array.fromAsync(socket)).join("");
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    const body = /\{.*\}/s.exec(answer)?.[0] ?? "";
+    expect(errorBodySchema.parse(JSON.parse(body)).reason).toBe("malformed_request");
   });
 });
 

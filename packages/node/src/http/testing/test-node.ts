@@ -44,10 +44,10 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const parts = composeParts(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
   const { database, live, pool, records, service, authenticator, keys, events } = parts;
   undo.defer(() => database[Symbol.dispose]());
+  undo.defer(() => live.release());
   undo.defer(async () => {
     for (const record of records.live()) await service.destroy(record, {});
   });
-  undo.defer(() => live.release());
   undo.defer(() => pool.close());
   const webhooks = undo.use(new Webhooks({ records: new SqliteWebhookRecords(database), events, allowPrivate: true }));
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
