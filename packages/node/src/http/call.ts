@@ -55,7 +55,7 @@ export interface Call<Id extends OperationId = OperationId> {
   open(): LiveSandbox;
 }
 
-export type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promise<AnswerOf<Id>>;
+type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promise<AnswerOf<Id>>;
 
 export type Handlers<Id extends OperationId = OperationId> = { readonly [Each in Id]: Handler<Each> };
 

@@ -9,7 +9,7 @@ const statusOfReason: Readonly<Record<string, number>> = {
   unsupported_media_type: 415,
 };
 
-export function statusOf({ code, reason }: SandboxError): number {
+function statusOf({ code, reason }: SandboxError): number {
   return statusOfReason[reason] ?? errorCodes[code].httpStatus;
 }
 

@@ -2,7 +2,7 @@ import { type Content, errorBodySchema, type OperationId, type Route, routes } f
 import type { z } from "zod";
 import { JsonSchemas } from "./json-schemas.ts";
 
-export interface OpenApiParameter {
+interface OpenApiParameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
   readonly required: boolean;

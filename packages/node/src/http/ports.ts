@@ -15,38 +15,38 @@ import type { SandboxService } from "../service/sandbox-service.ts";
 
 type Eventually<T> = T | Promise<T>;
 
-export interface KeyAdmin {
+interface KeyAdmin {
   create(body: CreateKeyBody): Eventually<CreatedKey>;
   list(): Eventually<readonly KeyResource[]>;
   /** Throws `not_found`. */
   revoke(id: string): Eventually<unknown>;
 }
 
-export interface PoolAdmin {
+interface PoolAdmin {
   list(): Eventually<readonly PoolResource[]>;
   set(body: SetPoolBody): Eventually<PoolResource>;
 }
 
-export interface WebhookAdmin {
+interface WebhookAdmin {
   create(body: CreateWebhookBody): Eventually<WebhookResource & { readonly secret: string }>;
   list(): Eventually<readonly WebhookResource[]>;
   /** Throws `not_found`. */
   remove(id: string): Eventually<unknown>;
 }
 
-export interface AuditLog {
+interface AuditLog {
   add(entry: Omit<AuditEntry, "id" | "at">): unknown;
   list(query: { readonly after: number; readonly limit: number }): Eventually<readonly AuditEntry[]>;
 }
 
-export interface HttpMetrics {
+interface HttpMetrics {
   render(): Promise<{ readonly contentType: string; readonly text: string }>;
   observeRequest(request: { readonly operation: string; readonly status: number; readonly seconds: number }): void;
   observeExec(provider: string, seconds: number): void;
 }
 
 /** As pino has them. */
-export interface HttpLogger {
+interface HttpLogger {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
