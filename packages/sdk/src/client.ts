@@ -60,7 +60,7 @@ export class Client implements AsyncDisposable {
 
   /** Ends what is under way on its connection. Processes and sandboxes live on. */
   close(): void {
-    this.#connection[Symbol.dispose]();
+    this.#connection.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

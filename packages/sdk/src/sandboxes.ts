@@ -1,6 +1,7 @@
 import type { CreateSandboxBody, SandboxPage, SandboxResource } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
+import { randomId } from "./random-id.ts";
 import type { SandboxHandle } from "./sandbox-handle.ts";
 
 export interface CreateOptions extends CreateSandboxBody, CallOptions {
@@ -30,7 +31,7 @@ export class Sandboxes {
 
   /** Resolves when it is ready to be used. */
   async create({ idempotencyKey, signal, ...body }: CreateOptions = {}): Promise<SandboxHandle> {
-    const headers = { "idempotency-key": idempotencyKey ?? crypto.randomUUID() };
+    const headers = { "idempotency-key": idempotencyKey ?? randomId() };
     const request = { json: body, headers, signal, isRepeatable: true };
     return this.#handle(await this.#http.json<SandboxResource>("createSandbox", request));
   }

@@ -1,4 +1,5 @@
 import { abortError } from "../abort-error.ts";
+import { randomId } from "../random-id.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { ExecOutput, type ExecOutputOptions, type ExecResult } from "./exec-output.ts";
@@ -20,7 +21,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
   if (signal?.aborted) throw abortError(signal, what);
   const { promise, resolve, reject } = Promise.withResolvers<ExecResult>();
   const output = new ExecOutput(options);
-  const process = crypto.randomUUID();
+  const process = randomId();
   const input = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
   const hasInput = input !== undefined && input.length > 0;
   let stdin: StdinStream | undefined;

@@ -1,6 +1,7 @@
 import type { StartProcessBody } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import type { CallOptions } from "../call-options.ts";
+import { randomId } from "../random-id.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -25,7 +26,7 @@ export interface AttachOptions extends CallOptions {
 
 /** Resolves when it runs. An abort before that kills it. */
 export function startProcess(link: SandboxLink, command: Command, options: StartOptions = {}): Promise<Process> {
-  const { stdin, pty, journalBytes, signal, id = crypto.randomUUID() } = options;
+  const { stdin, pty, journalBytes, signal, id = randomId() } = options;
   const spawn: StartProcessBody = {
     process: id,
     ...commandBody(command, options),

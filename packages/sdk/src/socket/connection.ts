@@ -34,7 +34,7 @@ interface Entry {
  * The one WebSocket of a client: opened when a stream needs it, closed when none does. When it is lost it is opened again,
  * and every stream with it, each from where it stands.
  */
-export class Connection implements Disposable {
+export class Connection {
   readonly #spec: ClientSpec;
   readonly #explain: () => Promise<SandboxError | undefined>;
   readonly #streams = new Map<number, Entry>();
@@ -82,7 +82,8 @@ export class Connection implements Disposable {
     if (this.#streams.size === 0) this.#drop();
   }
 
-  [Symbol.dispose](): void {
+  /** Fails every stream. The next one opens it again. */
+  close(): void {
     this.#failAll(
       new SandboxError("canceled", {
         reason: "client_closed",
@@ -221,7 +222,7 @@ export class Connection implements Disposable {
 
   #release(): void {
     this.#clearTimer();
-    this.#heartbeat?.[Symbol.dispose]();
+    this.#heartbeat?.stop();
     this.#heartbeat = undefined;
     this.#socket = undefined;
     this.#isOpen = false;

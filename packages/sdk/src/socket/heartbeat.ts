@@ -15,7 +15,7 @@ export interface HeartbeatOptions {
  * Finds out that a connection is dead although nobody closed it: a computer that slept, a network that changed. Without it
  * a command would be waited for until the system gives up, which takes minutes.
  */
-export class Heartbeat implements Disposable {
+export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #hasHeard = true;
   #hasAsked = false;
@@ -31,7 +31,7 @@ export class Heartbeat implements Disposable {
     this.#hasHeard = true;
   }
 
-  [Symbol.dispose](): void {
+  stop(): void {
     this.#cancel();
   }
 
