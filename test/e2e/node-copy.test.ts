@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { useNode } from "./node-process.ts";
@@ -18,7 +17,7 @@ let directory: string;
 const run = (...argv: string[]) => node.run(argv, { cwd: directory });
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-copy-"));
+  directory = await mkdtemp(join(scratch.path, "copy-"));
   await mkdir(join(directory, "tree/below"), { recursive: true });
   await writeFile(join(directory, "tree/below/bytes"), bytes);
   await writeFile(join(directory, "tree/program"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
