@@ -65,12 +65,14 @@ describe("a WebSocket of the node", () => {
     }
   });
 
-  it("makes no sandbox for a key that may only look, nor for a sandbox's token", async () => {
+  it("makes no sandbox for a key that may only look, nor for a sandbox's token, and attaches none that may only look", async () => {
     const { resource } = await node.createSandbox();
     for (const credential of [node.makeKey({ scopes: ["read"] }).key, resource.token]) {
       expect((await node.client("/create", { credential }).refused).status).toBe(403);
     }
     expect(node.records.live()).toHaveLength(1);
+    const credential = node.makeKey({ scopes: ["read"] }).key;
+    expect((await node.client(`/attach/${resource.id}`, { credential }).refused).status).toBe(403);
   });
 
   it("survives clients that break off in the middle of the handshake", async () => {

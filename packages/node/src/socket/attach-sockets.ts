@@ -45,6 +45,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       const credential = credentialOf(request);
       principal = authenticator.authenticate(credential);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
+      if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
       if (isClosing || isStopping()) throw stopping();
       return { route, principal, credential };
     } catch (thrown) {

@@ -152,6 +152,11 @@ describe("a process stream", () => {
       { ...denied, status: 404, tenant: "other" },
       { ...denied, status: 403 },
     ]);
+    await live.start({ process: "p0", command: "echo hello" });
+    await reader.send(open({ stream: 2, process: "p0" }));
+    expect(text(await reader.until(isEnd))).toBe("hello\n");
+    await reader.send(open({ stream: 3, process: "p0", forget: true }));
+    expect(await reader.next()).toMatchObject({ type: "error", stream: 3, error: { code: "permission_denied" } });
     const holder = node.client("/v1/socket", { credential: token });
     await holder.send(open({ spawn: { command: "echo hello" } }));
     expect(text(await holder.until(isEnd))).toBe("hello\n");

@@ -4,6 +4,7 @@ import {
   decodeDataFrame,
   errorBody,
   type OperationId,
+  routes,
   type ServerMessage,
 } from "@sandpiper/protocol";
 import type { Logger } from "pino";
@@ -111,7 +112,8 @@ export class SocketConnection {
     const { principal, dependencies, audit } = this.#options;
     const operation = operationOf(message);
     try {
-      const live = dependencies.service.open(principal, message.sandbox);
+      const { readOnly } = routes[operation];
+      const live = dependencies.service.open(principal, message.sandbox, { readOnly });
       audit.note(operation, live.id);
       return live;
     } catch (thrown) {
@@ -169,10 +171,12 @@ export class SocketConnection {
   }
 }
 
+/** What the same is called in REST; it takes the same rights. */
 function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): OperationId {
   if (message.kind === "stdin") return "writeProcessInput";
   if (message.kind === "watch") return "watchFiles";
-  return message.spawn === undefined ? "readProcessOutput" : "startProcess";
+  if (message.spawn !== undefined) return "startProcess";
+  return message.forget ? "deleteProcess" : "readProcessOutput";
 }
 
 function numberInUse(stream: number): SandboxError {
