@@ -8,11 +8,12 @@ import { useNode } from "./node-process.ts";
 const run = promisify(execFile);
 const repo = join(import.meta.dirname, "../..");
 const readme = await readFile(join(repo, "README.md"), "utf8");
+const rest = await readFile(join(repo, "docs/rest.md"), "utf8");
 const node = useNode();
 
 describe("the README", () => {
   it("has curl lines that answer what stands below them", async () => {
-    const [script = ""] = blocksOf("sh");
+    const [script = ""] = blocksOf(readme, "sh");
     // Its reader has a node at the usual port, with its state in the home directory.
     await symlink(node.home, join(dirname(node.home), ".sandpiper"));
     const printed = script.replaceAll("http://127.0.0.1:4747", node.url);
@@ -30,7 +31,7 @@ describe("the README", () => {
   it.each(["@sandpiper/sdk", "@sandpiper/node"])(
     "has a program with %s that prints what its comments say",
     async (name) => {
-      const program = blocksOf("ts").find((text) => text.includes(`from "${name}"`)) ?? "";
+      const program = blocksOf(readme, "ts").find((text) => text.includes(`from "${name}"`)) ?? "";
       const apiKey = (await readFile(join(node.home, "api-key"), "utf8")).trim();
       const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", program], {
         cwd: repo,
@@ -55,9 +56,22 @@ describe("the README", () => {
   });
 });
 
-function blocksOf(kind: string): string[] {
+describe("docs/rest.md", () => {
+  it("has lines that work as printed, one after the other, in one shell", async () => {
+    const script = blocksOf(rest, "sh")
+      .join("\n")
+      .replaceAll("/tmp/", `${dirname(node.home)}/`);
+    const env = { PATH: process.env["PATH"], SANDPIPER_URL: node.url, SANDPIPER_HOME: node.home };
+    const { stdout } = await run("bash", ["-euo", "pipefail", "-c", script], { env });
+    const parts = ['"status":"ok"', '"stdout":"hello\\n"', "LOUD", "outsidebye", "hello file", "spk_"];
+    for (const part of parts) expect(stdout).toContain(part);
+    expect((await node.run(["ls", "--json"])).stdout).toBe("[]\n");
+  });
+});
+
+function blocksOf(markdown: string, kind: string): string[] {
   const fence = new RegExp(`^\`\`\`${kind}\n([\\s\\S]*?)^\`\`\``, "gm");
-  return [...readme.matchAll(fence)].map(([, text = ""]) => text);
+  return [...markdown.matchAll(fence)].map(([, text = ""]) => text);
 }
 
 function flat(text: string): string {
