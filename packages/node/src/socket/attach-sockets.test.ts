@@ -66,8 +66,8 @@ describe("a WebSocket of the node", () => {
   });
 
   it("makes no sandbox for a key that may only look, nor for a sandbox's token, and attaches none that may only look", async () => {
-    const { resource } = await node.createSandbox();
-    for (const credential of [node.makeKey({ scopes: ["read"] }).key, resource.token]) {
+    const { resource, token } = await node.createSandbox();
+    for (const credential of [node.makeKey({ scopes: ["read"] }).key, token]) {
       expect((await node.client("/create", { credential }).refused).status).toBe(403);
     }
     expect(node.records.live()).toHaveLength(1);

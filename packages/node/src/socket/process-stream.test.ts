@@ -12,7 +12,7 @@ beforeEach(async () => {
   node = await startSocketNode({ provider: new MockProvider() });
   const made = await node.createSandbox();
   live = made.live;
-  token = made.resource.token;
+  token = made.token;
 });
 afterEach(() => node[Symbol.asyncDispose]());
 

@@ -9,9 +9,7 @@ let live: LiveSandbox;
 let token: string;
 beforeEach(async () => {
   node = await startSocketNode({ provider: new MockProvider() });
-  const { live: made, resource } = await node.createSandbox();
-  live = made;
-  token = resource.token;
+  ({ live, token } = await node.createSandbox());
 });
 afterEach(() => node[Symbol.asyncDispose]());
 

@@ -68,9 +68,13 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
       clients.push(client);
       return client;
     },
-    async createSandbox(): Promise<{ readonly resource: SandboxResource; readonly live: LiveSandbox }> {
+    async createSandbox(): Promise<{
+      readonly resource: SandboxResource;
+      readonly token: string;
+      readonly live: LiveSandbox;
+    }> {
       const resource = await service.create(owner, {});
-      return { resource, live: service.open(owner, resource.id) };
+      return { resource, token: resource.token ?? "", live: service.open(owner, resource.id) };
     },
     beginStopping(): void {
       isStopping = true;
