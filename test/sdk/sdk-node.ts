@@ -14,8 +14,12 @@ export interface SdkNode {
 /** A node with real gVisor for the tests of one file. */
 export function useNode(): SdkNode {
   let home: string;
-  let node: RunningNode;
-  let started: SdkNode;
+  let node: RunningNode | undefined;
+  let started: SdkNode | undefined;
+  const running = (): SdkNode => {
+    if (started === undefined) throw new Error("the node has not been started");
+    return started;
+  };
 
   beforeAll(async () => {
     home = mkdtempSync(join(tmpdir(), "sandpiper-sdk-"));
@@ -26,21 +30,24 @@ export function useNode(): SdkNode {
   });
 
   afterAll(async () => {
-    for await (const sandbox of started.client.sandboxes.list()) await sandbox.destroy();
-    started.client.close();
-    await node.stop();
-    rmSync(home, { recursive: true, force: true });
+    try {
+      for await (const sandbox of running().client.sandboxes.list()) await sandbox.destroy();
+      running().client.close();
+    } finally {
+      await node?.stop();
+      rmSync(home, { recursive: true, force: true });
+    }
   });
 
   return {
     get url() {
-      return started.url;
+      return running().url;
     },
     get apiKey() {
-      return started.apiKey;
+      return running().apiKey;
     },
     get client() {
-      return started.client;
+      return running().client;
     },
   };
 }

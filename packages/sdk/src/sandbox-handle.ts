@@ -43,9 +43,18 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#info;
   }
 
-  /** Opens this sandbox and nothing else: given as `apiKey` it lets somebody else use it. */
+  /**
+   * Opens this sandbox and nothing else: given as `apiKey` it lets somebody else use it. Throws `permission_denied` where
+   * the client's own key may only look.
+   */
   get token(): string {
-    return this.#info.token;
+    const { token } = this.#info;
+    if (token !== null) return token;
+    throw new SandboxError("permission_denied", {
+      reason: "token_withheld",
+      message: `the token of sandbox ${this.id} is not told to a key that may only look`,
+      hint: "use a key with the scope sandboxes",
+    });
   }
 
   async refresh({ signal }: CallOptions = {}): Promise<SandboxResource> {

@@ -85,6 +85,16 @@ describe("the in-memory server", () => {
     expect(kinds).toEqual(["sandbox.created", "sandbox.ready"]);
   });
 
+  it("withholds nothing by itself, but a client notices a token that was withheld", async () => {
+    const { clientOptions } = createMemoryServer();
+    const fetch: typeof globalThis.fetch = async (input, init) => {
+      const answer = (await (await clientOptions.fetch(input, init)).json()) as object;
+      return Response.json({ ...answer, token: null });
+    };
+    const sandbox = await Sandbox.create({ ...clientOptions, fetch });
+    expect(() => sandbox.token).toThrow(expect.objectContaining({ code: "permission_denied" }));
+  });
+
   it("is honest about what it does not do", async () => {
     const { clientOptions } = createMemoryServer();
     expect(await rejection(new Client(clientOptions).pools.list())).toMatchObject({ code: "unimplemented" });
