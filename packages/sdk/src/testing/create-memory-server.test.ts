@@ -85,7 +85,7 @@ describe("the in-memory server", () => {
     expect(kinds).toEqual(["sandbox.created", "sandbox.ready"]);
   });
 
-  it("withholds nothing by itself, but a client notices a token that was withheld", async () => {
+  it("lets a client be told that a token was withheld", async () => {
     const { clientOptions } = createMemoryServer();
     const fetch: typeof globalThis.fetch = async (input, init) => {
       const answer = (await (await clientOptions.fetch(input, init)).json()) as object;
