@@ -23,6 +23,15 @@ export function requireAccess(principal: Principal, access: Access, options: Acc
   throw denied(`the key ${principal.keyId} has only the scopes ${principal.scopes.join(", ")}`, enough.join(" or "));
 }
 
+export function mayAccess(principal: Principal, access: Access, options: AccessOptions): boolean {
+  try {
+    requireAccess(principal, access, options);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function isAdmin(principal: Principal): boolean {
   return principal.kind === "key" && principal.scopes.includes("admin");
 }

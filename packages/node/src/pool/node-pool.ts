@@ -36,7 +36,7 @@ export class NodePool {
         sandbox.closed.then(() => this.#pool.remove(sandbox));
         return sandbox;
       },
-      discard: (sandbox) => providers.destroy(sandbox),
+      discard: (sandbox) => providers.destroy(sandbox.provider, sandbox.id),
       isHealthy: (sandbox) => sandbox.isHealthy(),
       clock,
       maxBoots,

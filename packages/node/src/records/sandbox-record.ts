@@ -75,7 +75,8 @@ export interface SandboxRecords {
   add(record: SandboxRecord): void;
   /** Throws `not_found`. Gives the changed record. */
   change(id: SandboxId, change: SandboxChange): SandboxRecord;
-  get(id: SandboxId): SandboxRecord | undefined;
+  /** With a tenant only if it is that tenant's. */
+  get(id: SandboxId, options?: { readonly tenant?: string | undefined }): SandboxRecord | undefined;
   /** Newest first. Without a state: those that are not destroyed. */
   list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null };
   /** Those that should be running: neither destroyed nor failed. */

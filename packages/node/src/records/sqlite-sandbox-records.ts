@@ -67,8 +67,10 @@ export class SqliteSandboxRecords implements SandboxRecords {
     });
   }
 
-  get(id: SandboxId): SandboxRecord | undefined {
-    const row = this.#database.prepare(`SELECT ${COLUMNS} FROM sandboxes WHERE id = :id`).get({ id });
+  get(id: SandboxId, { tenant }: { readonly tenant?: string | undefined } = {}): SandboxRecord | undefined {
+    const condition = tenant === undefined ? {} : { tenant };
+    const sql = `SELECT ${COLUMNS} FROM sandboxes WHERE id = :id${tenant === undefined ? "" : " AND tenant = :tenant"}`;
+    const row = this.#database.prepare(sql).get({ id, ...condition });
     return row && recordFromRow(row);
   }
 

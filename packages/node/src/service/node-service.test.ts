@@ -70,7 +70,7 @@ describe("a sandbox of the node", () => {
     const { id, token } = await node.service.create(owner, mock);
     const second = await node.service.create(owner, mock);
     const stranger = principal(node, { tenant: "other" });
-    const neighbour = node.authenticator.authenticate(second.token);
+    const neighbour = node.authenticator.authenticate(second.token ?? undefined);
     for (const who of [stranger, neighbour]) {
       expect(() => node.service.get(who, id)).toThrow("there is no sandbox");
       expect(() => node.service.open(who, id)).toThrow("there is no sandbox");
@@ -78,7 +78,45 @@ describe("a sandbox of the node", () => {
       expect((await rejection(node.service.remove(who, id))).code).toBe("not_found");
     }
     expect(node.service.list(stranger, {}).items).toEqual([]);
-    expect(node.service.get(node.authenticator.authenticate(token), id).id).toBe(id);
+    expect(node.service.get(node.authenticator.authenticate(token ?? undefined), id).id).toBe(id);
+  });
+
+  it("tells its token only to those who may use it", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id, token } = await node.service.create(owner, mock);
+    const reader = principal(node, { scopes: ["read"] });
+    expect(token).toMatch(/^spt_/);
+    expect(node.service.get(reader, id).token).toBeNull();
+    expect(node.service.list(reader, {}).items).toMatchObject([{ id, token: null }]);
+    expect(node.service.list(owner, {}).items).toMatchObject([{ id, token }]);
+  });
+
+  it("that could not be destroyed says so, and can be destroyed again", async () => {
+    const node = setUp({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, { ...mock, ttlMs: 1000 });
+    await node.clock.advance(2000);
+    expect(node.errors).toMatchObject([{ reason: "stuck" }]);
+    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "stuck" } });
+    expect(node.provider.size).toBe(1);
+    await node.service.remove(owner, id);
+    expect(node.provider.size).toBe(0);
+    expect(node.service.get(owner, id).state).toBe("destroyed");
+  });
+
+  it("cannot be used nor changed while it is being destroyed", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, mock);
+    const removals = [node.service.remove(owner, id), node.service.remove(owner, id)];
+    await Promise.resolve();
+    expect((await rejection(Promise.try(() => node.service.open(owner, id)))).code).toBe("gone");
+    expect((await rejection(node.service.update(owner, id, { ttlMs: 60_000 }))).code).toBe("gone");
+    await Promise.all(removals);
+    expect(node.events.list({ after: 0, limit: 100 }).filter(({ kind }) => kind === "sandbox.destroyed")).toHaveLength(
+      1,
+    );
   });
 
   it("has its own environment and defaults in every command", async () => {

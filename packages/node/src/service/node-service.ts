@@ -10,7 +10,7 @@ import {
   type SandboxResource,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
-import { isAdmin, requireAccess } from "../auth/access.ts";
+import { isAdmin, mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
 import type { EventLog } from "../events/event-log.ts";
@@ -74,14 +74,15 @@ export class NodeService implements SandboxService {
     const { providers, defaults } = this.#options;
     const wanted = newSandbox(body, { defaults, providers: providers.byName });
     const { idempotencyKey: key } = options;
-    if (key === undefined) return this.#resource(await this.#create(principal, wanted, options));
+    if (key === undefined) return this.#resource(principal, await this.#create(principal, wanted, options));
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
     const request = { tenant: principal.tenant, key, fingerprint };
-    return this.#resource(await this.#createOnce(request, (noted) => this.#create(principal, wanted, options, noted)));
+    const create = (noted: (id: SandboxId) => void) => this.#create(principal, wanted, options, noted);
+    return this.#resource(principal, await this.#createOnce(request, create));
   }
 
   get(principal: Principal, id: string): SandboxResource {
-    return this.#resource(this.#find(principal, id, true));
+    return this.#resource(principal, this.#find(principal, id, true));
   }
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
@@ -95,13 +96,14 @@ export class NodeService implements SandboxService {
       limit: query.limit ?? DEFAULT_PAGE_SIZE,
       cursor: query.cursor,
     });
-    return { items: items.map((record) => this.#resource(record)), nextCursor };
+    return { items: items.map((record) => this.#resource(principal, record)), nextCursor };
   }
 
   async update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource> {
     const { providers, records, live, clock, events } = this.#options;
     const record = this.#find(principal, id, false);
     if (record.endedAt !== null) throw ended(record);
+    if (this.#removals.has(record.id)) throw ending(record);
     const { checkpoint } = providers.byName.get(record.provider)?.capabilities ?? { checkpoint: "none" };
     if (body.onExpiry === "pause" && checkpoint === "none") throw cannotPause(record.provider);
     const { ttlMs } = body;
@@ -109,7 +111,7 @@ export class NodeService implements SandboxService {
     const changed = records.change(record.id, { ...given(body), ...expiry });
     live.update(changed);
     events.emit({ kind: "sandbox.updated", tenant: record.tenant, sandboxId: record.id });
-    return this.#resource(changed);
+    return this.#resource(principal, changed);
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -131,6 +133,7 @@ export class NodeService implements SandboxService {
     const record = this.#find(principal, id, options.readOnly ?? false);
     const live = this.#options.live.get(record.id);
     if (live !== undefined) return live;
+    if (this.#removals.has(record.id)) throw ending(record);
     throw record.endedAt === null ? notReady(record) : ended(record);
   }
 
@@ -141,7 +144,7 @@ export class NodeService implements SandboxService {
     options: CreateOptions,
     noted?: (id: SandboxId) => void,
   ): Promise<SandboxRecord> {
-    const { records, pool, maxSandboxes, clock, observeCreate } = this.#options;
+    const { records, pool, providers, maxSandboxes, clock, observeCreate } = this.#options;
     const startedAtMs = clock.monotonicMs();
     const signal = options.signal ?? new AbortController().signal;
     const taken = { sandboxes: 1, memoryMib: wanted.memoryMib, vcpuCount: wanted.vcpuCount };
@@ -150,14 +153,19 @@ export class NodeService implements SandboxService {
     using reservation = this.#reservations.reserve(owner.keyId, taken);
     const key = instanceKey(wanted);
     const warm = await pool.claim(key, signal);
-    if (signal.aborted && warm !== undefined) await this.#options.providers.destroy(warm);
-    signal.throwIfAborted();
     const id = warm?.id ?? createSandboxId();
     const record = this.#record(id, owner, wanted, warm === undefined ? "creating" : "ready");
-    this.#options.transaction(() => {
-      records.add(record);
-      noted?.(id);
-    });
+    try {
+      signal.throwIfAborted();
+      this.#options.transaction(() => {
+        records.add(record);
+        noted?.(id);
+      });
+    } catch (thrown) {
+      // Without a record a claimed instance would belong to nobody.
+      if (warm !== undefined) await providers.destroy(record.provider, warm.id);
+      throw thrown;
+    }
     // From here on the record is what counts it.
     reservation[Symbol.dispose]();
     this.#emit("sandbox.created", record);
@@ -180,18 +188,22 @@ export class NodeService implements SandboxService {
   }
 
   async #bootNow(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
-    const { pool, providers, records, clock } = this.#options;
+    const { pool, providers, records } = this.#options;
     try {
       const boot = () => providers.boot(instanceKey(record), { id: record.id, signal });
       const sandbox = await pool.boot(boot, signal);
       return this.#ready(sandbox, records.change(record.id, { state: "ready" }));
     } catch (thrown) {
-      const { code, reason, message } = SandboxError.from(thrown);
-      const failure = { code, reason, message };
-      records.change(record.id, { state: "failed", failure, endedAt: clock.now() });
-      this.#emit("sandbox.failed", record, failure);
+      this.#failed(record, SandboxError.from(thrown));
       throw thrown;
     }
+  }
+
+  #failed(record: SandboxRecord, { code, reason, message }: SandboxError): void {
+    const { records, clock } = this.#options;
+    const failure = { code, reason, message };
+    records.change(record.id, { state: "failed", failure, endedAt: clock.now() });
+    this.#emit("sandbox.failed", record, failure);
   }
 
   #ready(sandbox: Sandbox, record: SandboxRecord): SandboxRecord {
@@ -230,8 +242,14 @@ export class NodeService implements SandboxService {
   async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
     const { live, records, providers, clock } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
-    const sandbox = live.remove(record.id);
-    if (sandbox !== undefined) await providers.destroy(sandbox);
+    live.remove(record.id);
+    // By its id, so that a destruction that failed can be asked for again: nobody else knows the instance any more.
+    try {
+      await providers.destroy(record.provider, record.id);
+    } catch (thrown) {
+      this.#failed(record, SandboxError.from(thrown));
+      throw thrown;
+    }
     records.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
     if (expired !== undefined) this.#emit("sandbox.expired", record, { reason: expired });
     this.#emit("sandbox.destroyed", record);
@@ -244,14 +262,18 @@ export class NodeService implements SandboxService {
   }
 
   #find(principal: Principal, id: string, readOnly: boolean): SandboxRecord {
-    const record = isSandboxId(id) ? this.#options.records.get(id) : undefined;
+    // What belongs to others is not even read: how long that takes would tell that it is there.
+    const tenant = isAdmin(principal) ? undefined : principal.tenant;
+    const record = isSandboxId(id) ? this.#options.records.get(id, { tenant }) : undefined;
     if (record === undefined) throw noSuchSandbox(id);
     requireAccess(principal, "sandbox", { readOnly, sandbox: record });
     return record;
   }
 
-  #resource(record: SandboxRecord): SandboxResource {
-    return sandboxResource(record, this.#options.tokenOf(record.id));
+  /** A token may do everything with its sandbox, so it is told only to those who may too. */
+  #resource(principal: Principal, record: SandboxRecord): SandboxResource {
+    const mayUse = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });
+    return sandboxResource(record, mayUse ? this.#options.tokenOf(record.id) : null);
   }
 
   #emit(kind: Parameters<EventLog["emit"]>[0]["kind"], record: SandboxRecord, details = {}): void {
@@ -286,6 +308,15 @@ function notReady(record: SandboxRecord): SandboxError {
     reason: "not_ready",
     message: `sandbox ${record.id} is ${record.state}`,
     hint: "wait until its state is ready",
+    details: { id: record.id, state: record.state },
+  });
+}
+
+function ending(record: SandboxRecord): SandboxError {
+  return new SandboxError("gone", {
+    reason: "sandbox_destroyed",
+    message: `sandbox ${record.id} is being destroyed`,
+    hint: "create a new one",
     details: { id: record.id, state: record.state },
   });
 }

@@ -42,10 +42,9 @@ export class Providers {
     return this.manager(provider).create({ rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses }, options);
   }
 
-  /** Also when it has ended by itself meanwhile. */
-  async destroy(sandbox: Sandbox): Promise<void> {
-    const manager = this.manager(sandbox.provider);
-    if (manager.exists(sandbox.id)) await manager.destroy(sandbox.id);
-    else await sandbox.destroy();
+  /** One that has ended by itself is being removed or gone already. */
+  async destroy(provider: string, id: SandboxId): Promise<void> {
+    const manager = this.manager(provider);
+    if (manager.exists(id)) await manager.destroy(id);
   }
 }

@@ -54,7 +54,13 @@ export async function reconcileNode(options: ReconcileNodeOptions): Promise<Node
       } catch (thrown) {
         const error = SandboxError.from(thrown);
         result.failed.push({ id: instance.id, error });
-        if (record !== undefined) lose(options, record, error.message);
+        if (record === undefined) return;
+        // What its owner is told to be gone must not go on running.
+        options.live.remove(instance.id);
+        await provider.remove(instance.id).catch((left) => {
+          result.failed.push({ id: instance.id, error: SandboxError.from(left) });
+        });
+        lose(options, record, error.message);
       }
     });
   }

@@ -2,7 +2,7 @@ import type { SandboxResource } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** What callers see of a record. */
-export function sandboxResource(record: SandboxRecord, token: string): SandboxResource {
+export function sandboxResource(record: SandboxRecord, token: string | null): SandboxResource {
   return {
     id: record.id,
     state: record.state,

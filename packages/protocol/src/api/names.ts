@@ -1,8 +1,12 @@
 import { z } from "zod";
 
+/** A list compares each label that is asked for with each label of each sandbox. */
+export const MAX_LABELS = 64;
+
 /** Parts that several resources share. */
 export const labelsSchema = z
   .record(z.string().regex(/^(?!sandpiper\.)[A-Za-z0-9._/-]{1,128}$/), z.string().max(4096))
+  .refine((labels) => Object.keys(labels).length <= MAX_LABELS, { error: `there are more than ${MAX_LABELS} labels` })
   .meta({ description: 'Texts by key; keys starting with "sandpiper." are reserved.' });
 
 export const envSchema = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));

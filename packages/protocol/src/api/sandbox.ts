@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { sandboxIdSchema } from "../sandbox-id.ts";
-import { durationMsSchema, envSchema, instantSchema, labelsSchema, pageSchema, queryNumberSchema } from "./names.ts";
+import {
+  durationMsSchema,
+  envSchema,
+  instantSchema,
+  labelsSchema,
+  MAX_LABELS,
+  pageSchema,
+  queryNumberSchema,
+} from "./names.ts";
 
 export const providerNameSchema = z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local", "mock"]);
 
@@ -18,7 +26,16 @@ export const sandboxStateSchema = z.enum([
 /** What keeps a sandbox from being idle. */
 export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process"]);
 
-const metadataSchema = z.record(z.string().max(128), z.json());
+/** 16 TiB: larger numbers do not fit into what a runtime's limits are written with. */
+const MAX_MIB = 2 ** 24;
+/** Every page of a list carries the metadata of up to a thousand sandboxes. */
+const MAX_METADATA_CHARS = 16 * 1024;
+
+const metadataSchema = z
+  .record(z.string().max(128), z.json())
+  .refine((metadata) => JSON.stringify(metadata).length <= MAX_METADATA_CHARS, {
+    error: `as JSON it is longer than ${MAX_METADATA_CHARS} characters`,
+  });
 const nameSchema = z.string().min(1).max(128);
 const lifetimes = {
   /** Absolute: counted from its creation, or from the update that set it. Null: none. */
@@ -31,10 +48,14 @@ const lifetimes = {
   onExpiry: z.enum(["destroy", "pause"]),
 };
 const shape = {
-  memoryMib: z.int().min(1),
-  vcpuCount: z.number().positive(),
-  diskMib: z.int().min(1),
-  maxProcesses: z.int().min(1),
+  memoryMib: z.int().min(1).max(MAX_MIB),
+  vcpuCount: z.number().positive().max(4096),
+  diskMib: z.int().min(1).max(MAX_MIB),
+  /** As many as a kernel has process ids. */
+  maxProcesses: z
+    .int()
+    .min(1)
+    .max(2 ** 22),
   language: z.string().min(1).max(128),
   cwd: z.string().regex(/^\/[^\0]*$/),
   user: z.string().min(1).max(128),
@@ -83,8 +104,8 @@ export const sandboxResourceSchema = z
     labels: labelsSchema,
     metadata: metadataSchema,
     createdAt: instantSchema,
-    /** Opens this sandbox and nothing else. */
-    token: z.string(),
+    /** Opens this sandbox and nothing else. Null for keys that may only look: it would let them do more. */
+    token: z.string().nullable(),
     image: z.string(),
     memoryMib: shape.memoryMib,
     vcpuCount: shape.vcpuCount,
@@ -108,7 +129,7 @@ export const listSandboxesQuerySchema = z
     provider: providerNameSchema,
     name: z.string(),
     /** `key=value`, or `key` alone; may be given several times, and then all must fit. */
-    label: z.array(z.string().max(5000)),
+    label: z.array(z.string().max(5000)).max(MAX_LABELS),
     limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),
     cursor: z.string().max(512),
   })

@@ -108,13 +108,14 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
         [Symbol.asyncDispose]: () => serving.close({ graceMs: 0 }),
       };
     },
-    async create(body: object = {}, options: RequestOptions = {}): Promise<SandboxResource> {
+    async create(body: object = {}, options: RequestOptions = {}): Promise<SandboxResource & { token: string }> {
       const response = await request("POST", "/v1/sandboxes", {
         json: { provider: provider.name, ...body },
         ...options,
       });
       if (response.status !== 201) throw new Error(await response.text());
-      return sandboxResourceSchema.parse(await response.json());
+      const resource = sandboxResourceSchema.parse(await response.json());
+      return { ...resource, token: resource.token as string };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
