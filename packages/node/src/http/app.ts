@@ -1,5 +1,7 @@
+import { systemClock } from "@sandpiper/core";
 import { type OperationId, type Route, routes } from "@sandpiper/protocol";
 import { type Context, Hono } from "hono";
+import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { AnyHandler, Bindings } from "./call.ts";
 import { corsHeaders, preflightResponse } from "./cors.ts";
 import { serveDocument } from "./documents.ts";
@@ -17,6 +19,7 @@ type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Re
 export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings }> {
   const { randomUuid = () => crypto.randomUUID() } = deps;
   const app = new Hono<{ Bindings: Bindings }>();
+  const credentials = new CredentialWatch(deps.authenticator, deps.clock ?? systemClock);
 
   const contextOf = ({ req: { raw } }: Context): RequestContext => {
     const requestId = requestIdOf(raw, randomUuid);
@@ -31,7 +34,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const methods = new Map<string, string[]>();
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    app.on(route.method, path, served(serveOperation(id, handlers[id] as AnyHandler, deps)));
+    app.on(route.method, path, served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials })));
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
   const document = openApiDocument(deps.version);

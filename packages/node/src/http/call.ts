@@ -1,5 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
-import type { OperationId, routes } from "@sandpiper/protocol";
+import type { OperationId, routes, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
@@ -53,6 +53,8 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly deps: HttpDependencies;
   /** The sandbox of the path, when it is ready to be used. */
   open(): LiveSandbox;
+  /** For answers that take long: told when who asked is not let in any more. */
+  watchCredential(ended: (error: SandboxError) => void): Disposable;
 }
 
 type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promise<AnswerOf<Id>>;

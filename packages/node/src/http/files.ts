@@ -1,4 +1,4 @@
-import type { FileEntry } from "@sandpiper/core";
+import { type FileEntry, SandboxError } from "@sandpiper/core";
 import type { FileEntryBody } from "@sandpiper/protocol";
 import { type ByteRange, byteRange } from "./byte-range.ts";
 import type { Handlers } from "./call.ts";
@@ -7,6 +7,8 @@ import { eventResponse } from "./server-sent-events.ts";
 import { streamResponse } from "./stream-response.ts";
 
 const MIB = 1024 * 1024;
+/** One answer is made in memory. */
+const MAX_LISTED = 100_000;
 
 export const fileHandlers: Handlers<
   | "readFile"
@@ -61,7 +63,11 @@ export const fileHandlers: Handlers<
 
   async listFiles({ query, request, open }) {
     const entries = open().files.list(query.path, { depth: query.depth, signal: request.signal });
-    return { items: await Array.fromAsync(entries, fileEntryBody) };
+    const items: FileEntryBody[] = [];
+    for await (const entry of entries) {
+      if (items.push(fileEntryBody(entry)) > MAX_LISTED) throw tooManyFiles(query.path);
+    }
+    return { items };
   },
 
   async makeDirectory({ body, request, open }) {
@@ -83,6 +89,8 @@ export const fileHandlers: Handlers<
     const { path, recursive } = call.query;
     const live = call.open();
     const left = new AbortController();
+    // Also when the reader leaves before the answer is first asked for anything.
+    call.request.signal.addEventListener("abort", () => left.abort(), { once: true });
     const watcher = await live.files.watch(path, { recursive, signal: left.signal });
     const source = async function* (signal: AbortSignal) {
       using _ = live.hold("client");
@@ -93,6 +101,15 @@ export const fileHandlers: Handlers<
     return eventResponse(call, source);
   },
 };
+
+function tooManyFiles(path: string): SandboxError {
+  return new SandboxError("resource_exhausted", {
+    reason: "too_many_files",
+    message: `${path} holds more than ${MAX_LISTED} files and directories`,
+    hint: "list it by parts with a smaller depth, or read it as an archive",
+    details: { limit: MAX_LISTED },
+  });
+}
 
 function contentRange({ offset, lengthBytes }: ByteRange, sizeBytes: number): string {
   return `bytes ${offset}-${offset + lengthBytes - 1}/${sizeBytes}`;

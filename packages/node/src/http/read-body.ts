@@ -2,6 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
 import { parseInput } from "./parse-input.ts";
 
+const MAX_DEPTH = 64;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /** Reads a JSON body by a schema, and no more of it than is allowed. */
@@ -13,7 +14,9 @@ export async function readJsonBody(
   const type = request.headers.get("content-type");
   const bytes = await readWholeBody(request, { limitBytes });
   if (bytes.length > 0 && !JSON_TYPE.test(type ?? "")) throw notJson(type);
-  return parseInput(schema, parseJson(bytes), "body");
+  const value = parseJson(bytes);
+  requireShallow(value);
+  return parseInput(schema, value, "body");
 }
 
 /** The body's bytes, when there are not too many. */
@@ -70,6 +73,24 @@ function parseJson(bytes: Uint8Array): unknown {
       hint: "send one JSON object in UTF-8",
     });
   }
+}
+
+/** Everything that reads a body after this does so by calling itself. */
+function requireShallow(body: unknown): void {
+  let level: unknown[] = [body];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw tooDeep();
+    level = level.flatMap((value) => (typeof value === "object" && value !== null ? Object.values(value) : []));
+  }
+}
+
+function tooDeep(): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "body_too_deep",
+    message: `the body of the request is nested more than ${MAX_DEPTH} levels deep`,
+    hint: "send something flatter, or as a text",
+    details: { maxDepth: MAX_DEPTH },
+  });
 }
 
 function notJson(type: string | null): SandboxError {

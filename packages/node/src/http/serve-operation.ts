@@ -9,6 +9,7 @@ import {
 } from "@sandpiper/protocol";
 import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
+import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
 import { credentialOf } from "./credential.ts";
@@ -28,7 +29,11 @@ export interface RequestContext {
  * Serves one operation of the table: who asks, whether they may, whether what they ask is well-formed, and only then
  * the handler. Nothing has any effect before all of that has been checked.
  */
-export function serveOperation(id: OperationId, handler: AnyHandler, deps: HttpDependencies) {
+export function serveOperation(
+  id: OperationId,
+  handler: AnyHandler,
+  { deps, credentials }: { readonly deps: HttpDependencies; readonly credentials: CredentialWatch },
+) {
   const route: Route = routes[id];
   const { clock = systemClock } = deps;
 
@@ -63,6 +68,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, deps: HttpD
       body,
       deps,
       open: () => deps.service.open(caller.principal as Principal, params.id, { readOnly }),
+      watchCredential: (ended: (error: SandboxError) => void) => credentials.watch(credentialOf(request), ended),
     } as unknown as Call;
     const answered = await handler(call);
     if (id === "createSandbox") caller.sandboxId = (answered as SandboxResource).id;

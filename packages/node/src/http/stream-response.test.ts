@@ -7,7 +7,9 @@ import { streamResponse } from "./stream-response.ts";
 
 function callOf(request: Request, bindings: Bindings = {}): Call {
   const deps = { logger: { warn: () => {} } };
-  return { operation: "readFile", request, bindings, requestId: "r", headers: { "x-request-id": "r" }, deps } as never;
+  const watchCredential = () => ({ [Symbol.dispose]: () => {} });
+  const headers = { "x-request-id": "r" };
+  return { operation: "readFile", request, bindings, requestId: "r", headers, deps, watchCredential } as never;
 }
 
 /** A source that counts what is asked of it. */

@@ -33,7 +33,14 @@ export async function streamResponse(
   };
   // A reader that goes before the body is first asked for never cancels it.
   call.request.signal.addEventListener("abort", leave, { once: true });
-  const done = () => call.request.signal.removeEventListener("abort", leave);
+  const watched = call.watchCredential((error) => {
+    leave();
+    cut(call, undefined, error);
+  });
+  const done = () => {
+    call.request.signal.removeEventListener("abort", leave);
+    watched[Symbol.dispose]();
+  };
   let first: IteratorResult<Uint8Array> | undefined;
   try {
     if (!beginsAtOnce) first = await iterator.next();
@@ -72,13 +79,13 @@ export async function streamResponse(
   return new Response(body, init);
 }
 
-function cut(call: Call, controller: ReadableStreamDefaultController, thrown: unknown): void {
+function cut(call: Call, controller: ReadableStreamDefaultController | undefined, thrown: unknown): void {
   const { operation, requestId, request, bindings, deps } = call;
   if (!request.signal.aborted) {
     deps.logger.warn({ requestId, operation, err: thrown }, "an answer was cut short");
   }
   // The server's own way of passing a stream's failure on would print it once more.
-  if (bindings.outgoing === undefined) controller.error(publicError(thrown));
+  if (bindings.outgoing === undefined) controller?.error(publicError(thrown));
   else bindings.outgoing.destroy();
 }
 

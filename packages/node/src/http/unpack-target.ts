@@ -7,6 +7,8 @@ const OWNER_BITS = 0o700;
 /** Arguments of one command that makes links; the kernel takes about 128 KiB of each. */
 const LINKS_AT_ONCE_BYTES = 64 * 1024;
 const MAX_LINKS = 100_000;
+/** Directories that are remembered; beyond that they are looked at again. */
+const MAX_KNOWN = 10_000;
 const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfT -- "$1" "$2" || exit 1; shift 2; done';
 
 /** The directory an archive is unpacked into. Links are made last, so that no entry of the archive can go through one. */
@@ -73,6 +75,7 @@ export class UnpackTarget {
     const known = this.#directories.get(at);
     if (known !== undefined) return known;
     const options = { mode, signal: this.#signal };
+    if (this.#directories.size >= MAX_KNOWN) this.#directories.clear();
     if (at === "") {
       const isNew = await this.#live.files.mkdir(this.#root, { ...options, parents: true });
       this.#directories.set(at, isNew);

@@ -34,12 +34,17 @@ export class Providers {
   }
 
   /** Boots an instance and nothing more: whose it is, and with which environment, is not its business. */
-  boot(
+  async boot(
     key: PoolKeyBody,
     options: { readonly id?: SandboxId; readonly signal?: AbortSignal | undefined },
   ): Promise<Sandbox> {
     const { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
-    return this.manager(provider).create({ rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses }, options);
+    try {
+      const config = { rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses };
+      return await this.manager(provider).create(config, options);
+    } catch (thrown) {
+      throw publicBootError(SandboxError.from(thrown), key);
+    }
   }
 
   /** One that has ended by itself is being removed or gone already. */
@@ -47,4 +52,25 @@ export class Providers {
     const manager = this.manager(provider);
     if (manager.exists(id)) await manager.destroy(id);
   }
+}
+
+/** What a runtime says about a failure is full of paths of the host: it is for the log, where the cause is written. */
+function publicBootError(error: SandboxError, { provider, image }: PoolKeyBody): SandboxError {
+  const { reason } = error;
+  if (reason.includes("rootfs")) {
+    return new SandboxError("invalid_argument", {
+      reason: "unusable_image",
+      message: `this node has no image ${JSON.stringify(image)} that provider ${provider} can use`,
+      hint: 'use "host", or ask whoever runs the node which images there are',
+      details: { image, provider },
+      cause: error,
+    });
+  }
+  if (error.code !== "internal") return error;
+  return new SandboxError("internal", {
+    reason,
+    message: `provider ${provider} could not start the sandbox`,
+    hint: "the node's log says why",
+    cause: error,
+  });
 }

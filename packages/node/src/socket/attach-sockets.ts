@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { SandboxError, systemClock } from "@sandpiper/core";
 import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
+import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
@@ -33,6 +34,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   const { authenticator, isStopping, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
   const acceptors = { session: acceptor(MAX_MESSAGE_BYTES.session), socket: acceptor(MAX_MESSAGE_BYTES.socket) };
   const sessions = new SessionRegistry();
+  const credentials = new CredentialWatch(authenticator, clock);
   const open = new Set<MessageSocket>();
   let isClosing = false;
 
@@ -66,11 +68,9 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         const socket = new MessageSocket(webSocket, raw);
         open.add(socket);
         socket.closed.then(() => open.delete(socket));
-        startHeartbeat(socket, {
-          clock,
-          stillAllowed: () => authenticator.authenticate(credential),
-          expired: (thrown) => socket.close(closeCodes.policy, SandboxError.from(thrown).reason),
-        });
+        startHeartbeat(socket, { clock });
+        const watched = credentials.watch(credential, ({ reason }) => socket.close(closeCodes.policy, reason));
+        socket.closed.then(() => watched[Symbol.dispose]());
         serve(socket, { route, principal, requestId });
       });
     } catch (thrown) {

@@ -1,6 +1,9 @@
 import { SandboxError } from "@sandpiper/core";
 import { STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
 
+/** Each costs memory, however few bytes it has. */
+const MAX_PIECES = 16_384;
+
 export interface StdinPiece {
   /** Position of its first byte in all input. */
   readonly offset: number;
@@ -27,6 +30,7 @@ export class StdinQueue implements AsyncIterable<StdinPiece> {
     if (this.#isFinished) throw afterEnd();
     this.#waitingBytes += bytes.length;
     if (this.#waitingBytes > STDIN_WINDOW_BYTES) throw windowExceeded(this.#waitingBytes);
+    if (this.#pieces.length >= MAX_PIECES) throw tooManyPieces();
     this.#add({ offset, bytes, isLast: false });
   }
 
@@ -62,6 +66,15 @@ function afterEnd(): SandboxError {
     reason: "stdin_finished",
     message: "input was sent on a stream after its finish message",
     hint: "open a new stdin stream",
+  });
+}
+
+function tooManyPieces(): SandboxError {
+  return new SandboxError("resource_exhausted", {
+    reason: "stdin_window_exceeded",
+    message: `${MAX_PIECES} frames of input wait for the process; no more may`,
+    hint: "send larger frames, or more when earlier ones are acknowledged",
+    details: { maxFrames: MAX_PIECES },
   });
 }
 

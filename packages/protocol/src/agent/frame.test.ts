@@ -37,6 +37,16 @@ const frame = fc.record({
 const noise = fc.uint8Array({ maxLength: 60 });
 const sizes = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
 
+describe("a message", () => {
+  it("with half a character is refused, since its receiver could not tell which message that was", () => {
+    for (const text of ["\ud800", "a\udfff", "\\\ud912b"]) expect(() => encodeFrame({ text })).toThrow("surrogate");
+    expect(() => encodeFrame({ "\ud800": 1 }, new Uint8Array(1))).toThrow("surrogate");
+    for (const text of ["\u{1f600}", "\\ud800", "\\\\ud800"]) {
+      expect(decode(encodeFrame({ text }))).toEqual([{ message: { text }, attachment: undefined }]);
+    }
+  });
+});
+
 describe("a stream of frames", () => {
   it("puts attachments where its owner wants them", () => {
     const memory = new Uint8Array(5);

@@ -1,3 +1,4 @@
+import { SandboxError } from "../sandbox-error.ts";
 import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
 
 /**
@@ -24,17 +25,31 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 const newline = Uint8Array.of(NEWLINE);
 const nothing = new Uint8Array(0);
+/** JSON escapes a surrogate only where the other half is missing; an even number of backslashes before it are text. */
+const HALF_CHARACTER = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 const textEncoder = new TextEncoder();
 const textDecoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The pieces of one frame, in order; written together. The message gets its `bytes` here. */
 export function encodeFrame(message: object, attachment?: Uint8Array): Uint8Array[] {
-  if (attachment === undefined) return [textEncoder.encode(`${JSON.stringify(message)}\n`)];
+  if (attachment === undefined) return [encodeLine(message)];
   if (attachment.length > MAX_ATTACHMENT_BYTES) {
     throw new RangeError(`an attachment holds at most ${MAX_ATTACHMENT_BYTES} bytes, this one ${attachment.length}`);
   }
-  const line = textEncoder.encode(`${JSON.stringify({ ...message, bytes: attachment.length })}\n`);
-  return [line, attachment, newline];
+  return [encodeLine({ ...message, bytes: attachment.length }), attachment, newline];
+}
+
+/** The agent takes no half characters, and could not say which message had one. */
+function encodeLine(message: object): Uint8Array {
+  const text = JSON.stringify(message);
+  if (text.includes("\\ud") && HALF_CHARACTER.test(text)) {
+    throw new SandboxError("invalid_argument", {
+      reason: "malformed_text",
+      message: "a text cannot be sent to the sandbox: it holds one half of a surrogate pair",
+      hint: "send well-formed Unicode; bytes that are no text go through files or standard input",
+    });
+  }
+  return textEncoder.encode(`${text}\n`);
 }
 
 /**

@@ -1,0 +1,88 @@
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, describe, expect, it } from "vitest";
+import { createTestNode, errorOf, type TestNode } from "./testing/test-node.ts";
+
+const nodes: TestNode[] = [];
+afterEach(async () => {
+  for (const node of nodes.splice(0)) await node[Symbol.asyncDispose]();
+});
+
+async function setUp() {
+  const node = await createTestNode({ provider: new MockProvider() });
+  nodes.push(node);
+  return { node, ...(await node.create()) };
+}
+
+function nested(depth: number): unknown {
+  return JSON.parse("[".repeat(depth) + "]".repeat(depth));
+}
+
+describe("a body", () => {
+  it("that is nested too deep is refused, however deep it is", async () => {
+    const { node, id } = await setUp();
+    const change = (depth: number) => {
+      const bytes = `{"metadata":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+      const headers = { "content-type": "application/json" };
+      return node.request("PATCH", `/v1/sandboxes/${id}`, { bytes, headers });
+    };
+    for (const depth of [100, 3000, 30_000]) {
+      expect(await errorOf(await change(depth))).toMatchObject({ status: 400, reason: "body_too_deep" });
+    }
+    const answer = await change(50);
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ metadata: { a: nested(50) } });
+  });
+
+  it.each([
+    ["labels", Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`l${at}`, ""]))],
+    ["metadata", { text: "x".repeat(20_000) }],
+  ])("with more %s than a list could carry is refused", async (field, value) => {
+    const { node, id } = await setUp();
+    const refused = await node.request("PATCH", `/v1/sandboxes/${id}`, { json: { [field]: value } });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
+  });
+
+  it.each([{ memoryMib: 2 ** 53 - 1 }, { diskMib: 2 ** 40 }, { maxProcesses: 2 ** 31 }, { vcpuCount: 1e300 }])(
+    "with a limit that no machine has is refused: %j",
+    async (limits) => {
+      const { node } = await setUp();
+      const refused = await node.request("POST", "/v1/sandboxes", { json: { provider: "mock", ...limits } });
+      expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
+    },
+  );
+
+  it("with half a character for the sandbox is refused at once", async () => {
+    const { node, id } = await setUp();
+    for (const json of [{ command: "echo \ud800" }, { command: "true", env: { A: "\udfff" } }]) {
+      const refused = await node.request("POST", `/v1/sandboxes/${id}/exec`, { json });
+      expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "malformed_text" });
+    }
+  });
+});
+
+describe("a query", () => {
+  it.each([
+    "/files?path=/tmp/%ff",
+    "/files?path=/tmp/%c3%28",
+    "/files?path=%ED%A0%80",
+    "/files?path=/tmp/a&__proto__=x",
+  ])("that means nothing is refused, not taken for something else: %s", async (path) => {
+    const { node, id } = await setUp();
+    const refused = await node.request("PUT", `/v1/sandboxes/${id}${path}`, { bytes: "x" });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_query" });
+  });
+});
+
+describe("an answer that goes on", () => {
+  it("ends within a second when the key that asked for it is revoked", async () => {
+    const { node } = await setUp();
+    const admin = node.key({ scopes: ["admin"] });
+    const key = node.key({ scopes: ["read"] });
+    await using server = await node.listen();
+    const headers = { authorization: `Bearer ${key}`, accept: "text/event-stream" };
+    const answer = await fetch(`${server.url}/v1/events`, { headers });
+    const reading = answer.text();
+    expect((await node.request("DELETE", `/v1/keys/${key.split("_")[1]}`, { key: admin })).status).toBe(204);
+    await expect(reading).rejects.toThrow();
+  });
+});
