@@ -32,7 +32,6 @@ export class NodePool {
       keyOf: instanceKeyText,
       boot: async (key, signal) => {
         const sandbox = await providers.boot(key, { signal });
-        await warmUp(sandbox);
         sandbox.closed.then(() => this.#pool.remove(sandbox));
         return sandbox;
       },
@@ -82,9 +81,4 @@ export class NodePool {
   close(): Promise<void> {
     return this.#pool.close();
   }
-}
-
-/** The first command in an instance takes twice as long as the next; an image without this one is just not warmed up. */
-async function warmUp(sandbox: Sandbox): Promise<void> {
-  await sandbox.exec(["/bin/true"], { timeoutMs: 5000 }).catch(() => {});
 }
