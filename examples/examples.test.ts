@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -20,13 +20,4 @@ describe("an example", () => {
     expect(stdout).not.toBe("");
     expect(stdout).not.toContain("\u001b[");
   });
-});
-
-it("the README shows the embedded example as it is", () => {
-  const read = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
-  const shown = /```ts\n(.*?)```/s.exec(read("../README.md"))?.[1] ?? "";
-  const withoutRemarks = shown.split("\n").map((line) => line.replace(/\s+\/\/ .*$/, ""));
-  const program = read("embedded/main.ts").split("\n");
-  expect(withoutRemarks.length).toBeGreaterThan(10);
-  expect(withoutRemarks.filter((line) => !program.includes(line))).toEqual([]);
 });

@@ -42,6 +42,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     clock: options.clock,
     providers: options.providers,
     onError: (error, about) => logger.error({ err: error, ...about }, error.message),
+    observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
   const { clock, database, records, events, keys, live, pool, service, authenticator } = parts;

@@ -21,6 +21,7 @@ export interface NodePartsOptions {
   readonly providers?: readonly Provider[] | undefined;
   /** Told about failures that no caller waits for. */
   readonly onError: (error: SandboxError, about: object) => void;
+  readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
 }
 
@@ -28,7 +29,7 @@ export type NodeParts = ReturnType<typeof composeParts>;
 
 /** Everything of a node but its interfaces to the outside. */
 export function composeParts(config: NodeConfig, options: NodePartsOptions) {
-  const { clock = systemClock, onError, observeCreate } = options;
+  const { clock = systemClock, onError, observeCreate, observeExec } = options;
   mkdirSync(config.home, { recursive: true, mode: 0o700 });
   chmodSync(config.home, 0o700);
   const database = openDatabase(join(config.home, "node.db"));
@@ -39,7 +40,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
     const tokens = openSandboxTokens(config.home);
     const keys = new KeyService(database, { clock });
     const providers = new Providers({
-      providers: options.providers ?? ownProviders(config.home),
+      providers: options.providers ?? ownProviders(config),
       imagesDir: config.imagesDir,
       onError: (error, id) => onError(error, { sandboxId: id }),
     });
@@ -48,6 +49,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       records,
       events,
       clock,
+      observeExec,
       expired: (record, expired) => {
         service.destroy(record, { expired }).catch((error) => onError(error, { sandboxId: record.id, expired }));
       },
@@ -83,7 +85,11 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
   }
 }
 
-/** In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. */
-function ownProviders(home: string): Provider[] {
-  return composedProviders.map((name) => createProvider(name, { home: join(home, "node") }));
+/**
+ * In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. `local`
+ * is there only when the node was started for it: it isolates nothing, and every key could use it to become the node.
+ */
+function ownProviders({ home, defaultProvider }: NodeConfig): Provider[] {
+  const names = composedProviders.filter((name) => name !== "local" || defaultProvider === "local");
+  return names.map((name) => createProvider(name, { home: join(home, "node") }));
 }

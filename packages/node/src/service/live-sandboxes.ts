@@ -1,4 +1,11 @@
-import { type Clock, Lifetime, type ProcessHandle, type Sandbox, SandboxError } from "@sandpiper/core";
+import {
+  type Clock,
+  Lifetime,
+  type ProcessExit,
+  type ProcessHandle,
+  type Sandbox,
+  SandboxError,
+} from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { EventLog, NewEvent } from "../events/event-log.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
@@ -8,6 +15,7 @@ export interface LiveSandboxesOptions {
   readonly records: SandboxRecords;
   readonly events: EventLog;
   readonly clock: Clock;
+  readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   /** Its time is over. */
   readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
 }
@@ -105,8 +113,8 @@ export class LiveSandboxes {
   }
 
   #follow(live: LiveSandbox, process: ProcessHandle): void {
-    const { events } = this.#options;
-    const { id: sandboxId, tenant } = live.record;
+    const { events, observeExec } = this.#options;
+    const { id: sandboxId, tenant, provider } = live.record;
     const about = { process: process.id, pid: process.pid };
     // After whoever waits for the process has been answered: writing an event down takes as long as a short command.
     const tell = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
@@ -114,14 +122,13 @@ export class LiveSandboxes {
         if (!this.#isReleased) events.emit({ kind, tenant, sandboxId, details });
       });
     tell("process.started", about);
-    this.#hold(live, process, ({ exitCode, signal }) => tell("process.exited", { ...about, exitCode, signal }));
+    this.#hold(live, process, ({ exitCode, signal, durationMs }) => {
+      observeExec?.(provider, durationMs / 1000);
+      tell("process.exited", { ...about, exitCode, signal });
+    });
   }
 
-  #hold(
-    live: LiveSandbox,
-    process: ProcessHandle,
-    exited?: (exit: { readonly exitCode: number; readonly signal: string | null }) => void,
-  ): void {
+  #hold(live: LiveSandbox, process: ProcessHandle, exited?: (exit: ProcessExit) => void): void {
     const held = live.hold("process");
     process
       .wait()

@@ -31,13 +31,15 @@ interface SetUpOptions {
 function setUp({ config = {}, provider = new MockProvider(), home = makeHome() }: SetUpOptions = {}) {
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
+  const observed: string[] = [];
   const parts = composeParts(parseNodeConfig({ ...config, home }), {
     clock,
     providers: [provider],
     onError: (error) => errors.push(error),
+    observeExec: (name) => observed.push(name),
   });
   cleanUps.push(() => parts.database[Symbol.dispose]());
-  return { ...parts, clock, errors, provider, home };
+  return { ...parts, clock, errors, observed, provider, home };
 }
 
 function principal(parts: Pick<NodeParts, "keys" | "authenticator">, body: Partial<CreateKeyBody> = {}) {
@@ -126,6 +128,18 @@ describe("a sandbox of the node", () => {
     const live = node.service.open(owner, id);
     const { stdout } = await live.exec({ command: 'echo "$GREETING $NAME"', env: { NAME: "you" } });
     expect(stdout).toBe("hello you\n");
+  });
+
+  it("has its processes noticed when they end", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, mock);
+    const process = await node.service.open(owner, id).start({ argv: ["true"] });
+    await process.wait();
+    await settle();
+    expect(node.observed).toEqual(["mock"]);
+    const kinds = node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind);
+    expect(kinds.slice(-2)).toEqual(["process.started", "process.exited"]);
   });
 
   it("that could not boot says why, and leaves nothing", async () => {
