@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createProvider } from "@sandpiper/node";
+import { listLeft } from "../../bench/leftovers.ts";
+
+/** A directory for nodes on gVisor, which is gone afterwards with everything that ran in it. */
+export class GvisorHome implements AsyncDisposable {
+  readonly path = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
+  readonly #provider = createProvider("gvisor", { home: join(this.path, "node") });
+
+  /** Ids of the instances that there are. */
+  async instances(): Promise<readonly string[]> {
+    return (await this.#provider.list()).map(({ id }) => id).sort();
+  }
+
+  /** Processes, mounts, cgroups and files of these instances. */
+  async left(ids: readonly string[]): Promise<string[]> {
+    const left = await listLeft(join(this.path, "node"), ids);
+    return left.filter((one) => ids.some((id) => one.includes(id)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { id } of await this.#provider.list()) await this.#provider.remove(id);
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
