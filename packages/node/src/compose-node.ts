@@ -50,6 +50,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(() => database[Symbol.dispose]());
   undo.defer(() => live.release());
   undo.defer(() => pool.close());
+  undo.defer(() => service.settled());
   keys.firstKey(config.home);
   const reconciled = await reconcileNode(parts);
   for (const { id, error } of reconciled.failed) logger.error({ err: error, sandboxId: id }, "could not be taken over");

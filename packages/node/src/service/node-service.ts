@@ -129,6 +129,13 @@ export class NodeService implements SandboxService {
     return removal;
   }
 
+  /** Resolves when what was begun is done or undone, as its callers have left it. */
+  async settled(): Promise<void> {
+    while (this.#boots.size + this.#removals.size > 0) {
+      await Promise.allSettled([...this.#boots.values(), ...this.#removals.values()]);
+    }
+  }
+
   open(principal: Principal, id: string, options: OpenOptions = {}): LiveSandbox {
     const record = this.#find(principal, id, options.readOnly ?? false);
     const live = this.#options.live.get(record.id);

@@ -1,0 +1,71 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { describe, expect, it } from "vitest";
+import { GvisorHome } from "./gvisor-home.ts";
+import { NodeProcess } from "./node-process.ts";
+
+/** What a caller may be told who loses a race; anything else is a fault of the node. */
+const lost = new Set(["not_found", "gone", "failed_precondition", "unavailable", "canceled", "unauthenticated"]);
+
+async function mayLose(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(SandboxError);
+    expect(lost).toContain((thrown as SandboxError).code);
+  }
+}
+
+describe("a sandbox on gVisor that many use while it ends", () => {
+  it("ends once, tells everybody the same, and leaves nothing", async () => {
+    await using home = new GvisorHome();
+    await using node = await NodeProcess.start({ home: home.path, port: 0 });
+    const ids: string[] = [];
+    const round = async (ttlMs: number | null) => {
+      const sandbox = await node.client.sandboxes.create({ ttlMs, memoryMib: 200 });
+      ids.push(sandbox.id);
+      await sandbox.exec("head -c 60000000 /dev/zero > /tmp/large");
+      const reading = (async () => {
+        let size = 0;
+        for await (const bytes of await sandbox.files.readStream("/tmp/large")) size += bytes.length;
+        expect(size).toBe(60_000_000);
+      })();
+      const uses = [reading, sandbox.exec("sleep 30"), sandbox.exec("true"), sandbox.files.write("/tmp/a", "b")];
+      const running = sandbox.start("yes").then(async (process) => {
+        for await (const _ of process.output);
+        await process.wait();
+      });
+      const ends = ttlMs === null ? [sandbox.destroy(), sandbox.destroy()] : [];
+      const changes = [sandbox.update({ labels: { late: "yes" } }), sandbox.exec("echo late")];
+      await Promise.all([...uses, running, ...ends, ...changes].map(mayLose));
+      await expect.poll(async () => (await sandbox.refresh()).state, { timeout: 10_000 }).toBe("destroyed");
+    };
+    await Promise.all([round(null), round(2500)]);
+    const events = await node.client.pastEvents({ limit: 1000 });
+    for (const id of ids) {
+      const kinds = events.filter(({ sandboxId }) => sandboxId === id).map(({ kind }) => kind);
+      expect(kinds.filter((kind) => kind === "sandbox.destroyed")).toHaveLength(1);
+      expect(kinds).not.toContain("sandbox.failed");
+    }
+    expect(await home.instances()).toEqual([]);
+    expect(await home.left(ids)).toEqual([]);
+  });
+
+  it("is undone when its caller leaves while it is made", async () => {
+    await using home = new GvisorHome();
+    await using node = await NodeProcess.start({ home: home.path, port: 0 });
+    await Promise.all(
+      [1, 30, 80, 150].map(async (afterMs) => {
+        const creation = node.client.sandboxes.create({ signal: AbortSignal.timeout(afterMs) });
+        await creation.then(
+          (sandbox) => sandbox.destroy(),
+          () => {},
+        );
+      }),
+    );
+    // Whoever stops the node waits for what is under way.
+    await node.stop();
+    await using next = await NodeProcess.start({ home: home.path, port: 0 });
+    expect(next.started).toMatchObject({ adopted: [], removed: [], lost: [] });
+    expect(await home.instances()).toEqual([]);
+  });
+});
