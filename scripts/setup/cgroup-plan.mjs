@@ -1,5 +1,7 @@
 /** What the limits of a sandbox need. */
 const NEEDED = ["cpu", "memory", "pids"];
+/** Version 2: gVisor refuses a host that lacks one of these, though no limit uses the other two. */
+const NEEDED_V2 = ["cpuset", "cpu", "io", "memory", "pids"];
 const ROOT = "/sys/fs/cgroup";
 
 /**
@@ -25,7 +27,8 @@ export function planCgroupMounts(view) {
   const missing = NEEDED.filter((name) => !mounts.v1.has(name));
   if (missing.length < NEEDED.length) return planV1(view, mounts.v1, missing);
   // Some hosts mount version 2 beside version 1, without controllers; that one limits nothing.
-  const unified = mounts.v2.find((path) => hasWords(view.read(`${path}/cgroup.controllers`), NEEDED)) ?? mounts.v2[0];
+  const unified =
+    mounts.v2.find((path) => hasWords(view.read(`${path}/cgroup.controllers`), NEEDED_V2)) ?? mounts.v2[0];
   if (unified !== undefined) return planV2(view, unified);
   return planNothingMounted(view);
 }
@@ -50,16 +53,16 @@ function planV1(view, mounted, missing) {
  */
 function planV2(view, path) {
   const detail = "version 2";
-  if (!hasWords(view.read(`${path}/cgroup.controllers`), NEEDED)) {
-    const missing = `The cgroup controllers ${NEEDED.join(", ")}: ${path}/cgroup.controllers lacks some.`;
+  if (!hasWords(view.read(`${path}/cgroup.controllers`), NEEDED_V2)) {
+    const missing = `The cgroup controllers ${NEEDED_V2.join(", ")}: ${path}/cgroup.controllers lacks some.`;
     const remedy =
       "In a container, run it with its own cgroups, for example: docker run --privileged --cgroupns=private …\n" +
-      "On a machine, boot the kernel with: cgroup_enable=memory";
+      "On a machine, boot the kernel with cgroup_enable=memory, and without cgroup_disable";
     return { detail, actions: [], problems: [{ missing, remedy }] };
   }
   if (!view.isWritable(path)) return { detail, actions: [], problems: [readOnly(path)] };
-  if (hasWords(view.read(`${path}/cgroup.subtree_control`), NEEDED)) return { detail, actions: [], problems: [] };
-  const text = NEEDED.map((name) => `+${name}`).join(" ");
+  if (hasWords(view.read(`${path}/cgroup.subtree_control`), NEEDED_V2)) return { detail, actions: [], problems: [] };
+  const text = NEEDED_V2.map((name) => `+${name}`).join(" ");
   return { detail, actions: [{ path: `${path}/cgroup.subtree_control`, text }], problems: [] };
 }
 

@@ -45,20 +45,21 @@ describe("cgroups of version 1", () => {
 describe("cgroups of version 2", () => {
   const controllers = "cpuset cpu io memory pids\n";
 
-  it("need nothing when the three controllers are shared out", () => {
-    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "cpu memory pids\n" };
+  it("need nothing when the five controllers are shared out", () => {
+    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": controllers };
     expect(plan({ mounts: v2Mount, files })).toMatchObject({ detail: "version 2", ...done });
   });
 
   it("get the controllers shared out when they are not", () => {
-    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "memory\n" };
+    const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "cpu memory pids\n" };
     expect(plan({ mounts: v2Mount, files }).actions).toEqual([
-      { path: "/sys/fs/cgroup/cgroup.subtree_control", text: "+cpu +memory +pids" },
+      { path: "/sys/fs/cgroup/cgroup.subtree_control", text: "+cpuset +cpu +io +memory +pids" },
     ]);
   });
 
-  it("are named when a controller is missing", () => {
-    const { problems, actions } = plan({ mounts: v2Mount, files: { "cgroup.controllers": "cpu pids\n" } });
+  it.each(["cpuset", "cpu", "io", "memory", "pids"])("are named when the controller %s is missing", (name) => {
+    const files = { "cgroup.controllers": controllers.replace(new RegExp(`\\b${name}\\b`), "") };
+    const { problems, actions } = plan({ mounts: v2Mount, files });
     expect(problems[0]?.missing).toContain("/sys/fs/cgroup/cgroup.controllers lacks some");
     expect(actions).toEqual([]);
   });

@@ -16,7 +16,7 @@ async function checkRunsc(): Promise<Check> {
 function checkCgroups(): Check {
   const cgroups = findCgroups();
   if (cgroups !== undefined) return { name: "cgroups", status: "ok", detail: `version ${cgroups.version}` };
-  const detail = "not mounted with the controllers cpu, memory and pids";
+  const detail = "not mounted with the controllers cpu, memory and pids, in version 2 also cpuset and io";
   return { name: "cgroups", status: "failed", detail, hint: "Run: npm run setup, in Sandpiper's directory." };
 }
 

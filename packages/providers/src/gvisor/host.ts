@@ -43,8 +43,10 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = findCgroups();
   if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    const message =
+      "this host has no cgroups with the controllers cpu, memory and pids, in version 2 also cpuset and io";
+    throw missing("cgroups_missing", message, hint);
   }
   const directory = join(options.stateDirectory, "gvisor");
   return {

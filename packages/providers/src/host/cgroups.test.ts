@@ -57,10 +57,16 @@ describe("a host with version 1", () => {
 });
 
 describe("a host with version 2", () => {
-  beforeEach(() => write("cgroup.controllers", "cpu memory pids"));
+  const controllers = "cpuset cpu io memory hugetlb pids\n";
+  beforeEach(() => write("cgroup.controllers", controllers));
 
   it("is recognised", () => {
     expect(findCgroups(root)?.version).toBe(2);
+  });
+
+  it.each(["cpuset", "cpu", "io", "memory", "pids"])("is not usable without the controller %s", async (name) => {
+    await write("cgroup.controllers", controllers.replace(new RegExp(`\\b${name}\\b ?`), ""));
+    expect(findCgroups(root)).toBeUndefined();
   });
 
   it("can limit swap where the kernel counts it", async () => {

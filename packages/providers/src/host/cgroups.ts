@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CgroupsV1 } from "./cgroups-v1.ts";
 import { CgroupsV2 } from "./cgroups-v2.ts";
@@ -18,6 +18,8 @@ export interface Cgroups {
 }
 
 const NEEDED = ["cpu", "memory", "pids"];
+/** Version 2: gVisor refuses a host that lacks one of these, though no limit uses the other two. */
+const NEEDED_V2 = ["cpuset", "cpu", "io", "memory", "pids"];
 
 /** Undefined when this host has no cgroups that could limit a sandbox. */
 export function findCgroups(root = "/sys/fs/cgroup"): Cgroups | undefined {
@@ -27,5 +29,11 @@ export function findCgroups(root = "/sys/fs/cgroup"): Cgroups | undefined {
       .filter((path) => existsSync(join(path, "cgroup.procs")));
     return new CgroupsV1(root, hierarchies);
   }
-  return existsSync(join(root, "cgroup.controllers")) ? new CgroupsV2(root) : undefined;
+  const controllers = readControllers(root);
+  return NEEDED_V2.every((name) => controllers.includes(name)) ? new CgroupsV2(root) : undefined;
+}
+
+function readControllers(root: string): string[] {
+  const path = join(root, "cgroup.controllers");
+  return existsSync(path) ? readFileSync(path, "utf8").trim().split(" ") : [];
 }
