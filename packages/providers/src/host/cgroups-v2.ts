@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
@@ -14,7 +14,7 @@ export class CgroupsV2 implements Cgroups {
     this.#root = root;
     // A machine's topmost cgroup has no limits, so those below it are asked.
     const cgroups = [".", ...readdirSync(root)];
-    this.canLimitSwap = cgroups.some((name) => existsSync(join(root, name, "memory.swap.max")));
+    this.canLimitSwap = cgroups.some((name) => countsSwap(join(root, name))) || newCgroupCountsSwap(root);
   }
 
   processes(path: string): Promise<number[]> {
@@ -34,5 +34,24 @@ export class CgroupsV2 implements Cgroups {
 
   remove(path: string): Promise<boolean> {
     return removeCgroup(join(this.#root, path));
+  }
+}
+
+function countsSwap(directory: string): boolean {
+  return existsSync(join(directory, "memory.swap.max"));
+}
+
+/** Before anybody has limited memory no cgroup shows whether swap can be limited too, and so a new one is asked. */
+function newCgroupCountsSwap(root: string): boolean {
+  try {
+    writeFileSync(join(root, "cgroup.subtree_control"), "+memory", { flag: "r+" });
+    const directory = mkdtempSync(join(root, "sandpiper-swap-"));
+    try {
+      return countsSwap(directory);
+    } finally {
+      rmdirSync(directory);
+    }
+  } catch {
+    return false;
   }
 }

@@ -75,6 +75,14 @@ describe("a host with version 2", () => {
     expect(findCgroups(root)?.canLimitSwap).toBe(true);
   });
 
+  it("asks a new cgroup about swap where no other limits memory, and removes it", async () => {
+    await write("cgroup.subtree_control", "");
+    // A plain directory gets no files from the kernel.
+    expect(findCgroups(root)?.canLimitSwap).toBe(false);
+    expect(await readFile(join(root, "cgroup.subtree_control"), "utf8")).toBe("+memory");
+    expect((await readdir(root)).toSorted()).toEqual(["cgroup.controllers", "cgroup.subtree_control"]);
+  });
+
   it("counts kills for want of memory", async () => {
     await write("box/memory.events", "low 0\noom 3\noom_kill 1\noom_group_kill 0\n");
     expect(await findCgroups(root)?.oomKills("/box")).toBe(1);
