@@ -20,8 +20,8 @@ export interface Subject extends AsyncDisposable {
   createToFirstOutput?(): Promise<number>;
   /** Runs a static `true` in an instance that stays, `count` times one after another, each after a rest. */
   execTrue?(count: number, restMs: number): Promise<number[]>;
-  /** Runs /bin/echo in an instance that stays, until its output is in the host program; `count` times. */
-  execEcho?(count: number): Promise<number[]>;
+  /** Runs the static /bin/say in an instance that stays, until its output is in the host program; `count` times. */
+  execSay?(count: number): Promise<number[]>;
   /** Milliseconds for `count` static `true` in one instance, all at once and one after another. */
   execMany?(count: number): Promise<{ readonly atOnceMs: number; readonly inARowMs: number }>;
   /** The shortest question and answer, `count` times one after another. */

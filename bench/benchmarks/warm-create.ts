@@ -8,7 +8,7 @@ const EXEC = "sandpiper-gvisor, exec alone";
 export const benchmark: Benchmark = {
   title: "Create over HTTP from a warm pool, until the output of a program is there",
   method:
-    "Two HTTP requests to a node: one makes a sandbox, which the pool has ready, the other runs /bin/echo in it; the clock stops when its output is in the client. Filling the pool again and destroying the sandbox do not count. Against the agent's own exec of the same command in a sandbox that has run it before, embedded and without a server, and against docker run of a static program.",
+    "Two HTTP requests to a node: one makes a sandbox, which the pool has ready, the other runs a static program in it that prints a line; the clock stops when its output is in the client. Filling the pool again and destroying the sandbox do not count. Against the agent's own exec of the same command in a sandbox that has run it before, embedded and without a server, and against docker run. All three have the same image of static programs.",
   order: 22,
   timeLimitMs: 180_000,
   async run(context) {
@@ -21,7 +21,7 @@ export const benchmark: Benchmark = {
           subject: "sandpiper-gvisor",
           label: EXEC,
           perRound: 4,
-          operation: (subject) => subject.execEcho?.bind(subject),
+          operation: (subject) => subject.execSay?.bind(subject),
         },
       ],
     });

@@ -5,6 +5,7 @@ import { type Sandbox, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { guestPrograms } from "../guest-programs.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
+import { makeStaticImage } from "../static-image.ts";
 import { EXEC_INSTANCES, nextInTurn, SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
 
 const TRUE_PATH = "/tmp/true";
@@ -23,7 +24,10 @@ export const subject: SubjectDefinition = {
       await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
       sandboxes.push(sandbox);
     }
-    return new SandpiperGvisor(home, sandboxes);
+    const rootfs = await workspace.makeDir("static-image");
+    await makeStaticImage(workspace, rootfs);
+    const speaker = workspace.own(await createSandbox({ home, rootfs, signal: workspace.signal }));
+    return new SandpiperGvisor(home, sandboxes, speaker);
   },
 };
 
@@ -32,8 +36,11 @@ class SandpiperGvisor implements Subject {
   readonly #sandboxes: Sandbox[];
   /** The one that files go to. */
   readonly #storage: Sandbox;
+  /** The one whose image is docker's. */
+  readonly #speaker: Sandbox;
 
-  constructor(home: string, sandboxes: Sandbox[]) {
+  constructor(home: string, sandboxes: Sandbox[], speaker: Sandbox) {
+    this.#speaker = speaker;
     this.#home = home;
     this.#sandboxes = sandboxes;
     this.#storage = nextInTurn(sandboxes);
@@ -70,14 +77,13 @@ class SandpiperGvisor implements Subject {
     return samples;
   }
 
-  async execEcho(count: number): Promise<number[]> {
-    const sandbox = nextInTurn(this.#sandboxes);
+  async execSay(count: number): Promise<number[]> {
     const samples: number[] = [];
     for (let k = 0; k < count; k++) {
       const startedAt = performance.now();
-      const { stdout } = await sandbox.exec(["/bin/echo", "ready"]);
+      const { stdout } = await this.#speaker.exec(["/bin/say"]);
       samples.push(performance.now() - startedAt);
-      if (stdout !== "ready\n") throw new Error(`echo in ${sandbox.id} printed ${JSON.stringify(stdout)}`);
+      if (stdout !== "ready\n") throw new Error(`say in ${this.#speaker.id} printed ${JSON.stringify(stdout)}`);
     }
     return samples;
   }

@@ -1,11 +1,14 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "@sandpiper/sdk";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import { guestPrograms } from "../guest-programs.ts";
+import { makeStaticImage } from "../static-image.ts";
 import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
 
 const TRUE_PATH = "/tmp/true";
+const IMAGE = "static";
 /** Enough that a claim never finds the pool empty, few enough that refilling leaves the machine alone. */
 const WARM = 2;
 const POLL_MS = 20;
@@ -16,6 +19,7 @@ export const subject: SubjectDefinition = {
   async open(workspace) {
     const home = await workspace.makeDir("sandpiper-node");
     const node = workspace.own(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
+    await makeStaticImage(workspace, join(home, "images", IMAGE));
     const program = await readFile((await guestPrograms(workspace)).true);
     const sandboxes: Sandbox[] = [];
     for (let k = 0; k < EXEC_INSTANCES; k++) {
@@ -40,12 +44,10 @@ class SandpiperNode implements Subject {
   async createToFirstOutput(): Promise<number> {
     await this.#fillPool();
     const startedAt = performance.now();
-    const { id } = (await this.#post("/v1/sandboxes", {})) as { id: string };
-    const { stdout } = (await this.#post(`/v1/sandboxes/${id}/exec`, { argv: ["/bin/echo", "ready"] })) as {
-      stdout: string;
-    };
+    const { id } = (await this.#post("/v1/sandboxes", { image: IMAGE })) as { id: string };
+    const { stdout } = (await this.#post(`/v1/sandboxes/${id}/exec`, { argv: ["/bin/say"] })) as { stdout: string };
     const tookMs = performance.now() - startedAt;
-    if (stdout !== "ready\n") throw new Error(`echo in ${id} printed ${JSON.stringify(stdout)}`);
+    if (stdout !== "ready\n") throw new Error(`say in ${id} printed ${JSON.stringify(stdout)}`);
     await (await this.#node.client.sandboxes.connect(id)).destroy();
     return tookMs;
   }
@@ -74,13 +76,13 @@ class SandpiperNode implements Subject {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#node.client.pools.set({ target: 0 });
+    await this.#node.client.pools.set({ image: IMAGE, target: 0 });
     for (const sandbox of this.#sandboxes) await sandbox.destroy();
   }
 
   async #fillPool(): Promise<void> {
     const { pools } = this.#node.client;
-    while ((await pools.set({ target: WARM })).ready < WARM) await sleep(POLL_MS);
+    while ((await pools.set({ image: IMAGE, target: WARM })).ready < WARM) await sleep(POLL_MS);
   }
 
   async #post(path: string, body: object): Promise<unknown> {
