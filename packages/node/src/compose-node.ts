@@ -74,7 +74,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     }),
   );
   webhooks.start();
-  const audit = new SqliteAuditLog(database, { clock });
+  const audit = undo.use(new SqliteAuditLog(database, { clock }));
   const app = createHttpApp({
     service,
     authenticator,

@@ -25,6 +25,10 @@ export class NodeDatabase implements Disposable {
     this.#lock = lock;
   }
 
+  get isOpen(): boolean {
+    return this.#sqlite.isOpen;
+  }
+
   /** Texts are compiled once and kept: make them of constant parts, and bind everything else. */
   prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);

@@ -26,10 +26,15 @@ describe("the audit log", () => {
   it("keeps who did what, in order, also after a restart", () => {
     const log = new SqliteAuditLog(home.database, { clock });
     const stranger = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
-    const items = [log.add(entry), log.add(stranger)];
-    expect(items[0]).toEqual({ id: 1, at: clock.now().toISOString(), ...entry });
+    log.add(entry);
+    log.add(stranger);
+    const items = log.list({ after: 0, limit: 9 });
+    const at = clock.now().toISOString();
+    expect(items).toEqual([
+      { id: 1, at, ...entry },
+      { id: 2, at, ...stranger },
+    ]);
     expect(auditListSchema.parse({ items })).toEqual({ items });
-    expect(log.list({ after: 0, limit: 9 })).toEqual(items);
     expect(new SqliteAuditLog(home.reopen()).list({ after: 0, limit: 9 })).toEqual(items);
   });
 
@@ -46,8 +51,20 @@ describe("the audit log", () => {
       241, 242, 243, 244, 245, 246, 247, 248, 249, 250,
     ]);
     const again = new SqliteAuditLog(home.reopen(), { maxEntries: 3 });
-    expect(again.add(entry).id).toBe(251);
-    expect(home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()).toEqual({ stored: 4 });
+    again.add(entry);
     expect(again.list({ after: 0, limit: 1000 }).map(({ id }) => id)).toEqual([249, 250, 251]);
+    expect(home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()).toEqual({ stored: 4 });
+  });
+
+  it("is written at the end of a turn, and before its database is closed", async () => {
+    const stored = () => home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()?.["stored"];
+    const log = new SqliteAuditLog(home.database);
+    log.add(entry);
+    expect(stored()).toBe(0);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stored()).toBe(1);
+    log.add(entry);
+    log[Symbol.dispose]();
+    expect(stored()).toBe(2);
   });
 });

@@ -15,11 +15,19 @@ export interface AuditLogOptions {
   readonly maxEntries?: number | undefined;
 }
 
-/** Who did what: the newest entries. One that was added is there also after a kill -9. */
-export class SqliteAuditLog {
+interface Waiting extends NewAuditEntry {
+  readonly at: Date;
+}
+
+/**
+ * Who did what: the newest entries. They are written together at the end of the turn in which they were added, so that
+ * nobody's answer waits for them; from then on they are there also after a kill -9.
+ */
+export class SqliteAuditLog implements Disposable {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
   readonly #rows: BoundedRows;
+  #waiting: Waiting[] = [];
 
   constructor(database: NodeDatabase, options: AuditLogOptions = {}) {
     this.#database = database;
@@ -27,19 +35,34 @@ export class SqliteAuditLog {
     this.#rows = new BoundedRows(database, "auditEntries", options.maxEntries ?? DEFAULT_MAX_ENTRIES);
   }
 
-  add({ actor, tenant, operation, sandboxId, status, requestId }: NewAuditEntry): AuditEntry {
-    const at = this.#clock.now();
-    const entry = { actor, tenant, operation, sandboxId, status, requestId };
-    const id = Number(this.#database.prepare(ADD).run({ at: at.getTime(), ...entry }).lastInsertRowid);
-    this.#rows.added(id);
-    return { id, at: at.toISOString(), ...entry };
+  add(entry: NewAuditEntry): void {
+    if (this.#waiting.length === 0) setImmediate(() => this.#write());
+    this.#waiting.push({ ...entry, at: this.#clock.now() });
   }
 
   /** In the order of their ids. */
   list({ after, limit }: { readonly after: number; readonly limit: number }): readonly AuditEntry[] {
+    this.#write();
     return this.#database
       .prepare("SELECT * FROM auditEntries WHERE id > :after ORDER BY id LIMIT :limit")
       .all({ after: Math.max(after, this.#rows.floor), limit })
       .map((row) => ({ ...row, at: new Date(row["at"] as number).toISOString() }) as AuditEntry);
+  }
+
+  /** To be called before the database is closed. */
+  [Symbol.dispose](): void {
+    this.#write();
+  }
+
+  #write(): void {
+    const entries = this.#waiting;
+    if (entries.length === 0 || !this.#database.isOpen) return;
+    this.#waiting = [];
+    this.#database.transaction(() => {
+      for (const { at, actor, tenant, operation, sandboxId, status, requestId } of entries) {
+        const row = { at: at.getTime(), actor, tenant, operation, sandboxId, status, requestId };
+        this.#rows.added(Number(this.#database.prepare(ADD).run(row).lastInsertRowid));
+      }
+    });
   }
 }
