@@ -187,6 +187,17 @@ describe("the audit log", () => {
   });
 });
 
+describe("somebody without a credential", () => {
+  it("cannot fill the audit log, which is bounded, and so push out what others did", async () => {
+    const node = await setUp();
+    await node.create();
+    for (let turn = 0; turn < 100; turn++) await node.request("POST", "/v1/sandboxes", { key: "wrong", json: {} });
+    const entries = node.audit.list({ after: 0, limit: 1000 });
+    expect(entries.filter(({ status }) => status === 401)).toHaveLength(10);
+    expect(entries[0]).toMatchObject({ operation: "createSandbox", status: 201 });
+  });
+});
+
 describe("an error of the node's parts", () => {
   it("is passed on with its hint and details", async () => {
     const error = new SandboxError("resource_exhausted", {

@@ -12,6 +12,7 @@ import type { HttpDependencies } from "./ports.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
 import { type RequestContext, serveOperation } from "./serve-operation.ts";
+import { StrangerBudget } from "./stranger-budget.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 
@@ -19,7 +20,9 @@ type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Re
 export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings }> {
   const { randomUuid = () => crypto.randomUUID() } = deps;
   const app = new Hono<{ Bindings: Bindings }>();
-  const credentials = new CredentialWatch(deps.authenticator, deps.clock ?? systemClock);
+  const { clock = systemClock } = deps;
+  const credentials = new CredentialWatch(deps.authenticator, clock);
+  const strangers = new StrangerBudget(clock);
 
   const contextOf = ({ req: { raw } }: Context): RequestContext => {
     const requestId = requestIdOf(raw, randomUuid);
@@ -34,7 +37,11 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const methods = new Map<string, string[]>();
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    app.on(route.method, path, served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials })));
+    app.on(
+      route.method,
+      path,
+      served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials, strangers })),
+    );
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
   const document = openApiDocument(deps.version);

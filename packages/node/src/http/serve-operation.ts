@@ -18,6 +18,7 @@ import { pathParams } from "./path-params.ts";
 import type { HttpDependencies } from "./ports.ts";
 import { readJsonBody } from "./read-body.ts";
 import { noQuerySchema, readQuery } from "./read-query.ts";
+import type { StrangerBudget } from "./stranger-budget.ts";
 
 /** What is the same for every request, whatever becomes of it. */
 export interface RequestContext {
@@ -25,15 +26,18 @@ export interface RequestContext {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+export interface ServeOptions {
+  readonly deps: HttpDependencies;
+  /** These two are shared by all operations. */
+  readonly credentials: CredentialWatch;
+  readonly strangers: StrangerBudget;
+}
+
 /**
  * Serves one operation of the table: who asks, whether they may, whether what they ask is well-formed, and only then
  * the handler. Nothing has any effect before all of that has been checked.
  */
-export function serveOperation(
-  id: OperationId,
-  handler: AnyHandler,
-  { deps, credentials }: { readonly deps: HttpDependencies; readonly credentials: CredentialWatch },
-) {
+export function serveOperation(id: OperationId, handler: AnyHandler, { deps, credentials, strangers }: ServeOptions) {
   const route: Route = routes[id];
   const { clock = systemClock } = deps;
 
@@ -89,7 +93,7 @@ export function serveOperation(
     const { status } = response;
     const durationMs = clock.monotonicMs() - startedAtMs;
     deps.metrics.observeRequest({ operation: id, status, seconds: durationMs / 1000 });
-    record({ id, route, caller, status, failure, durationMs, requestId: context.requestId }, deps);
+    record({ id, route, caller, status, failure, durationMs, requestId: context.requestId }, { deps, strangers });
     return response;
   };
 }
@@ -117,7 +121,10 @@ interface Served {
 }
 
 /** Who changed what, or was not let, is kept; who looked is only logged. */
-function record({ id, route, caller, status, failure, durationMs, requestId }: Served, deps: HttpDependencies): void {
+function record(
+  { id, route, caller, status, failure, durationMs, requestId }: Served,
+  { deps, strangers }: Omit<ServeOptions, "credentials">,
+): void {
   const { principal, sandboxId } = caller;
   const actor = principal === undefined ? null : actorOf(principal);
   const fields = { requestId, operation: id, status, durationMs, actor, sandboxId };
@@ -125,6 +132,7 @@ function record({ id, route, caller, status, failure, durationMs, requestId }: S
   else if (route.readOnly) deps.logger.debug(fields, "request");
   else deps.logger.info({ ...fields, reason: failure?.reason }, "request");
   if (route.readOnly && status !== 401 && status !== 403) return;
+  if (principal === undefined && !strangers.take()) return;
   deps.audit.add({ actor, tenant: principal?.tenant ?? null, operation: id, sandboxId, status, requestId });
 }
 

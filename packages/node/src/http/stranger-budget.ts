@@ -1,0 +1,21 @@
+import type { Clock } from "@sandpiper/core";
+
+const PERIOD_MS = 60_000;
+const PER_PERIOD = 10;
+
+/** How many requests of nobody known are kept: the audit log is bounded, and strangers must not push everybody else out. */
+export class StrangerBudget {
+  readonly #clock: Clock;
+  #startedAtMs = Number.NEGATIVE_INFINITY;
+  #taken = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  take(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#startedAtMs >= PERIOD_MS) [this.#startedAtMs, this.#taken] = [nowMs, 0];
+    return this.#taken++ < PER_PERIOD;
+  }
+}
