@@ -192,7 +192,8 @@ export class Connection {
       this.#failAll(unreachable(baseUrl, undefined));
       return;
     }
-    if (!wasOpen && this.#attempt === 0) this.#askWhy();
+    // The first attempt after a connection was lost is the second: a key may have been revoked meanwhile.
+    if (!wasOpen && this.#attempt <= 1) this.#askWhy();
     this.#setTimer(backOffMs(this.#attempt++, timing.random), () => this.#connect());
   }
 

@@ -1,0 +1,88 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
+import { MockProvider } from "@sandpiper/providers";
+import { Client, SandboxError } from "@sandpiper/sdk";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "sandpiper-credentials-"));
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+async function start() {
+  const lines: string[] = [];
+  const logger = createLogger({ logLevel: "trace", logFormat: "json", write: (line) => lines.push(line) });
+  const config = parseNodeConfig({ home, port: 0 });
+  const node = await startNode(config, { logger, providers: [new MockProvider()] });
+  const apiKey = readFileSync(node.apiKeyFile, "utf8").trim();
+  const clientOf = (key: string) => new Client({ url: node.url, apiKey: key });
+  return { lines, apiKey, clientOf, admin: clientOf(apiKey), [Symbol.asyncDispose]: () => node.stop() };
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  return await work.then(
+    () => "done",
+    (thrown) => SandboxError.from(thrown).code,
+  );
+}
+
+describe("credentials", () => {
+  it("stand in no log line, event, audit entry or database", async () => {
+    await using node = await start();
+    const { key } = await node.admin.keys.create({ name: "one", tenant: "one" });
+    const wrong = `${key.slice(0, -8)}AAAAAAAA`;
+    await using client = node.clientOf(key);
+    const sandbox = await client.sandboxes.create({ provider: "mock", env: { PASSWORD: "hunter2hunter2" } });
+    const token = sandbox.token ?? "";
+    await sandbox.exec("true");
+    expect(await codeOf(node.clientOf(wrong).sandboxes.connect(sandbox.id))).toBe("unauthenticated");
+    expect(await codeOf(node.clientOf(`${token}x`).sandboxes.connect(sandbox.id))).toBe("unauthenticated");
+    expect(await codeOf(node.clientOf(token).sandboxes.create())).toBe("permission_denied");
+    expect(await codeOf(client.sandboxes.connect(token as never))).toBe("not_found");
+    const told = JSON.stringify([node.lines, await node.admin.pastEvents({ limit: 1000 })]);
+    for (const secret of [node.apiKey, key, wrong, token]) expect(told).not.toContain(secret.slice(-40));
+    expect(told).not.toContain("hunter2hunter2");
+    for (const file of readdirSync(home).filter((name) => name.startsWith("node.db"))) {
+      const content = readFileSync(join(home, file)).toString("latin1");
+      for (const secret of [node.apiKey, key, token]) expect(content).not.toContain(secret.slice(-40));
+    }
+  });
+
+  it("that are revoked end what they opened, and open nothing more", async () => {
+    await using node = await start();
+    const { id, key } = await node.admin.keys.create({ name: "one", tenant: "one" });
+    await using client = node.clientOf(key);
+    const sandbox = await client.sandboxes.create({ provider: "mock" });
+    const process_ = await sandbox.start("sleep 600");
+    await using events = client.events();
+    await events.ready;
+    await node.admin.keys.revoke(id);
+    expect(await codeOf(process_.wait())).toBe("unauthenticated");
+    expect(await codeOf(Array.fromAsync(events))).toBe("unauthenticated");
+    expect(await codeOf(sandbox.exec("true"))).toBe("unauthenticated");
+    const mine = await node.admin.sandboxes.connect(sandbox.id);
+    expect(mine.state).toBe("ready");
+  });
+
+  it("of one tenant find nothing of another's, by whatever name", async () => {
+    await using node = await start();
+    const keyOf = async (tenant: string) => (await node.admin.keys.create({ name: tenant, tenant })).key;
+    await using one = node.clientOf(await keyOf("one"));
+    await using two = node.clientOf(await keyOf("two"));
+    const labels = { team: "secret" };
+    const theirs = await one.sandboxes.create({ provider: "mock", name: "shared", labels, idempotencyKey: "k" });
+    const mine = await two.sandboxes.create({ provider: "mock", name: "shared", labels, idempotencyKey: "k" });
+    expect(mine.id).not.toBe(theirs.id);
+    const found = await Array.fromAsync(two.sandboxes.list({ name: "shared", labels }));
+    expect(found.map(({ id }) => id)).toEqual([mine.id]);
+    const events = await two.pastEvents({ limit: 1000 });
+    expect(new Set(events.map(({ sandboxId }) => sandboxId))).toEqual(new Set([mine.id]));
+    expect(await two.pastEvents({ sandbox: theirs.id })).toEqual([]);
+    for (const work of [two.pools.list(), two.keys.list(), two.webhooks.list()]) {
+      expect(await codeOf(work)).toBe("permission_denied");
+    }
+  });
+});
