@@ -199,6 +199,21 @@ describe("an idempotency key", () => {
   });
 });
 
+describe("an idempotency key of a request whose caller left", () => {
+  it("still makes the sandbox for whoever asks again meanwhile", async () => {
+    const node = setUp({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
+    const owner = principal(node);
+    const leaving = new AbortController();
+    const create = (signal?: AbortSignal) => node.service.create(owner, mock, { idempotencyKey: "k", signal });
+    const first = create(leaving.signal);
+    const again = create();
+    leaving.abort();
+    expect((await rejection(first)).code).toBe("canceled");
+    expect((await again).state).toBe("ready");
+    expect(node.provider.size).toBe(1);
+  });
+});
+
 describe("an idempotency key of a request that failed", () => {
   it("may be used again", async () => {
     const faults = { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) };

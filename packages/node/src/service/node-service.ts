@@ -78,7 +78,7 @@ export class NodeService implements SandboxService {
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
     const request = { tenant: principal.tenant, key, fingerprint };
     const create = (noted: (id: SandboxId) => void) => this.#create(principal, wanted, options, noted);
-    return this.#resource(principal, await this.#createOnce(request, create));
+    return this.#resource(principal, await this.#createOnce(request, create, options.signal));
   }
 
   get(principal: Principal, id: string): SandboxResource {
@@ -223,13 +223,18 @@ export class NodeService implements SandboxService {
   async #createOnce(
     request: IdempotentRequest,
     create: (noted: (id: SandboxId) => void) => Promise<SandboxRecord>,
+    signal: AbortSignal | undefined,
   ): Promise<SandboxRecord> {
     const { idempotency, records } = this.#options;
     const name = JSON.stringify([request.tenant, request.key]);
-    const running = this.#requests.get(name);
-    if (running !== undefined) {
-      if (running.fingerprint === request.fingerprint) return await running.creation;
-      throw keyReused(request.key);
+    for (let running = this.#requests.get(name); running !== undefined; running = this.#requests.get(name)) {
+      if (running.fingerprint !== request.fingerprint) throw keyReused(request.key);
+      try {
+        return await running.creation;
+      } catch (thrown) {
+        // Whoever asked first has left; this one has not, and is often the same one on a new connection.
+        if (SandboxError.from(thrown).code !== "canceled" || signal?.aborted) throw thrown;
+      }
     }
     const earlier = idempotency.find(request);
     const known = earlier === undefined ? undefined : records.get(earlier);
