@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
+import { Agent } from "node:http";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "@sandpiper/sdk";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import { guestPrograms } from "../guest-programs.ts";
+import { postJson } from "../post-json.ts";
 import { makeStaticImage } from "../static-image.ts";
 import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
 
@@ -34,13 +36,14 @@ export const subject: SubjectDefinition = {
 class SandpiperNode implements Subject {
   readonly #node: NodeProcess;
   readonly #sandboxes: Sandbox[];
+  readonly #agent = new Agent({ keepAlive: true });
 
   constructor(node: NodeProcess, sandboxes: Sandbox[]) {
     this.#node = node;
     this.#sandboxes = sandboxes;
   }
 
-  /** Raw HTTP, as curl would: one request makes the sandbox, another runs the command. */
+  /** Plain HTTP on a connection that is kept: one request makes the sandbox, another runs the command. */
   async createToFirstOutput(): Promise<number> {
     await this.#fillPool();
     const startedAt = performance.now();
@@ -76,6 +79,7 @@ class SandpiperNode implements Subject {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#agent.destroy();
     await this.#node.client.pools.set({ image: IMAGE, target: 0 });
     for (const sandbox of this.#sandboxes) await sandbox.destroy();
   }
@@ -85,14 +89,8 @@ class SandpiperNode implements Subject {
     while ((await pools.set({ image: IMAGE, target: WARM })).ready < WARM) await sleep(POLL_MS);
   }
 
-  async #post(path: string, body: object): Promise<unknown> {
+  #post(path: string, body: object): Promise<unknown> {
     const { url, apiKey } = this.#node.started;
-    const response = await fetch(url + path, {
-      method: "POST",
-      headers: { authorization: `Bearer ${apiKey}`, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`POST ${path}: ${await response.text()}`);
-    return await response.json();
+    return postJson(url + path, body, { agent: this.#agent, apiKey });
   }
 }

@@ -13,7 +13,7 @@ export interface NodeStarted {
 
 const config = parseNodeConfig(JSON.parse(process.argv[2] ?? "{}"));
 const beganAt = performance.now();
-const node = await startNode(config, { logger: createLogger({ logLevel: "warn", logFormat: "json" }) });
+const node = await startNode(config, { logger: createLogger({ logLevel: config.logLevel, logFormat: "json" }) });
 const { adopted, lost, removed } = node.reconciled;
 process.send?.({
   url: node.url,
