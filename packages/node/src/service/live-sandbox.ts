@@ -31,6 +31,9 @@ export interface LiveSandboxOptions {
 
 type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "user" | "timeoutMs">;
 
+/** An answer is made in the node's memory, several times over: what many ask for at once must fit. */
+const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
+
 /** A running sandbox with its owner's defaults applied, and every use of it noticed. */
 export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
@@ -70,7 +73,8 @@ export class LiveSandbox {
     options: Pick<ExecOptions, "stdin" | "signal" | "onStdout" | "onStderr"> = {},
   ): Promise<ExecResult> {
     using _ = this.hold("exec");
-    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...this.#defaults(body) });
+    const limits = { ...this.#defaults(body), maxOutputBytes: MAX_BUFFERED_OUTPUT_BYTES };
+    return await this.#options.sandbox.exec(commandOf(body), { ...options, ...limits });
   }
 
   async executeCode(
@@ -83,10 +87,10 @@ export class LiveSandbox {
   }
 
   /** Starts a process, or attaches to it when its id, which the caller chose, is there already. */
-  async start(body: StartProcessBody): Promise<ProcessHandle> {
+  async start(body: StartProcessBody, { isRead }: Pick<StartOptions, "isRead"> = {}): Promise<ProcessHandle> {
     this.touch("exec");
     const { process: id, stdin, pty, journalBytes } = body;
-    const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes };
+    const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, isRead };
     let started: ProcessHandle;
     try {
       started = await this.#options.sandbox.start(commandOf(body), options);

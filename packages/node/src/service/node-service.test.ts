@@ -142,6 +142,15 @@ describe("a sandbox of the node", () => {
     expect(kinds.slice(-2)).toEqual(["process.started", "process.exited"]);
   });
 
+  it("answers with so much of a command's output that many answers at once fit into memory", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, mock);
+    const stdin = "x".repeat(9 * 1024 * 1024);
+    const { stdout, truncated } = await node.service.open(owner, id).exec({ argv: ["cat"] }, { stdin });
+    expect({ length: stdout.length, truncated }).toEqual({ length: 8 * 1024 * 1024, truncated: true });
+  });
+
   it("that could not boot says why, and leaves nothing", async () => {
     const provider = new MockProvider({
       faults: { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) },
