@@ -2,12 +2,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProvider } from "@sandpiper/node";
+import { onTestFinished } from "vitest";
 import { listLeft } from "../../bench/leftovers.ts";
 
 /** A directory for nodes on gVisor, which is gone afterwards with everything that ran in it. */
 export class GvisorHome implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
   readonly #provider = createProvider("gvisor", { home: join(this.path, "node") });
+
+  constructor() {
+    // A test that runs out of time never gets to the end of its block.
+    onTestFinished(() => this[Symbol.asyncDispose]());
+  }
 
   /** Ids of the instances that there are. */
   async instances(): Promise<readonly string[]> {
