@@ -1,6 +1,7 @@
 import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
 import type { OutputSource } from "../agent/chunk-queue.ts";
+import type { InboundStream } from "../agent/inbound-stream.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { CommandOptions } from "./command.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
@@ -21,6 +22,8 @@ export interface StartOptions extends CommandOptions {
   readonly pty?: TerminalSize | undefined;
   /** How much output is kept for readers that come late. */
   readonly journalBytes?: number | undefined;
+  /** Its output will be read at once: asking for it together with the start spares a round trip. */
+  readonly isRead?: boolean | undefined;
 }
 
 export interface AttachOptions {
@@ -38,12 +41,21 @@ export interface OutputChunk {
   readonly dropped: number;
 }
 
+/** Its output and its end, asked for in the same breath as its start. */
+export interface BegunReading {
+  readonly output: InboundStream;
+  readonly exit: Promise<AgentResult<"process.wait">>;
+  /** Ends the reading. */
+  readonly detached: AbortController;
+}
+
 export interface ProcessHandleOptions {
   readonly id: string;
   readonly pid: number;
   readonly offset: number;
   /** An open client, also after a channel was lost. */
   readonly client: () => Promise<AgentClient>;
+  readonly begun?: BegunReading | undefined;
 }
 
 /** A process in a sandbox. It runs whether or not anybody holds its handle. */
@@ -51,7 +63,8 @@ export class ProcessHandle implements AsyncDisposable {
   readonly id: string;
   readonly pid: number;
   readonly #options: ProcessHandleOptions;
-  readonly #detached = new AbortController();
+  readonly #detached: AbortController;
+  #begunOutput: InboundStream | undefined;
   #exit: Promise<ProcessExit> | undefined;
   #lastWrite: Promise<void> = Promise.resolve();
 
@@ -59,6 +72,10 @@ export class ProcessHandle implements AsyncDisposable {
     this.id = options.id;
     this.pid = options.pid;
     this.#options = options;
+    this.#detached = options.begun?.detached ?? new AbortController();
+    this.#begunOutput = options.begun?.output;
+    this.#exit = options.begun?.exit.then(processExit);
+    this.#forgetBrokenWait();
   }
 
   /**
@@ -68,7 +85,11 @@ export class ProcessHandle implements AsyncDisposable {
   get output(): AsyncIterable<OutputChunk> {
     const { client, offset } = this.#options;
     return {
-      [Symbol.asyncIterator]: () => readOutput({ process: this.id, offset, client, signal: this.#detached.signal }),
+      [Symbol.asyncIterator]: () => {
+        const begun = this.#begunOutput;
+        this.#begunOutput = undefined;
+        return readOutput({ process: this.id, offset, client, signal: this.#detached.signal, begun });
+      },
     };
   }
 
@@ -83,13 +104,10 @@ export class ProcessHandle implements AsyncDisposable {
 
   /** Resolves when it has ended; a non-zero exit code is a result. */
   wait(): Promise<ProcessExit> {
-    this.#exit ??= this.#call("process.wait", { process: this.id }, { timeoutMs: Number.POSITIVE_INFINITY }).then(
-      processExit,
-    );
-    // A wait that broke off may be asked for again.
-    this.#exit.catch(() => {
-      this.#exit = undefined;
-    });
+    if (this.#exit !== undefined) return this.#exit;
+    const exit = this.#call("process.wait", { process: this.id }, { timeoutMs: Number.POSITIVE_INFINITY });
+    this.#exit = exit.then(processExit);
+    this.#forgetBrokenWait();
     return this.#exit;
   }
 
@@ -168,6 +186,13 @@ export class ProcessHandle implements AsyncDisposable {
     options: CallOptions = {},
   ): Promise<AgentResult<M>> {
     return (await this.#options.client()).call(method, params, options);
+  }
+
+  /** A wait that broke off may be asked for again. */
+  #forgetBrokenWait(): void {
+    this.#exit?.catch(() => {
+      this.#exit = undefined;
+    });
   }
 
   #inOrder(work: () => Promise<void>): Promise<void> {

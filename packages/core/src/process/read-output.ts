@@ -1,5 +1,6 @@
 import type { AgentClient } from "../agent/agent-client.ts";
 import { download } from "../agent/download.ts";
+import type { InboundStream } from "../agent/inbound-stream.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { OutputChunk } from "./process-handle.ts";
 
@@ -9,25 +10,18 @@ export interface ReadOutputOptions {
   readonly client: () => Promise<AgentClient>;
   /** Ends the reading without an error. */
   readonly signal: AbortSignal;
+  /** A reading from `offset` that has been begun already. */
+  readonly begun?: InboundStream | undefined;
 }
 
 /** Reads a process's journal to its end, and goes on at the same byte when the channel was lost in between. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, void, undefined> {
   const { process, signal } = options;
-  let offset = options.offset;
+  let { offset, begun } = options;
   while (!signal.aborted) {
     try {
-      const chunks = download(
-        await options.client(),
-        "process.output",
-        { process, offset },
-        {
-          signal,
-          journalOffset: offset,
-          idleTimeoutMs: Number.POSITIVE_INFINITY,
-          endOffset: (result) => result.offset,
-        },
-      );
+      const chunks = begun ?? beginOutput(await options.client(), { process, offset, signal });
+      begun = undefined;
       for await (const { bytes, source, offset: at, dropped } of chunks) {
         offset = at + bytes.length;
         yield { source: source ?? "stdout", bytes, offset: at, dropped };
@@ -38,4 +32,21 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
       if (!(thrown instanceof SandboxError && thrown.reason === "channel_closed")) throw thrown;
     }
   }
+}
+
+export function beginOutput(
+  client: AgentClient,
+  { process, offset, signal }: Pick<ReadOutputOptions, "process" | "offset" | "signal">,
+): InboundStream {
+  return download(
+    client,
+    "process.output",
+    { process, offset },
+    {
+      signal,
+      journalOffset: offset,
+      idleTimeoutMs: Number.POSITIVE_INFINITY,
+      endOffset: (result) => result.offset,
+    },
+  );
 }

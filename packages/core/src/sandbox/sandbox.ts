@@ -15,6 +15,7 @@ import { executeCode } from "../process/execute-code.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
 import { type StartCodeOptions, startCode } from "../process/start-code.ts";
+import { startProcess } from "../process/start-process.ts";
 import type {
   Instance,
   InstanceExit,
@@ -124,16 +125,15 @@ export class Sandbox implements AsyncDisposable {
 
   /** Starts a command that is read from, written to and waited for at leisure. */
   async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
-    const client = await this.#client();
-    const id = options.id ?? client.randomUuid();
-    const { pid } = await client.call("process.spawn", {
-      process: id,
+    const { randomUuid } = await this.#client();
+    const params = {
+      process: options.id ?? randomUuid(),
       ...spawnTarget(command),
       ...spawnOptions(this.#defaults(options)),
       env: options.env,
       ...startParams(options),
-    });
-    return new ProcessHandle({ id, pid, offset: 0, client: () => this.#client() });
+    };
+    return startProcess({ params, isRead: options.isRead ?? false, client: () => this.#client() });
   }
 
   /** Starts source code as `start` does a command. */

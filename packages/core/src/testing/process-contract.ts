@@ -8,6 +8,19 @@ export function describeProcesses(context: ContractContext): void {
   describe("processes", () => {
     const sandbox = shareSandbox(context);
 
+    it("reads what was asked for together with the start", async () => {
+      const process_ = await sandbox().start("echo one; echo two >&2; exit 3", { isRead: true });
+      const seen: string[] = [];
+      for await (const { source, bytes } of process_.output) seen.push(`${source} ${new TextDecoder().decode(bytes)}`);
+      expect(seen.sort().join("")).toBe("stderr two\nstdout one\n");
+      expect((await process_.wait()).exitCode).toBe(3);
+      // A second reader reads again from the start.
+      expect(await textOf(process_.stdout)).toBe("one\n");
+      const error = await rejection(sandbox().start("echo again", { id: process_.id, isRead: true }));
+      expect(error.code).toBe("already_exists");
+      await process_.forget();
+    });
+
     it("takes input while it runs and ends with it", async () => {
       await using cat = await sandbox().start("cat", { stdin: true });
       await Promise.all([cat.write("one "), cat.write("two"), cat.closeStdin()]);

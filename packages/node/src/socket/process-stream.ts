@@ -15,7 +15,10 @@ export async function runProcessStream(
 ): Promise<StreamEnd | undefined> {
   const process = await processOf(live, message);
   stream.signal.addEventListener("abort", () => process.detach(), { once: true });
-  if (stream.signal.aborted) return undefined;
+  if (stream.signal.aborted) {
+    process.detach();
+    return undefined;
+  }
   stream.opened({ pid: process.pid });
   let offset = message.offset;
   for await (const chunk of process.output) {
@@ -36,7 +39,7 @@ export async function runProcessStream(
 /** Whoever has had some of its output has seen it run, so it is never started a second time for them. */
 async function processOf(live: LiveSandbox, { process, spawn, offset }: OpenProcess): Promise<ProcessHandle> {
   if (spawn === undefined || offset > 0) return await live.attach(process, offset);
-  return await live.start({ ...spawn, process });
+  return await live.start({ ...spawn, process }, { isRead: true });
 }
 
 async function pass(stream: SocketStream, { source, bytes, offset }: OutputChunk): Promise<void> {

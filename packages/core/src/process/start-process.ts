@@ -1,0 +1,45 @@
+import type { SpawnParams } from "@sandpiper/protocol";
+import type { AgentClient } from "../agent/agent-client.ts";
+import { SandboxError } from "../sandbox-error.ts";
+import { type BegunReading, ProcessHandle } from "./process-handle.ts";
+import { beginOutput } from "./read-output.ts";
+
+export interface StartProcessOptions {
+  readonly params: SpawnParams & { readonly process: string };
+  /** Whether its output will be read at once. */
+  readonly isRead: boolean;
+  /** An open client, also after a channel was lost. */
+  readonly client: () => Promise<AgentClient>;
+}
+
+/** Starts a process; what is to be read of it is asked for in the same write. */
+export async function startProcess({ params, isRead, client }: StartProcessOptions): Promise<ProcessHandle> {
+  const open = await client();
+  const { process: id } = params;
+  const spawn = open.begin("process.spawn", params);
+  const reading = isRead ? beginReading(open, id) : undefined;
+  try {
+    const { pid } = await spawn.result;
+    return new ProcessHandle({ id, pid, offset: 0, client, begun: reading?.begun });
+  } catch (thrown) {
+    // Where a process of this id exists already, its output and end are not this caller's.
+    reading?.cancel(SandboxError.from(thrown));
+    throw thrown;
+  }
+}
+
+function beginReading(
+  client: AgentClient,
+  process: string,
+): { begun: BegunReading; cancel(error: SandboxError): void } {
+  const detached = new AbortController();
+  const output = beginOutput(client, { process, offset: 0, signal: detached.signal });
+  const wait = client.begin("process.wait", { process }, { timeoutMs: Number.POSITIVE_INFINITY });
+  return {
+    begun: { output, exit: wait.result, detached },
+    cancel(error) {
+      detached.abort();
+      wait.cancel(error);
+    },
+  };
+}
