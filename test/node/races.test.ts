@@ -21,9 +21,10 @@ describe("a sandbox on gVisor that many use while it ends", () => {
     await using node = await NodeProcess.start({ home: home.path, port: 0 });
     const ids: string[] = [];
     const round = async (ttlMs: number | null) => {
-      const sandbox = await node.client.sandboxes.create({ ttlMs, memoryMib: 200 });
+      const sandbox = await node.client.sandboxes.create({ memoryMib: 200 });
       ids.push(sandbox.id);
       await sandbox.exec("head -c 60000000 /dev/zero > /tmp/large");
+      if (ttlMs !== null) await sandbox.update({ ttlMs });
       const reading = (async () => {
         let size = 0;
         for await (const bytes of await sandbox.files.readStream("/tmp/large")) size += bytes.length;
@@ -39,7 +40,7 @@ describe("a sandbox on gVisor that many use while it ends", () => {
       await Promise.all([...uses, running, ...ends, ...changes].map(mayLose));
       await expect.poll(async () => (await sandbox.refresh()).state, { timeout: 10_000 }).toBe("destroyed");
     };
-    await Promise.all([round(null), round(2500)]);
+    await Promise.all([round(null), round(300)]);
     const events = await node.client.pastEvents({ limit: 1000 });
     for (const id of ids) {
       const kinds = events.filter(({ sandboxId }) => sandboxId === id).map(({ kind }) => kind);
