@@ -45,7 +45,19 @@ export class HttpTransport {
 
   /** The answer's body as it comes. */
   async stream(operation: OperationId, request: HttpRequest = {}): Promise<ReadableStream<Uint8Array>> {
-    return await this.#request(operation, request, async ({ body }) => body ?? new Blob([]).stream());
+    const body = await this.#request(operation, request, async (response) => response.body ?? new Blob([]).stream());
+    const reader = body.getReader();
+    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (thrown) {
+        // A connection that is cut in the middle of an answer says so in each runtime's own way.
+        controller.error(this.#errorFrom(thrown, operation, request.signal));
+      }
+    };
+    return new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
   }
 
   async #request<Answer>(
