@@ -25,6 +25,8 @@ export interface GuestStartOptions {
   readonly timeoutMs?: number | undefined;
   readonly stdin?: boolean | undefined;
   readonly pty?: TerminalSize | undefined;
+  /** Each piece of its output is dealt with before the next is asked for, so its memory may be used again. */
+  readonly lendsMemory?: boolean | undefined;
 }
 
 interface GuestExit {

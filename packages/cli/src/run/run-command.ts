@@ -45,7 +45,15 @@ export async function runCommand(guest: Guest, options: RunCommandOptions): Prom
 
 async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOutcome> {
   const { argv, env, cwd, user, timeoutMs, stdin, onOutput, clock = systemClock } = options;
-  const process_ = await guest.start(argv, { stdin: stdin !== undefined, env, cwd, user, timeoutMs });
+  const process_ = await guest.start(argv, {
+    stdin: stdin !== undefined,
+    env,
+    cwd,
+    user,
+    timeoutMs,
+    // Each piece has left the program, or was copied, before the next is asked for.
+    lendsMemory: true,
+  });
   const failed = Promise.withResolvers<never>();
   if (stdin !== undefined) feedStdin(process_, stdin).catch(failed.reject);
   // The sandbox enforces the time limit; this is for one that does not.

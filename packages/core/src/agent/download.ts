@@ -11,8 +11,8 @@ export interface DownloadOptions<M extends AgentMethod> {
   readonly signal?: AbortSignal | undefined;
   /** Bytes that may be under way or wait for the reader. */
   readonly windowBytes?: number | undefined;
-  /** Use memory again when the reader asks for the next chunk. */
-  readonly lendsMemory?: boolean | undefined;
+  /** Use memory again when the reader asks for the next chunk; in buffers of this size. */
+  readonly lentBufferBytes?: number | undefined;
   /** How long the agent may send nothing while the reader waits; Infinity for streams that may rest. */
   readonly idleTimeoutMs?: number | undefined;
   /** Journal offset from which is read. */
@@ -29,6 +29,7 @@ export function download<M extends DownloadMethod>(
   options: DownloadOptions<M> = {},
 ): InboundStream {
   const windowBytes = options.windowBytes ?? DEFAULT_WINDOW_BYTES;
+  const { lentBufferBytes } = options;
   const idleTimeoutMs = options.idleTimeoutMs ?? client.rpcTimeoutMs;
   let stream: InboundStream | undefined;
   client.begin(method, { ...params, window: windowBytes } as AgentParams<M>, {
@@ -41,7 +42,7 @@ export function download<M extends DownloadMethod>(
           journalOffset: options.journalOffset,
           grant: (bytes) => call.grant(bytes),
         }),
-        memory: options.lendsMemory ? new LentMemory(windowBytes) : undefined,
+        memory: lentBufferBytes === undefined ? undefined : new LentMemory(windowBytes, lentBufferBytes),
         cancel: (error) => call.cancel(error),
         idle:
           idleTimeoutMs === Number.POSITIVE_INFINITY

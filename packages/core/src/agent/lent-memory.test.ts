@@ -36,6 +36,12 @@ describe("lent memory", () => {
     expect(new LentMemory(MAX_ATTACHMENT_BYTES).offer(1000)).toBeUndefined();
   });
 
+  it("has buffers of the size that is asked for, and none for larger pieces", () => {
+    const memory = new LentMemory(4 * SIZE, SIZE);
+    expect(memory.offer(SIZE)?.buffer.byteLength).toBe(SIZE);
+    expect(memory.offer(SIZE + 1)).toBeUndefined();
+  });
+
   it("ignores what it did not lend", () => {
     const memory = new LentMemory(MAX_ATTACHMENT_BYTES);
     memory.take(new Uint8Array(1));

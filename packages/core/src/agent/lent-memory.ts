@@ -8,19 +8,23 @@ const LEAST_BYTES = 64 * 1024;
  * would cost more than the bytes: the kernel clears it, and the garbage collector runs every few dozen megabytes.
  */
 export class LentMemory {
+  readonly #bufferBytes: number;
   readonly #mostBuffers: number;
   readonly #free: Uint8Array[] = [];
   readonly #lent = new Map<Uint8Array, Uint8Array>();
   #made = 0;
   #offer: { readonly piece: Uint8Array; readonly buffer: Uint8Array } | undefined;
 
-  constructor(windowBytes: number) {
-    this.#mostBuffers = Math.ceil(windowBytes / MAX_ATTACHMENT_BYTES) + 1;
+  /** `bufferBytes` is the size of the largest piece that is worth a buffer. */
+  constructor(windowBytes: number, bufferBytes: number = MAX_ATTACHMENT_BYTES) {
+    this.#bufferBytes = bufferBytes;
+    this.#mostBuffers = Math.ceil(windowBytes / bufferBytes) + 1;
   }
 
   /** Memory for the next piece; undefined when there is none for it. An offer that was not taken is offered again. */
   offer(size: number): Uint8Array | undefined {
-    const buffer = this.#offer?.buffer ?? (size < LEAST_BYTES ? undefined : (this.#free.pop() ?? this.#make()));
+    const isFit = LEAST_BYTES <= size && size <= this.#bufferBytes;
+    const buffer = isFit ? (this.#offer?.buffer ?? this.#free.pop() ?? this.#make()) : undefined;
     if (buffer === undefined) return undefined;
     const piece = buffer.subarray(0, size);
     this.#offer = { piece, buffer };
@@ -44,6 +48,6 @@ export class LentMemory {
   #make(): Uint8Array | undefined {
     if (this.#made === this.#mostBuffers) return undefined;
     this.#made++;
-    return new Uint8Array(MAX_ATTACHMENT_BYTES);
+    return new Uint8Array(this.#bufferBytes);
   }
 }

@@ -1,4 +1,10 @@
-import { type AgentMethod, type AgentParams, type AgentResult, fileInfoSchema } from "@sandpiper/protocol";
+import {
+  type AgentMethod,
+  type AgentParams,
+  type AgentResult,
+  fileInfoSchema,
+  MAX_ATTACHMENT_BYTES,
+} from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { download } from "../agent/download.ts";
 import { type ByteSource, type UploadOptions, uploadFile } from "../agent/upload.ts";
@@ -104,7 +110,7 @@ export class SandboxFiles {
       { path, offset, length },
       {
         signal,
-        lendsMemory,
+        lentBufferBytes: lendsMemory ? MAX_ATTACHMENT_BYTES : undefined,
         windowBytes: READ_WINDOW_BYTES,
         endOffset: (result) => result.size,
       },

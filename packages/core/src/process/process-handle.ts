@@ -22,6 +22,11 @@ export interface StartOptions extends CommandOptions {
   readonly pty?: TerminalSize | undefined;
   /** How much output is kept for readers that come late. */
   readonly journalBytes?: number | undefined;
+  /**
+   * A piece of its output is the reader's only until it asks for the next one: its memory is used again, so that much
+   * output leaves no garbage.
+   */
+  readonly lendsMemory?: boolean | undefined;
   /** Its output will be read at once: asking for it together with the start spares a round trip. */
   readonly isRead?: boolean | undefined;
 }
@@ -29,6 +34,8 @@ export interface StartOptions extends CommandOptions {
 export interface AttachOptions {
   /** Where its output is read from; 0 is the start. */
   readonly offset?: number | undefined;
+  /** A piece of its output is the reader's only until it asks for the next one. */
+  readonly lendsMemory?: boolean | undefined;
 }
 
 /** A piece of a process's output, in the order in which the agent read it. */
@@ -55,6 +62,7 @@ export interface ProcessHandleOptions {
   readonly offset: number;
   /** An open client, also after a channel was lost. */
   readonly client: () => Promise<AgentClient>;
+  readonly lendsMemory: boolean;
   readonly begun?: BegunReading | undefined;
 }
 
@@ -83,12 +91,12 @@ export class ProcessHandle implements AsyncDisposable {
    * a lost channel is opened again and nothing is lost or repeated.
    */
   get output(): AsyncIterable<OutputChunk> {
-    const { client, offset } = this.#options;
+    const { client, offset, lendsMemory } = this.#options;
     return {
       [Symbol.asyncIterator]: () => {
         const begun = this.#begunOutput;
         this.#begunOutput = undefined;
-        return readOutput({ process: this.id, offset, client, signal: this.#detached.signal, begun });
+        return readOutput({ process: this.id, offset, client, signal: this.#detached.signal, lendsMemory, begun });
       },
     };
   }

@@ -4,10 +4,15 @@ import type { InboundStream } from "../agent/inbound-stream.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { OutputChunk } from "./process-handle.ts";
 
+/** The largest piece of output that an agent sends. */
+const OUTPUT_PIECE_BYTES = 256 * 1024;
+
 export interface ReadOutputOptions {
   readonly process: string;
   readonly offset: number;
   readonly client: () => Promise<AgentClient>;
+  /** The reader has a chunk only until it asks for the next one. */
+  readonly lendsMemory: boolean;
   /** Ends the reading without an error. */
   readonly signal: AbortSignal;
   /** A reading from `offset` that has been begun already. */
@@ -16,11 +21,11 @@ export interface ReadOutputOptions {
 
 /** Reads a process's journal to its end, and goes on at the same byte when the channel was lost in between. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, void, undefined> {
-  const { process, signal } = options;
+  const { process, signal, lendsMemory } = options;
   let { offset, begun } = options;
   while (!signal.aborted) {
     try {
-      const chunks = begun ?? beginOutput(await options.client(), { process, offset, signal });
+      const chunks = begun ?? beginOutput(await options.client(), { process, offset, signal, lendsMemory });
       begun = undefined;
       for await (const { bytes, source, offset: at, dropped } of chunks) {
         offset = at + bytes.length;
@@ -36,7 +41,7 @@ export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<Ou
 
 export function beginOutput(
   client: AgentClient,
-  { process, offset, signal }: Pick<ReadOutputOptions, "process" | "offset" | "signal">,
+  { process, offset, signal, lendsMemory }: Pick<ReadOutputOptions, "process" | "offset" | "signal" | "lendsMemory">,
 ): InboundStream {
   return download(
     client,
@@ -45,6 +50,7 @@ export function beginOutput(
     {
       signal,
       journalOffset: offset,
+      lentBufferBytes: lendsMemory ? OUTPUT_PIECE_BYTES : undefined,
       idleTimeoutMs: Number.POSITIVE_INFINITY,
       endOffset: (result) => result.offset,
     },

@@ -8,19 +8,21 @@ export interface StartProcessOptions {
   readonly params: SpawnParams & { readonly process: string };
   /** Whether its output will be read at once. */
   readonly isRead: boolean;
+  readonly lendsMemory: boolean;
   /** An open client, also after a channel was lost. */
   readonly client: () => Promise<AgentClient>;
 }
 
 /** Starts a process; what is to be read of it is asked for in the same write. */
-export async function startProcess({ params, isRead, client }: StartProcessOptions): Promise<ProcessHandle> {
+export async function startProcess(options: StartProcessOptions): Promise<ProcessHandle> {
+  const { params, isRead, lendsMemory, client } = options;
   const open = await client();
   const { process: id } = params;
   const spawn = open.begin("process.spawn", params);
-  const reading = isRead ? beginReading(open, id) : undefined;
+  const reading = isRead ? beginReading(open, id, lendsMemory) : undefined;
   try {
     const { pid } = await spawn.result;
-    return new ProcessHandle({ id, pid, offset: 0, client, begun: reading?.begun });
+    return new ProcessHandle({ id, pid, offset: 0, client, lendsMemory, begun: reading?.begun });
   } catch (thrown) {
     // Where a process of this id exists already, its output and end are not this caller's.
     reading?.cancel(SandboxError.from(thrown));
@@ -31,9 +33,10 @@ export async function startProcess({ params, isRead, client }: StartProcessOptio
 function beginReading(
   client: AgentClient,
   process: string,
+  lendsMemory: boolean,
 ): { begun: BegunReading; cancel(error: SandboxError): void } {
   const detached = new AbortController();
-  const output = beginOutput(client, { process, offset: 0, signal: detached.signal });
+  const output = beginOutput(client, { process, offset: 0, signal: detached.signal, lendsMemory });
   const wait = client.begin("process.wait", { process }, { timeoutMs: Number.POSITIVE_INFINITY });
   return {
     begun: { output, exit: wait.result, detached },

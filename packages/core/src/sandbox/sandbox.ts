@@ -133,14 +133,15 @@ export class Sandbox implements AsyncDisposable {
       env: options.env,
       ...startParams(options),
     };
-    return startProcess({ params, isRead: options.isRead ?? false, client: () => this.#client() });
+    const { isRead = false, lendsMemory = false } = options;
+    return startProcess({ params, isRead, lendsMemory, client: () => this.#client() });
   }
 
   /** Starts source code as `start` does a command. */
   async startCode(language: string, code: string, options: StartCodeOptions = {}): Promise<ProcessHandle> {
     const defaults = { id: options.id, env: options.env, ...this.#defaults(options) };
     const { id, pid } = await startCode(await this.#client(), { language, code }, defaults);
-    return new ProcessHandle({ id, pid, offset: 0, client: () => this.#client() });
+    return new ProcessHandle({ id, pid, offset: 0, lendsMemory: false, client: () => this.#client() });
   }
 
   /** A handle of a process that was started earlier, here or by an earlier program. */
@@ -157,6 +158,7 @@ export class Sandbox implements AsyncDisposable {
       id: found.id,
       pid: found.pid,
       offset: options.offset ?? 0,
+      lendsMemory: options.lendsMemory ?? false,
       client: () => this.#client(),
     });
   }

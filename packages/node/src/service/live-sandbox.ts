@@ -87,17 +87,20 @@ export class LiveSandbox {
   }
 
   /** Starts a process, or attaches to it when its id, which the caller chose, is there already. */
-  async start(body: StartProcessBody, { isRead }: Pick<StartOptions, "isRead"> = {}): Promise<ProcessHandle> {
+  async start(
+    body: StartProcessBody,
+    reading: Pick<StartOptions, "isRead" | "lendsMemory"> = {},
+  ): Promise<ProcessHandle> {
     this.touch("exec");
     const { process: id, stdin, pty, journalBytes } = body;
-    const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, isRead };
+    const options: StartOptions = { ...this.#defaults(body), id, stdin, pty, journalBytes, ...reading };
     let started: ProcessHandle;
     try {
       started = await this.#options.sandbox.start(commandOf(body), options);
     } catch (thrown) {
       const error = SandboxError.from(thrown);
       if (id === undefined || error.code !== "already_exists") throw error;
-      return await this.attach(id, 0);
+      return await this.attach(id, 0, reading);
     }
     this.#options.processStarted(started);
     return started;
@@ -112,8 +115,8 @@ export class LiveSandbox {
     return started;
   }
 
-  attach(process: string, offset: number): Promise<ProcessHandle> {
-    return this.#options.sandbox.attach(process, { offset });
+  attach(process: string, offset: number, options: Pick<StartOptions, "lendsMemory"> = {}): Promise<ProcessHandle> {
+    return this.#options.sandbox.attach(process, { ...options, offset });
   }
 
   processes(): Promise<readonly ProcessSummary[]> {

@@ -38,8 +38,10 @@ export async function runProcessStream(
 
 /** Whoever has had some of its output has seen it run, so it is never started a second time for them. */
 async function processOf(live: LiveSandbox, { process, spawn, offset }: OpenProcess): Promise<ProcessHandle> {
-  if (spawn === undefined || offset > 0) return await live.attach(process, offset);
-  return await live.start({ ...spawn, process }, { isRead: true });
+  // Each piece is copied into its frames before the next is asked for.
+  const lendsMemory = true;
+  if (spawn === undefined || offset > 0) return await live.attach(process, offset, { lendsMemory });
+  return await live.start({ ...spawn, process }, { isRead: true, lendsMemory });
 }
 
 async function pass(stream: SocketStream, { source, bytes, offset }: OutputChunk): Promise<void> {
