@@ -163,6 +163,11 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
+  /** Drops what the agent keeps of a process that has ended: its status and its output. */
+  async forget(processId: string): Promise<void> {
+    await (await this.#client()).call("process.forget", { process: processId });
+  }
+
   /** Processes that were started through the agent, running or not yet forgotten. */
   async processes(options: CallOptions = {}): Promise<readonly ProcessSummary[]> {
     const client = await this.#client();

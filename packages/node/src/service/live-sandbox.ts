@@ -119,6 +119,11 @@ export class LiveSandbox {
     return this.#options.sandbox.attach(process, { ...options, offset });
   }
 
+  /** Drops what is kept of a process that has ended. */
+  forget(process: string): Promise<void> {
+    return this.#options.sandbox.forget(process);
+  }
+
   processes(): Promise<readonly ProcessSummary[]> {
     return this.#options.sandbox.processes();
   }

@@ -78,6 +78,20 @@ describe("a process stream", () => {
     expect(text([await client.next()])).toBe("o\n");
   });
 
+  it("forgets an ended process at once for a client that has all of it, and no running one", async () => {
+    const client = node.client("/v1/socket");
+    await client.send(open({ spawn: { command: "true" } }));
+    await client.until(isEnd);
+    await client.send(open({ stream: 2, process: "p2", spawn: { command: "sleep 100" } }));
+    await client.next();
+    const forget = { type: "open", kind: "forget", sandbox: live.id };
+    await client.send({ ...forget, stream: 3, process: "p2" });
+    expect(await client.next()).toMatchObject({ type: "error", stream: 3 });
+    await client.send({ ...forget, stream: 4, process: "p1" });
+    expect(await client.next()).toEqual({ type: "end", stream: 4 });
+    expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
+  });
+
   it("forgets the process once its end has arrived, and only if it was asked to", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "true" } }));

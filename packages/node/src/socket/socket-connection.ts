@@ -82,7 +82,7 @@ export class SocketConnection {
       return;
     }
     const { socket } = this.#options;
-    const window = message.kind === "stdin" ? undefined : message.window;
+    const window = "window" in message ? message.window : undefined;
     const stream = new SocketStream({ number: message.stream, socket, window });
     if (this.#streams.size >= MAX_STREAMS) {
       this.#fail(stream, tooManyStreams());
@@ -105,6 +105,10 @@ export class SocketConnection {
     const subject = { stream, live };
     if (message.kind === "process") return await runProcessStream(subject, message);
     if (message.kind === "stdin") return await runStdinStream(subject, message);
+    if (message.kind === "forget") {
+      await live.forget(message.process);
+      return { fields: {}, told: undefined };
+    }
     return await runWatchStream(subject, message);
   }
 
@@ -175,6 +179,7 @@ export class SocketConnection {
 function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): OperationId {
   if (message.kind === "stdin") return "writeProcessInput";
   if (message.kind === "watch") return "watchFiles";
+  if (message.kind === "forget") return "deleteProcess";
   if (message.spawn !== undefined) return "startProcess";
   return message.forget ? "deleteProcess" : "readProcessOutput";
 }

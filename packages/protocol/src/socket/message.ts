@@ -47,6 +47,8 @@ export const clientMessageSchema = z.union([
     offset,
     window,
   }),
+  /** Has a process that has ended forgotten, for a client that has everything of it; answered by `end`. */
+  z.strictObject({ ...open, kind: z.literal("forget"), sandbox: sandboxIdSchema, process: processIdSchema }),
   /** Standard input of a process; acknowledged by `ack`. */
   z.strictObject({ ...open, kind: z.literal("stdin"), sandbox: sandboxIdSchema, process: processIdSchema }),
   z.strictObject({

@@ -67,7 +67,7 @@ describe("exec", () => {
     await result;
     const [first, second] = sockets.last.messages;
     const process = first?.type === "open" && first.kind === "process" ? first.process : undefined;
-    expect(second).toMatchObject({ type: "open", kind: "process", process, forget: true, offset: 0 });
+    expect(second).toMatchObject({ type: "open", kind: "forget", process });
     expect(second).not.toHaveProperty("spawn");
   });
 

@@ -46,7 +46,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
       }
     },
     onEnd(exit) {
-      forgetProcess(link, process, stream.position);
+      forgetProcess(link, process);
       resolve(output.result(exit));
     },
     onError: reject,

@@ -98,6 +98,10 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       else if (message.kind === "stdin") {
         served.process = state.process(message.sandbox, message.process);
         this.#reply({ type: "opened", stream: message.stream, offset: served.process.stdinOffset });
+      } else if (message.kind === "forget") {
+        state.sandboxes.get(message.sandbox)?.processes.delete(message.process);
+        this.#reply({ type: "end", stream: message.stream });
+        return;
       } else this.#openItems(message, served);
       this.#streams.set(message.stream, served);
       served.pump?.();
