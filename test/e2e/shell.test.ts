@@ -45,7 +45,7 @@ describe("sandpiper shell", () => {
     await terminal.shows(/going/);
     terminal.type("\x03");
     // A shell may throw away what was typed before it asks again.
-    await terminal.shows(/^going[^]*ready> /m);
+    await terminal.shows(/^going[\s\S]*ready> /m);
     terminal.type("echo code $?\n");
     await terminal.shows(/code 130/);
     expect(terminal.screen).not.toMatch(/^never/m);
