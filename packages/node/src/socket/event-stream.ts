@@ -19,7 +19,7 @@ export async function runEventStream(
     await stream.item(event);
     if (stream.signal.aborted) return undefined;
   }
-  return { fields: {} };
+  return {};
 }
 
 function queryOf({ after, sandbox: sandboxId }: OpenEvents, principal: Principal): EventQuery {

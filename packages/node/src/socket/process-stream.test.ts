@@ -92,26 +92,13 @@ describe("a process stream", () => {
     expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
   });
 
-  it("forgets the process once its end has arrived, and only if it was asked to", async () => {
+  it("keeps the process until it is told to forget it: the end is told again", async () => {
     const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "true" } }));
-    await client.until(isEnd);
-    await client.send(open({ stream: 2, process: "p2", forget: true, spawn: { command: "true" } }));
-    await client.until(isEnd);
-    await expect.poll(async () => (await live.processes()).map(({ id }) => id)).toEqual(["p1"]);
-  });
-
-  it("keeps the process of a client whose connection breaks as it is told the end", async () => {
-    const client = node.client("/v1/socket", { credential: node.ownerKey });
-    client.webSocket.on("ping", () => {});
-    await client.opened();
-    // It hears the end, but its answer to the ping after it gets nowhere.
-    client.webSocket.pong = () => {};
-    await client.send(open({ forget: true, spawn: { command: "echo hello" } }));
+    await client.send(open({ spawn: { command: "echo hello" } }));
     await client.until(isEnd);
     client.terminate();
     const next = node.client("/v1/socket");
-    await next.send(open({ offset: 6, forget: true, spawn: { command: "echo hello" } }));
+    await next.send(open({ offset: 6, spawn: { command: "echo hello" } }));
     expect((await next.until(isEnd)).at(-1)).toMatchObject({ exit: { exitCode: 0 }, offset: 6 });
   });
 
@@ -169,7 +156,7 @@ describe("a process stream", () => {
     await live.start({ process: "p0", command: "echo hello" });
     await reader.send(open({ stream: 2, process: "p0" }));
     expect(text(await reader.until(isEnd))).toBe("hello\n");
-    await reader.send(open({ stream: 3, process: "p0", forget: true }));
+    await reader.send({ type: "open", kind: "forget", stream: 3, sandbox: live.id, process: "p0" });
     expect(await reader.next()).toMatchObject({ type: "error", stream: 3, error: { code: "permission_denied" } });
     const holder = node.client("/v1/socket", { credential: token });
     await holder.send(open({ spawn: { command: "echo hello" } }));

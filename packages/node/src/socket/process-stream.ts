@@ -29,11 +29,7 @@ export async function runProcessStream(
   }
   if (stream.signal.aborted) return undefined;
   const { exitCode, signal, timedOut, outOfMemory, durationMs } = await process.wait();
-  return {
-    fields: { exit: { exitCode, signal, timedOut, outOfMemory, durationMs }, offset },
-    // A client whose connection breaks before it has this asks again, and must still find the process.
-    told: message.forget ? () => process.forget().catch(() => {}) : undefined,
-  };
+  return { exit: { exitCode, signal, timedOut, outOfMemory, durationMs }, offset };
 }
 
 /** Whoever has had some of its output has seen it run, so it is never started a second time for them. */

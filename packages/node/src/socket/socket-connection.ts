@@ -107,7 +107,7 @@ export class SocketConnection {
     if (message.kind === "stdin") return await runStdinStream(subject, message);
     if (message.kind === "forget") {
       await live.forget(message.process);
-      return { fields: {}, told: undefined };
+      return {};
     }
     return await runWatchStream(subject, message);
   }
@@ -139,8 +139,7 @@ export class SocketConnection {
   #ended(stream: SocketStream, end: StreamEnd | undefined): void {
     if (stream.signal.aborted || end === undefined) return;
     this.#remove(stream);
-    this.#send({ type: "end", stream: stream.number, ...end.fields });
-    if (end.told !== undefined) this.#options.socket.whenReceived(end.told);
+    this.#send({ type: "end", stream: stream.number, ...end });
   }
 
   #fail(stream: SocketStream, error: SandboxError): void {
@@ -180,8 +179,7 @@ function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): Operati
   if (message.kind === "stdin") return "writeProcessInput";
   if (message.kind === "watch") return "watchFiles";
   if (message.kind === "forget") return "deleteProcess";
-  if (message.spawn !== undefined) return "startProcess";
-  return message.forget ? "deleteProcess" : "readProcessOutput";
+  return message.spawn === undefined ? "readProcessOutput" : "startProcess";
 }
 
 function numberInUse(stream: number): SandboxError {

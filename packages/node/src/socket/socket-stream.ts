@@ -5,11 +5,7 @@ import type { MessageSocket } from "./message-socket.ts";
 import { StdinQueue } from "./stdin-queue.ts";
 
 /** How a stream ended by itself. */
-export interface StreamEnd {
-  readonly fields: Omit<Extract<ServerMessage, { type: "end" }>, "type" | "stream">;
-  /** Called when the client has it; never when the connection was lost before. */
-  readonly told?: (() => void) | undefined;
-}
+export type StreamEnd = Omit<Extract<ServerMessage, { type: "end" }>, "type" | "stream">;
 
 /** One of the streams of a connection. */
 export class SocketStream {

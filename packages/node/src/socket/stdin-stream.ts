@@ -14,7 +14,7 @@ export async function runStdinStream(
     live.touch("stdin");
     if (isLast && offset > position) throw stdinGap(offset, position);
     const taken = await process.writeAt(offset, bytes, { close: isLast });
-    if (isLast) return { fields: {} };
+    if (isLast) return {};
     position = Math.max(position, taken);
     stream.ack(position);
   }

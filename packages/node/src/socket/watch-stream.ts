@@ -12,5 +12,5 @@ export async function runWatchStream(
     await stream.item({ kind, path: where, to: to ?? null });
     if (stream.signal.aborted) return undefined;
   }
-  return { fields: {} };
+  return {};
 }

@@ -42,8 +42,6 @@ export const clientMessageSchema = z.union([
     sandbox: sandboxIdSchema,
     process: processIdSchema,
     spawn: startProcessBodySchema.optional(),
-    /** Forget the process once its end has been told on this stream. */
-    forget: z.boolean().optional(),
     offset,
     window,
   }),

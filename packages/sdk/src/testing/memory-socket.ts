@@ -108,7 +108,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
     }
 
     #openProcess(message: Extract<Open, { kind: "process" }>, served: ServedStream): void {
-      const { stream, sandbox, process: id, spawn, forget } = message;
+      const { stream, sandbox, process: id, spawn } = message;
       const process =
         spawn === undefined ? state.process(sandbox, id) : state.start(sandbox, { ...spawn, process: id });
       let offset = message.offset;
@@ -121,7 +121,6 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
           served.credit -= bytes.length;
         }
         if (process.exit === undefined || offset < process.endOffset) return;
-        if (forget) state.sandboxes.get(sandbox)?.processes.delete(id);
         this.#end(stream, { type: "end", stream, exit: process.exit, offset });
       };
       served.stop = process.listen(served.pump);
