@@ -35,7 +35,7 @@ export class Client implements AsyncDisposable {
     this.#connection = connection;
     this.sandboxes = new Sandboxes(
       http,
-      (info: SandboxResource) => new SandboxHandle({ id: info.id, http, connection }, info),
+      (info: SandboxResource) => new SandboxHandle({ id: info.id, http, connection, forgotten: new Set() }, info),
     );
     this.pools = new Pools(http);
     this.keys = new Keys(http);

@@ -93,7 +93,9 @@ export class SandboxHandle implements AsyncDisposable {
   /** Running, or not yet forgotten. */
   async processes({ signal }: CallOptions = {}): Promise<readonly ProcessResource[]> {
     const request = { path: this.#path, signal };
-    return (await this.#link.http.json<{ items: ProcessResource[] }>("listProcesses", request)).items;
+    const forgotten = new Set(this.#link.forgotten);
+    const { items } = await this.#link.http.json<{ items: ProcessResource[] }>("listProcesses", request);
+    return items.filter(({ id }) => !forgotten.has(id));
   }
 
   /** Resolves when the watch is set: nothing that happens afterwards is missed. */

@@ -7,4 +7,6 @@ export interface SandboxLink {
   readonly id: SandboxId;
   readonly http: HttpTransport;
   readonly connection: Connection;
+  /** Processes that are over for their caller, while the node has yet to hear of it. */
+  readonly forgotten: Set<string>;
 }

@@ -1,5 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import { type ClientMessage, clientMessageSchema } from "@sandpiper/protocol";
+import type { z } from "zod";
 
 /** A message that could not be read, and the stream it was about as far as that is known. */
 export class UnreadableMessage {
@@ -34,19 +35,8 @@ export function readClientMessage(text: string): ClientMessage | UnreadableMessa
   );
 }
 
-interface Issue {
-  readonly code?: string | undefined;
-  readonly message: string;
-  readonly path: readonly PropertyKey[];
-  readonly errors?: readonly (readonly Issue[])[];
-}
-
-/** Of all the messages it might have been it is the one with the fewest problems. */
-function problemOf({ issues }: { readonly issues: readonly unknown[] }): string {
-  const [first] = issues as readonly Issue[];
-  const candidates = first?.code === "invalid_union" ? (first.errors ?? []) : [issues as readonly Issue[]];
-  const nearest = candidates.toSorted((one, other) => one.length - other.length)[0] ?? [];
-  return nearest.map(({ path, message }) => `${path.map(String).join(".")}: ${message}`).join("; ");
+function problemOf({ issues }: z.ZodError): string {
+  return issues.map(({ path, message }) => `${path.map(String).join(".")}: ${message}`).join("; ");
 }
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {

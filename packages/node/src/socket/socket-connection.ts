@@ -138,8 +138,8 @@ export class SocketConnection {
 
   #ended(stream: SocketStream, end: StreamEnd | undefined): void {
     if (stream.signal.aborted || end === undefined) return;
-    this.#remove(stream);
     this.#send({ type: "end", stream: stream.number, ...end });
+    this.#remove(stream);
   }
 
   #fail(stream: SocketStream, error: SandboxError): void {

@@ -30,8 +30,7 @@ const open = {
   stream,
 };
 
-/** From the client, as text. Its input for a `stdin` stream comes as binary frames. */
-export const clientMessageSchema = z.union([
+const openMessageSchema = z.discriminatedUnion("kind", [
   /**
    * A process's output from an offset on, and then how it ended. With `spawn` the process is started unless it exists, so
    * that the same message after a lost connection goes on instead of starting again.
@@ -65,6 +64,11 @@ export const clientMessageSchema = z.union([
     sandbox: listEventsQuerySchema.shape.sandbox,
     window,
   }),
+]);
+
+/** From the client, as text. Its input for a `stdin` stream comes as binary frames. */
+export const clientMessageSchema = z.discriminatedUnion("type", [
+  openMessageSchema,
   /** Gives the server leave to send that much more. */
   z.strictObject({ type: z.literal("credit"), stream, amount: window }),
   /** Ends the input of a `stdin` stream after the bytes before this offset. */
@@ -74,7 +78,7 @@ export const clientMessageSchema = z.union([
 ]);
 
 /** From the server, as text. Output comes as binary frames. */
-export const serverMessageSchema = z.union([
+export const serverMessageSchema = z.discriminatedUnion("type", [
   /** The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before. */
   z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional() }),
   /** One event of a `watch` or `events` stream; costs one of its window. */

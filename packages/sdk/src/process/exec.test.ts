@@ -60,11 +60,12 @@ describe("exec", () => {
   });
 
   it("has the process forgotten once it has its end, and not before", async () => {
-    const { sockets, result, opened, end } = await started();
+    const { sockets, timing, result, opened, end } = await started();
     opened();
     expect(sockets.last.messages).toHaveLength(1);
     end(0);
     await result;
+    await timing.advance(0);
     const [first, second] = sockets.last.messages;
     const process = first?.type === "open" && first.kind === "process" ? first.process : undefined;
     expect(second).toMatchObject({ type: "open", kind: "forget", process });

@@ -11,8 +11,9 @@ export function forgetProcess(link: SandboxLink, process: string): void {
       return { type: "open", stream: number, kind: "forget", sandbox: link.id, process };
     },
     opened() {},
-    end() {},
-    fail() {},
+    end: () => link.forgotten.delete(process),
+    fail: () => link.forgotten.delete(process),
   };
-  link.connection.open(stream);
+  link.forgotten.add(process);
+  link.connection.open(stream, { isUrgent: false });
 }

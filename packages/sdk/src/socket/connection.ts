@@ -46,6 +46,7 @@ export class Connection {
   #attempt = 0;
   #downSinceMs: number | undefined;
   #cancelTimer: (() => void) | undefined;
+  #cancelSoon: (() => void) | undefined;
   #heartbeat: Heartbeat | undefined;
 
   /** `explain` finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
@@ -54,11 +55,13 @@ export class Connection {
     this.#explain = explain;
   }
 
-  open(stream: SocketStream): StreamPort {
+  /** `isUrgent` false: it waits until whoever is to learn what has just arrived has gone on. */
+  open(stream: SocketStream, { isUrgent = true }: { readonly isUrgent?: boolean } = {}): StreamPort {
     const number = this.#nextStream++;
     const entry: Entry = { stream, isSent: false, wasSent: false };
     this.#streams.set(number, entry);
-    if (this.#isOpen) this.#sendOpen(number, entry);
+    if (this.#isOpen && isUrgent) this.#sendOpen(number, entry);
+    else if (this.#isOpen) this.#sendSoon();
     else if (this.#socket === undefined && this.#downSinceMs === undefined) this.#connect();
     return {
       get wasSent() {
@@ -133,7 +136,7 @@ export class Connection {
     if (this.#streams.size === 0) this.#closeLater();
     this.#sentStreams = 0;
     for (const entry of this.#streams.values()) entry.isSent = false;
-    for (const [number, entry] of this.#streams) this.#sendOpen(number, entry);
+    this.#sendWaiting();
   }
 
   #receive(data: unknown): void {
@@ -223,6 +226,8 @@ export class Connection {
 
   #release(): void {
     this.#clearTimer();
+    this.#cancelSoon?.();
+    this.#cancelSoon = undefined;
     this.#heartbeat?.stop();
     this.#heartbeat = undefined;
     this.#socket = undefined;
@@ -240,6 +245,17 @@ export class Connection {
     entry.isSent = true;
     entry.wasSent = true;
     this.#socket?.send(JSON.stringify(entry.stream.openMessage(number)));
+  }
+
+  #sendSoon(): void {
+    this.#cancelSoon ??= this.#spec.timing.schedule(0, () => {
+      this.#cancelSoon = undefined;
+      if (this.#isOpen) this.#sendWaiting();
+    });
+  }
+
+  #sendWaiting(): void {
+    for (const [number, entry] of this.#streams) if (!entry.isSent) this.#sendOpen(number, entry);
   }
 
   #send(number: number, message: StreamMessage | { type: "close" }): void {
