@@ -35,6 +35,23 @@ export {
   agentNotifications,
 } from "./agent/methods.ts";
 export { type ExitStatus, type ProcessInfo, processIdSchema, type SpawnParams } from "./agent/process.ts";
+export {
+  type CheckpointPolicy,
+  type CheckpointPolicyBody,
+  type CheckpointResource,
+  type CreateCheckpointBody,
+  checkpointListSchema,
+  checkpointPolicySchema,
+  checkpointRefSchema,
+  checkpointResourceSchema,
+  createCheckpointBodySchema,
+  type ForkBody,
+  forkBodySchema,
+  type HandoffBody,
+  handoffBodySchema,
+  type RollbackBody,
+  rollbackBodySchema,
+} from "./api/checkpoint.ts";
 export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
 export {
   type EventBody,
@@ -82,9 +99,14 @@ export {
   type CreateWebhookBody,
   createdWebhookSchema,
   createWebhookBodySchema,
+  type DrainNodeBody,
+  drainNodeBodySchema,
   type Health,
   healthSchema,
   listAuditQuerySchema,
+  type NodeResource,
+  nodeListSchema,
+  nodeResourceSchema,
   type WebhookResource,
   webhookListSchema,
   webhookResourceSchema,
@@ -130,6 +152,7 @@ export {
   listSandboxesQuerySchema,
   type SandboxPage,
   type SandboxResource,
+  sandboxListSchema,
   sandboxPageSchema,
   sandboxResourceSchema,
   sandboxStateSchema,

@@ -26,6 +26,10 @@ export function sandboxResource(record: SandboxRecord, token: string | null): Sa
     idleExcept: [...record.idleExcept],
     onExpiry: record.onExpiry,
     expiresAt: record.expiresAt?.toISOString() ?? null,
+    fidelity: "none",
+    checkpointPolicy: null,
+    rolledBackTo: null,
+    node: null,
     failure: record.failure,
   };
 }

@@ -11,6 +11,8 @@ export const labelsSchema = z
 
 export const envSchema = z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/));
 
+export const nameSchema = z.string().min(1).max(128);
+
 export const instantSchema = z.iso.datetime().meta({ description: "An instant in ISO 8601, in UTC." });
 
 /** A path inside a sandbox; relative ones start at the default user's home. */

@@ -1,10 +1,40 @@
 import { z } from "zod";
 import { eventKindSchema } from "./event.ts";
-import { instantSchema, queryNumberSchema } from "./names.ts";
+import { durationMsSchema, instantSchema, queryNumberSchema } from "./names.ts";
 
 export const healthSchema = z
   .strictObject({ status: z.enum(["ok", "stopping"]), version: z.string() })
   .meta({ id: "Health" });
+
+/** A node, as those that share its store see it. */
+export const nodeResourceSchema = z
+  .strictObject({
+    id: z.uuid(),
+    /** Where other nodes reach it. */
+    url: z.string(),
+    startedAt: instantSchema,
+    /** When it last said that it lives. */
+    seenAt: instantSchema,
+    isAlive: z.boolean(),
+    /** It takes no new sandboxes and gives away those it has. */
+    isDraining: z.boolean(),
+    /** It is the one that answers. */
+    isThisNode: z.boolean(),
+    /** How many it holds. */
+    sandboxes: z.int(),
+    version: z.string(),
+  })
+  .meta({ id: "Node" });
+
+export const nodeListSchema = z.strictObject({ items: z.array(nodeResourceSchema) }).meta({ id: "NodeList" });
+
+export const drainNodeBodySchema = z
+  .strictObject({
+    /** By when every sandbox is saved and let go; what the node is configured with unless given. */
+    deadlineMs: durationMsSchema,
+  })
+  .partial()
+  .meta({ id: "DrainNode" });
 
 export const createWebhookBodySchema = z
   .strictObject({ url: z.url({ protocol: /^https?$/ }), kinds: z.array(eventKindSchema).min(1).optional() })
@@ -50,6 +80,8 @@ export const listAuditQuerySchema = z
 export const auditListSchema = z.strictObject({ items: z.array(auditEntrySchema) }).meta({ id: "AuditList" });
 
 export type Health = z.infer<typeof healthSchema>;
+export type NodeResource = z.infer<typeof nodeResourceSchema>;
+export type DrainNodeBody = z.infer<typeof drainNodeBodySchema>;
 export type AuditEntry = z.infer<typeof auditEntrySchema>;
 export type CreateWebhookBody = z.infer<typeof createWebhookBodySchema>;
 export type WebhookResource = z.infer<typeof webhookResourceSchema>;

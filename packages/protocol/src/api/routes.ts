@@ -1,3 +1,4 @@
+import * as checkpoint from "./checkpoint.ts";
 import { eventListSchema, listEventsQuerySchema } from "./event.ts";
 import * as file from "./file.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema } from "./key.ts";
@@ -9,6 +10,7 @@ import * as sandbox from "./sandbox.ts";
 
 const SANDBOX = "/v1/sandboxes/{id}";
 const PROCESS = `${SANDBOX}/processes/{process}`;
+const CHECKPOINT = `${SANDBOX}/checkpoints/{checkpoint}`;
 const FILES = `${SANDBOX}/files`;
 
 const look = { readOnly: true, status: 200 } as const;
@@ -33,7 +35,7 @@ export const routes = {
     path: "/v1/sandboxes",
     summary: "Make a sandbox; an Idempotency-Key header makes asking twice harmless",
     access: "sandboxes",
-    body: json(sandbox.createSandboxBodySchema),
+    body: json(sandbox.createSandboxRequestSchema),
     answer: json(sandbox.sandboxResourceSchema),
   },
   listSandboxes: {
@@ -57,7 +59,7 @@ export const routes = {
     ...change,
     method: "PATCH",
     path: SANDBOX,
-    summary: "Change a sandbox's name, labels, metadata and lifetimes",
+    summary: "Change a sandbox's name, labels, metadata, lifetimes and checkpoint policy",
     access: "sandbox",
     body: json(sandbox.updateSandboxBodySchema),
     answer: json(sandbox.sandboxResourceSchema),
@@ -79,6 +81,82 @@ export const routes = {
     summary: "What a sandbox uses",
     access: "sandbox",
     answer: json(file.sandboxMetricsSchema),
+  },
+
+  createCheckpoint: {
+    ...make,
+    method: "POST",
+    path: `${SANDBOX}/checkpoints`,
+    summary: "Save a sandbox, which goes on running unless it is to stop",
+    access: "sandbox",
+    body: json(checkpoint.createCheckpointBodySchema),
+    answer: json(checkpoint.checkpointResourceSchema),
+  },
+  listCheckpoints: {
+    ...look,
+    method: "GET",
+    path: `${SANDBOX}/checkpoints`,
+    summary: "List a sandbox's checkpoints, newest first",
+    access: "sandbox",
+    answer: json(checkpoint.checkpointListSchema),
+  },
+  getCheckpoint: {
+    ...look,
+    method: "GET",
+    path: CHECKPOINT,
+    summary: "Describe a checkpoint, by its id or name",
+    access: "sandbox",
+    answer: json(checkpoint.checkpointResourceSchema),
+  },
+  deleteCheckpoint: {
+    ...empty,
+    method: "DELETE",
+    path: CHECKPOINT,
+    summary: "Delete a checkpoint",
+    access: "sandbox",
+  },
+  forkSandbox: {
+    ...make,
+    method: "POST",
+    path: `${SANDBOX}/fork`,
+    summary: "Make sandboxes that go on from where this one is; it is not touched",
+    access: "sandboxes",
+    body: json(checkpoint.forkBodySchema),
+    answer: json(sandbox.sandboxListSchema),
+  },
+  pauseSandbox: {
+    ...change,
+    method: "POST",
+    path: `${SANDBOX}/pause`,
+    summary: "Hold a sandbox as it is, with nothing of it running",
+    access: "sandbox",
+    answer: json(sandbox.sandboxResourceSchema),
+  },
+  resumeSandbox: {
+    ...change,
+    method: "POST",
+    path: `${SANDBOX}/resume`,
+    summary: "Let a paused or stopped sandbox go on",
+    access: "sandbox",
+    answer: json(sandbox.sandboxResourceSchema),
+  },
+  rollbackSandbox: {
+    ...change,
+    method: "POST",
+    path: `${SANDBOX}/rollback`,
+    summary: "Set a sandbox back to one of its checkpoints",
+    access: "sandbox",
+    body: json(checkpoint.rollbackBodySchema),
+    answer: json(sandbox.sandboxResourceSchema),
+  },
+  handoffSandbox: {
+    ...change,
+    method: "POST",
+    path: `${SANDBOX}/handoff`,
+    summary: "Bring a sandbox to the node that is asked",
+    access: "sandbox",
+    body: json(checkpoint.handoffBodySchema),
+    answer: json(sandbox.sandboxResourceSchema),
   },
 
   startProcess: {
@@ -265,6 +343,22 @@ export const routes = {
     access: "read",
     query: listEventsQuerySchema,
     answer: json(eventListSchema),
+  },
+  listNodes: {
+    ...look,
+    method: "GET",
+    path: "/v1/nodes",
+    summary: "The nodes that share a store, and what each holds",
+    access: "admin",
+    answer: json(node.nodeListSchema),
+  },
+  drainNode: {
+    ...empty,
+    method: "POST",
+    path: "/v1/nodes/drain",
+    summary: "Have the node that is asked save its sandboxes, let them go and stop",
+    access: "admin",
+    body: json(node.drainNodeBodySchema),
   },
   listPools: {
     ...look,

@@ -1,11 +1,18 @@
 import { z } from "zod";
 import { sandboxIdSchema } from "../sandbox-id.ts";
 import {
+  checkpointIdSchema,
+  checkpointPolicyBodySchema,
+  checkpointPolicySchema,
+  sandboxFidelitySchema,
+} from "./checkpoint.ts";
+import {
   durationMsSchema,
   envSchema,
   instantSchema,
   labelsSchema,
   MAX_LABELS,
+  nameSchema,
   pageSchema,
   queryNumberSchema,
 } from "./names.ts";
@@ -36,7 +43,6 @@ const metadataSchema = z
   .refine((metadata) => JSON.stringify(metadata).length <= MAX_METADATA_CHARS, {
     error: `as JSON it is longer than ${MAX_METADATA_CHARS} characters`,
   });
-const nameSchema = z.string().min(1).max(128);
 const lifetimes = {
   /** Absolute: counted from its creation, or from the update that set it. Null: none. */
   ttlMs: durationMsSchema.nullable(),
@@ -66,18 +72,32 @@ const shape = {
 /** "host", or the name of an image of the node. Paths of the host are not for callers to choose. */
 export const imageSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
+/** What a checkpoint brings along. */
+const kept = { env: envSchema, provider: providerNameSchema, image: imageSchema, ...shape };
+
 export const createSandboxBodySchema = z
   .strictObject({
     name: nameSchema,
     labels: labelsSchema,
     metadata: metadataSchema,
-    env: envSchema,
-    provider: providerNameSchema,
-    image: imageSchema,
-    ...shape,
+    ...kept,
     ...lifetimes,
+    /** Start as this checkpoint was, with what it keeps; none of that is then to be chosen. */
+    checkpoint: checkpointIdSchema,
+    /** Null, the default: checkpoints are taken only when asked for. */
+    checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
-  .partial()
+  .partial();
+
+/** The body of a request: also checked for what does not go together. */
+export const createSandboxRequestSchema = createSandboxBodySchema
+  .superRefine((body, context) => {
+    if (body.checkpoint === undefined) return;
+    for (const field of Object.keys(kept) as (keyof typeof kept)[]) {
+      if (body[field] === undefined) continue;
+      context.addIssue({ code: "custom", path: [field], message: "the checkpoint has this already; leave it out" });
+    }
+  })
   .meta({ id: "CreateSandbox" });
 
 export const updateSandboxBodySchema = z
@@ -91,6 +111,7 @@ export const updateSandboxBodySchema = z
     idleTimeoutMs: lifetimes.idleTimeoutMs,
     idleExcept: lifetimes.idleExcept,
     onExpiry: lifetimes.onExpiry,
+    checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
   .partial()
   .meta({ id: "UpdateSandbox" });
@@ -118,6 +139,16 @@ export const sandboxResourceSchema = z
     ...lifetimes,
     /** When its ttl ends; null: never. */
     expiresAt: instantSchema.nullable(),
+    /** What checkpoints of it keep. */
+    fidelity: sandboxFidelitySchema,
+    /** Null: checkpoints are taken only when asked for. */
+    checkpointPolicy: checkpointPolicySchema.nullable(),
+    /** Which checkpoint it was last set back to, and when; what happened in between is lost. */
+    rolledBackTo: z
+      .strictObject({ checkpoint: checkpointIdSchema, createdAt: instantSchema, at: instantSchema })
+      .nullable(),
+    /** The id of the node that holds it; null while none does, and on a node that stands alone. */
+    node: z.string().nullable(),
     /** Why it failed. */
     failure: z.strictObject({ code: z.string(), reason: z.string(), message: z.string() }).nullable(),
   })
@@ -136,6 +167,8 @@ export const listSandboxesQuerySchema = z
   .partial();
 
 export const sandboxPageSchema = pageSchema(sandboxResourceSchema).meta({ id: "SandboxPage" });
+
+export const sandboxListSchema = z.strictObject({ items: z.array(sandboxResourceSchema) }).meta({ id: "SandboxList" });
 
 export type Activity = z.infer<typeof activitySchema>;
 export type CreateSandboxBody = z.infer<typeof createSandboxBodySchema>;

@@ -1,0 +1,122 @@
+import { z } from "zod";
+import { sandboxIdSchema } from "../sandbox-id.ts";
+import { durationMsSchema, instantSchema, labelsSchema, nameSchema } from "./names.ts";
+
+const MAX_KEPT = 1000;
+const MAX_FORKS = 32;
+/** Saving more often would leave a sandbox little time to run. */
+const MIN_EVERY_MS = 1000;
+
+export const checkpointIdSchema = z.uuid();
+
+/** Safe as a part of a path, whatever it is that keeps the checkpoint. */
+const safeNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
+
+/** No name looks like an id, so that one word is enough to mean either. */
+const checkpointNameSchema = safeNameSchema.refine((name) => !checkpointIdSchema.safeParse(name).success, {
+  error: "it looks like the id of a checkpoint",
+});
+
+/** A checkpoint of a sandbox, by its id or its name. */
+export const checkpointRefSchema = safeNameSchema;
+
+const keepLastSchema = z.int().min(1).max(MAX_KEPT);
+
+/** What a checkpoint keeps: memory, with running processes, and files; or files alone. */
+const checkpointFidelitySchema = z.enum(["memory", "filesystem"]);
+
+/** What checkpoints of a sandbox keep; `none`: its provider takes none. */
+export const sandboxFidelitySchema = z.enum([...checkpointFidelitySchema.options, "none"]);
+
+const policy = {
+  /** At most this often, and only when something may have changed. Null: not by time. */
+  everyMs: durationMsSchema.min(MIN_EVERY_MS).nullable(),
+  onIdle: z.boolean(),
+  /** When its last client has left. */
+  onDisconnect: z.boolean(),
+  /** After each command. */
+  perCommand: z.boolean(),
+  /** How many automatic checkpoints are kept; 3 unless given. */
+  keepLast: keepLastSchema,
+};
+
+/** When checkpoints are taken without being asked for; what is not said is off. */
+export const checkpointPolicyBodySchema = z.strictObject(policy).partial().meta({ id: "SetCheckpointPolicy" });
+
+export const checkpointPolicySchema = z.strictObject(policy).meta({ id: "CheckpointPolicy" });
+
+export const createCheckpointBodySchema = z
+  .strictObject({
+    name: checkpointNameSchema,
+    /** True: the sandbox is stopped with the save. False, the default: it goes on running. */
+    stop: z.boolean(),
+    /** Null, the default: it is kept until it is deleted. */
+    ttlMs: durationMsSchema.nullable(),
+    /** Older checkpoints of the sandbox beyond this many are deleted, named ones too. */
+    keepLast: keepLastSchema,
+  })
+  .partial()
+  .meta({ id: "CreateCheckpoint" });
+
+export const checkpointResourceSchema = z
+  .strictObject({
+    id: checkpointIdSchema,
+    sandboxId: sandboxIdSchema,
+    name: z.string().nullable(),
+    fidelity: checkpointFidelitySchema,
+    createdAt: instantSchema,
+    expiresAt: instantSchema.nullable(),
+    sizeBytes: z.int(),
+    /** What the store did not have yet. */
+    uploadedBytes: z.int(),
+    /** How long the sandbox stood still. */
+    pausedMs: z.number(),
+    /** Taken by the sandbox's policy. */
+    isAutomatic: z.boolean(),
+    /** What a node must have to restore it, such as the runtime's release; a node that lacks one says which. */
+    requirements: z.record(z.string(), z.string()),
+  })
+  .meta({ id: "Checkpoint" });
+
+export const checkpointListSchema = z
+  .strictObject({ items: z.array(checkpointResourceSchema) })
+  .meta({ id: "CheckpointList" });
+
+export const forkBodySchema = z
+  .strictObject({
+    /** 1 unless given. */
+    count: z.int().min(1).max(MAX_FORKS),
+    /** Where they begin; a checkpoint that is taken now unless given. */
+    checkpoint: checkpointRefSchema,
+    /** Of each of them; none unless given. */
+    name: nameSchema,
+    /** Of each of them; those of the original unless given. */
+    labels: labelsSchema,
+    ttlMs: durationMsSchema.nullable(),
+  })
+  .partial()
+  .meta({ id: "Fork" });
+
+export const rollbackBodySchema = z
+  .strictObject({
+    /** The newest unless given. */
+    checkpoint: checkpointRefSchema,
+  })
+  .partial()
+  .meta({ id: "Rollback" });
+
+export const handoffBodySchema = z
+  .strictObject({
+    /** Also when a client is attached to it where it is. */
+    takeover: z.boolean(),
+  })
+  .partial()
+  .meta({ id: "Handoff" });
+
+export type CheckpointPolicyBody = z.infer<typeof checkpointPolicyBodySchema>;
+export type CheckpointPolicy = z.infer<typeof checkpointPolicySchema>;
+export type CreateCheckpointBody = z.infer<typeof createCheckpointBodySchema>;
+export type CheckpointResource = z.infer<typeof checkpointResourceSchema>;
+export type ForkBody = z.infer<typeof forkBodySchema>;
+export type RollbackBody = z.infer<typeof rollbackBodySchema>;
+export type HandoffBody = z.infer<typeof handoffBodySchema>;
