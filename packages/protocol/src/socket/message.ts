@@ -25,6 +25,9 @@ const window = z
   .min(1)
   .max(64 * 1024 * 1024);
 
+/** How often the sandbox was set back to an earlier checkpoint: where it differs, offsets are of another history. Left out: never. */
+const rollbacks = z.int().min(0).optional();
+
 const open = {
   type: z.literal("open"),
   stream,
@@ -80,7 +83,7 @@ export const clientMessageSchema = z.discriminatedUnion("type", [
 /** From the server, as text. Output comes as binary frames. */
 export const serverMessageSchema = z.discriminatedUnion("type", [
   /** The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before. */
-  z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional() }),
+  z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional(), rollbacks }),
   /** One event of a `watch` or `events` stream; costs one of its window. */
   z.strictObject({ type: z.literal("item"), stream, item: z.union([fileEventSchema, eventSchema]) }),
   /** The process's pipe has taken the input up to this offset. */
@@ -93,7 +96,7 @@ export const serverMessageSchema = z.discriminatedUnion("type", [
     offset: offset.optional(),
   }),
   /** A stream that failed, or without `stream` the connection, which then closes. */
-  z.strictObject({ type: z.literal("error"), stream: stream.optional(), error: errorBodySchema }),
+  z.strictObject({ type: z.literal("error"), stream: stream.optional(), error: errorBodySchema, rollbacks }),
 ]);
 
 export type ClientMessage = z.infer<typeof clientMessageSchema>;
