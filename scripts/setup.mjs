@@ -2,13 +2,22 @@
 // before any package is installed and on a Node older than the one the packages bring.
 import { planAgent } from "./setup/agent.mjs";
 import { planCgroups } from "./setup/cgroups.mjs";
+import { planCluster } from "./setup/cluster.mjs";
 import { CommandError } from "./setup/command.mjs";
 import { findHostProblems } from "./setup/host.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 
 /** Each step looks without changing anything, and hands back what has to be done. */
-const steps = { packages: planPackages, agent: planAgent, runsc: planRunsc, cgroups: planCgroups };
+const steps = {
+  packages: planPackages,
+  agent: planAgent,
+  runsc: planRunsc,
+  cgroups: planCgroups,
+  cluster: planCluster,
+};
+/** Only tests need these; they are done when they are named. */
+const testSteps = ["cluster"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");
@@ -17,7 +26,7 @@ if (unknown.length > 0) {
   console.error(`Set-up has no step ${unknown.join(", ")}. Its steps: ${Object.keys(steps).join(", ")}.`);
   process.exit(1);
 }
-const names = chosen.length > 0 ? chosen : Object.keys(steps);
+const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !testSteps.includes(name));
 
 try {
   await setUp();
