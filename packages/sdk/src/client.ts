@@ -4,6 +4,7 @@ import { type ClientOptions, parseClientOptions } from "./client-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import { HttpTransport } from "./http/http-transport.ts";
 import { Keys } from "./keys.ts";
+import { Nodes } from "./nodes.ts";
 import { Pools } from "./pools.ts";
 import { SandboxHandle } from "./sandbox-handle.ts";
 import { Sandboxes } from "./sandboxes.ts";
@@ -20,6 +21,7 @@ export class Client implements AsyncDisposable {
   /** Of the node. */
   readonly url: string;
   readonly sandboxes: Sandboxes;
+  readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
   readonly webhooks: Webhooks;
@@ -37,6 +39,7 @@ export class Client implements AsyncDisposable {
       http,
       (info: SandboxResource) => new SandboxHandle({ id: info.id, http, connection, forgotten: new Set() }, info),
     );
+    this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);
     this.webhooks = new Webhooks(http);

@@ -1,15 +1,22 @@
 export {
+  type CheckpointPolicy,
+  type CheckpointPolicyBody,
+  type CheckpointResource,
+  type CreateCheckpointBody,
   type CreatedKey,
   type CreateKeyBody,
   type CreateSandboxBody,
   type CreateWebhookBody,
+  type DrainNodeBody,
   type ErrorCode,
   type EventBody,
   type EventKind,
   type FileEntryBody,
   type FileEventBody,
+  type ForkBody,
   type Health,
   type KeyResource,
+  type NodeResource,
   type PoolResource,
   type ProcessResource,
   SandboxError,
@@ -29,6 +36,7 @@ export type { FileContent } from "./files/file-content.ts";
 export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
 export type { Keys } from "./keys.ts";
+export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
 export type { Command, CommandOptions } from "./process/command.ts";
 export type { ExecOptions } from "./process/exec.ts";
@@ -37,6 +45,7 @@ export type { AttachOptions, StartOptions } from "./process/open-process.ts";
 export type { OutputChunk, OutputSource } from "./process/output-chunk.ts";
 export type { Process, ProcessExit, TerminalSize } from "./process/process.ts";
 export { Sandbox } from "./sandbox.ts";
+export type { CheckpointOptions, ForkOptions } from "./sandbox-handle.ts";
 export type { CreateOptions, ListOptions, Sandboxes } from "./sandboxes.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket/web-socket.ts";
 export type { Timing } from "./timing.ts";

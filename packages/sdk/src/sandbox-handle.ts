@@ -1,4 +1,7 @@
 import {
+  type CheckpointResource,
+  type CreateCheckpointBody,
+  type ForkBody,
   type ProcessResource,
   SandboxError,
   type SandboxId,
@@ -16,6 +19,10 @@ import type { ExecResult } from "./process/exec-output.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process, TerminalSize } from "./process/process.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
+
+export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
+
+export interface ForkOptions extends ForkBody, CallOptions {}
 
 /** A sandbox on a node. It lives on when its handle is dropped; `destroy` or `await using` ends it. */
 export class SandboxHandle implements AsyncDisposable {
@@ -62,7 +69,7 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#info;
   }
 
-  /** Changes its name, labels, metadata or lifetimes; labels and metadata are replaced as a whole. */
+  /** Changes its name, labels, metadata, lifetimes or checkpoint policy; labels and metadata are replaced as a whole. */
   async update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
     const request = { path: this.#path, json: changes, signal };
     this.#info = await this.#link.http.json<SandboxResource>("updateSandbox", request);
@@ -110,6 +117,48 @@ export class SandboxHandle implements AsyncDisposable {
 
   async metrics({ signal }: CallOptions = {}): Promise<SandboxMetricsBody> {
     return await this.#link.http.json("getSandboxMetrics", { path: this.#path, signal });
+  }
+
+  /** Saves it, with its running processes where `info.fidelity` is `memory`. It goes on running unless `stop` is given. */
+  async checkpoint({ signal, ...body }: CheckpointOptions = {}): Promise<CheckpointResource> {
+    return await this.#link.http.json("createCheckpoint", { path: this.#path, json: body, signal });
+  }
+
+  /** Newest first. */
+  async checkpoints({ signal }: CallOptions = {}): Promise<readonly CheckpointResource[]> {
+    const request = { path: this.#path, signal };
+    return (await this.#link.http.json<{ items: CheckpointResource[] }>("listCheckpoints", request)).items;
+  }
+
+  /** By its id or name. */
+  async deleteCheckpoint(checkpoint: string, { signal }: CallOptions = {}): Promise<void> {
+    await this.#link.http.empty("deleteCheckpoint", { path: { ...this.#path, checkpoint }, signal });
+  }
+
+  /** Makes sandboxes that go on from where this one is, or from a checkpoint of it; this one is not touched. */
+  async fork({ signal, ...body }: ForkOptions = {}): Promise<SandboxHandle[]> {
+    const request = { path: this.#path, json: body, signal };
+    const { items } = await this.#link.http.json<{ items: SandboxResource[] }>("forkSandbox", request);
+    return items.map((info) => new SandboxHandle({ ...this.#link, id: info.id, forgotten: new Set() }, info));
+  }
+
+  /** Holds it as it is, with nothing of it running, until `resume`. */
+  async pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    this.#info = await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal });
+    return this.#info;
+  }
+
+  /** Lets it go on after a pause, or after a checkpoint that stopped it. */
+  async resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    this.#info = await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal });
+    return this.#info;
+  }
+
+  /** Sets it back to a checkpoint, the newest by default: what happened since is lost, and streams of it fail. */
+  async rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
+    const request = { path: this.#path, json: { checkpoint }, signal };
+    this.#info = await this.#link.http.json<SandboxResource>("rollbackSandbox", request);
+    return this.#info;
   }
 
   /** Ends it and removes everything in it. One that is gone already is destroyed. */
