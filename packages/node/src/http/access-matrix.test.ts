@@ -51,6 +51,7 @@ beforeAll(async () => {
   node = await createTestNode({ provider: new MockProvider() });
   sandbox = await node.create();
   await node.request("PUT", `/v1/sandboxes/${sandbox.id}/files?path=/tmp/file`, { bytes: "as it was" });
+  await node.request("POST", `/v1/sandboxes/${sandbox.id}/checkpoints`, { json: { name: "kept" } });
   const started = await node.request("POST", `/v1/sandboxes/${sandbox.id}/processes`, {
     json: { command: "cat", stdin: true },
   });
@@ -64,6 +65,7 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     process: processId,
     key: node.owner.split("_")[1] as string,
     webhook: "none",
+    checkpoint: "kept",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -92,6 +94,8 @@ async function everything() {
     keys: node.keys.list().filter(({ tenant }) => tenant !== "watcher"),
     pools: node.pool.list(),
     webhooks: node.webhooks.list(),
+    checkpoints: [...node.checkpoints.kept],
+    drains: [...node.nodes.drains],
     files: await Array.fromAsync(live.files.list("/", { depth: 0 })),
     processes: await live.processes(),
   };
@@ -178,9 +182,9 @@ describe.each(ofSandbox)(title, (operation) => {
   });
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook)\}/.test(path)))(title, (operation) => {
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint)\}/.test(path)))(title, (operation) => {
   it.each(["..%2f..%2fetc", "%00", "unknown"])("finds nothing at the name %s", async (name) => {
-    const path = pathOf(operation, { process: name, key: name, webhook: name });
+    const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name });
     const key = node.key({ scopes: ["admin"], tenant: "watcher" });
     await expectRefused(send(operation, { key, path }), await everything(), 404);
   });

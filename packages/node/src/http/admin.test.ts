@@ -44,6 +44,14 @@ describe("admins", () => {
     expect((await node.request("DELETE", `/v1/webhooks/${id}`, { key })).status).toBe(404);
   });
 
+  it("see the nodes, and drain the one they ask", async () => {
+    const listed = routes.listNodes.answer.schema.parse(await (await node.request("GET", "/v1/nodes", { key })).json());
+    expect(listed.items.map(({ isThisNode }) => isThisNode)).toEqual([true, false]);
+    expect((await node.request("POST", "/v1/nodes/drain", { key })).status).toBe(204);
+    expect((await node.request("POST", "/v1/nodes/drain", { key, json: { deadlineMs: 5000 } })).status).toBe(204);
+    expect(node.nodes.drains).toEqual([undefined, 5000]);
+  });
+
   it("read the node's metrics, with the requests that came before", async () => {
     await node.request("GET", "/v1/sandboxes");
     const response = await node.request("GET", "/metrics", { key });

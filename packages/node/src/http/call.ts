@@ -30,6 +30,7 @@ type AnswerOf<Id extends OperationId> = Routes[Id] extends {
 export interface PathParams {
   readonly id: string;
   readonly process: string;
+  readonly checkpoint: string;
   readonly key: string;
   readonly webhook: string;
 }

@@ -1,9 +1,11 @@
 import { archiveHandlers } from "./archive.ts";
 import type { Handlers } from "./call.ts";
+import { checkpointHandlers } from "./checkpoints.ts";
 import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { keyHandlers } from "./keys.ts";
 import { nodeHandlers } from "./node.ts";
+import { clusterHandlers } from "./nodes.ts";
 import { poolHandlers } from "./pools.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
@@ -12,6 +14,7 @@ import { webhookHandlers } from "./webhooks.ts";
 /** By resource; no operation stands in two of them. */
 export const handlerGroups = {
   sandboxes: sandboxHandlers,
+  checkpoints: checkpointHandlers,
   processes: processHandlers,
   files: fileHandlers,
   archive: archiveHandlers,
@@ -19,12 +22,14 @@ export const handlerGroups = {
   keys: keyHandlers,
   pools: poolHandlers,
   webhooks: webhookHandlers,
+  nodes: clusterHandlers,
   node: nodeHandlers,
 } as const;
 
 /** Every operation of the REST interface. */
 export const handlers: Handlers = {
   ...sandboxHandlers,
+  ...checkpointHandlers,
   ...processHandlers,
   ...fileHandlers,
   ...archiveHandlers,
@@ -32,5 +37,6 @@ export const handlers: Handlers = {
   ...keyHandlers,
   ...poolHandlers,
   ...webhookHandlers,
+  ...clusterHandlers,
   ...nodeHandlers,
 };

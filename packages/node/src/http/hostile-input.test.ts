@@ -10,7 +10,7 @@ afterEach(async () => {
 async function setUp() {
   const node = await createTestNode({ provider: new MockProvider() });
   nodes.push(node);
-  return { node, ...(await node.create()) };
+  return { ...(await node.create()), node };
 }
 
 function nested(depth: number): unknown {

@@ -1,14 +1,16 @@
 import { SandboxError } from "@sandpiper/core";
-import { isSandboxId, processIdSchema } from "@sandpiper/protocol";
+import { checkpointRefSchema, isSandboxId, processIdSchema } from "@sandpiper/protocol";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { PathParams } from "./call.ts";
 
 /** What could never be the name of anything is not looked for. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
-  const { id, process, key = "", webhook = "" } = given;
+  const { id, process, checkpoint, key = "", webhook = "" } = given;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
-  return { id: id ?? "", process: process ?? "", key, webhook };
+  if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
+    throw noSuchCheckpoint(checkpoint);
+  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook };
 }
 
 function noSuchProcess(process: string): SandboxError {
@@ -16,5 +18,13 @@ function noSuchProcess(process: string): SandboxError {
     reason: "no_such_process",
     message: `there is no process ${JSON.stringify(process.slice(0, 64))}`,
     hint: "list the sandbox's processes to see those there are",
+  });
+}
+
+function noSuchCheckpoint(checkpoint: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_checkpoint",
+    message: `there is no checkpoint ${JSON.stringify(checkpoint.slice(0, 64))}`,
+    hint: "list the sandbox's checkpoints to see those there are",
   });
 }

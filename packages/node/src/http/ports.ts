@@ -11,6 +11,7 @@ import type {
 } from "@sandpiper/protocol";
 import type { Authenticator } from "../auth/principal.ts";
 import type { EventLog } from "../events/event-log.ts";
+import type { CheckpointService, NodeDirectory } from "../service/checkpoint-service.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
 
 type Eventually<T> = T | Promise<T>;
@@ -56,6 +57,8 @@ interface HttpLogger {
 /** What the REST interface stands on. */
 export interface HttpDependencies {
   readonly service: SandboxService;
+  readonly checkpoints?: CheckpointService | undefined;
+  readonly nodes?: NodeDirectory | undefined;
   readonly authenticator: Authenticator;
   readonly keys: KeyAdmin;
   readonly events: EventLog;

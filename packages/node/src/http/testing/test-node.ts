@@ -18,6 +18,7 @@ import { NodeMetrics } from "../../telemetry/node-metrics.ts";
 import { Webhooks } from "../../telemetry/webhooks.ts";
 import { createHttpApp } from "../app.ts";
 import type { HttpDependencies } from "../ports.ts";
+import { FakeCheckpoints, FakeNodes } from "./fake-checkpoints.ts";
 
 export interface TestNodeOptions {
   readonly provider: Provider;
@@ -53,8 +54,12 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
   const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
   const audit = new SqliteAuditLog(database);
+  const checkpoints = new FakeCheckpoints(service);
+  const nodes = new FakeNodes();
   const app = createHttpApp({
     service,
+    checkpoints,
+    nodes,
     authenticator,
     keys,
     events,
@@ -93,6 +98,8 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     app,
     audit,
     webhooks,
+    checkpoints,
+    nodes,
     logged,
     key,
     owner,
