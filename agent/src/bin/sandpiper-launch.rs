@@ -1,8 +1,8 @@
-//! Starts a program with a new pair of FIFOs as its stdin and stdout, in one process creation.
+//! Starts a program with a pair of FIFOs as its stdin and stdout, in one process creation.
 //!
 //! usage: sandpiper-launch PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
 //!
-//! The FIFOs are DIRECTORY/in and DIRECTORY/out. The program holds both open for reading and writing, so it never sees
+//! The FIFOs are DIRECTORY/in and DIRECTORY/out, made if they are not there. The program holds both open for reading and writing, so it never sees
 //! the end of either, whoever comes and goes at the other ends. It dies with PARENT-PID. What cannot be done is written to
 //! DIRECTORY/launch.log.
 
@@ -64,7 +64,11 @@ fn make_fifo(path: &Path) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `name` is a NUL-terminated string that outlives the call.
     if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } < 0 {
-        return Err(io::Error::last_os_error());
+        let problem = io::Error::last_os_error();
+        // An instance that is made first and restored into later has its FIFOs already.
+        if problem.kind() != io::ErrorKind::AlreadyExists {
+            return Err(problem);
+        }
     }
     let file = File::options().read(true).write(true).open(path)?;
     // A pipe that keeps its default size is slower and just as correct.

@@ -41,18 +41,21 @@ export type {
 } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
 export type {
+  CheckpointOptions,
+  CheckpointRequirements,
   ConnectedChannel,
   Instance,
   InstanceExit,
   InstanceRecord,
   InstanceSpec,
+  PreparedInstance,
   Provider,
   ProviderCapabilities,
   ProviderName,
   ProviderStatus,
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
-export { Sandbox } from "./sandbox/sandbox.ts";
+export { type CheckpointTiming, type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";
 export { SandboxConfig, type SandboxConfigOptions } from "./sandbox/sandbox-config.ts";
 export type { SandboxConfigBuilder } from "./sandbox/sandbox-config-builder.ts";
 export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";

@@ -56,9 +56,30 @@ export interface Instance {
   readonly exited: Promise<InstanceExit>;
   /** Opens the byte stream to the agent; rejects when the agent is not there yet, and may be called again. */
   connect(signal: AbortSignal): Promise<ConnectedChannel>;
+  /**
+   * Saves it as files in a directory that exists and is empty; only its provider understands them. Its agent must be
+   * quiesced. Unless it keeps running it has ended afterwards, and only `destroy` is left to do.
+   */
+  checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
   /** Stops everything and removes every trace; may be called again. */
   destroy(): Promise<void>;
 }
+
+export interface CheckpointOptions {
+  readonly keepsRunning: boolean;
+}
+
+/** A place for an instance that is to be restored, made while its checkpoint is still under way. */
+export interface PreparedInstance {
+  readonly id: SandboxId;
+  /** Its agent is still quiesced; a hello thaws it. On failure nothing is left behind. Once only. */
+  restore(directory: string, signal: AbortSignal): Promise<Instance>;
+  /** For one that is not needed after all. */
+  destroy(): Promise<void>;
+}
+
+/** What must be the same where a checkpoint is restored, each in words that can be compared and shown. */
+export type CheckpointRequirements = Readonly<Record<string, string>>;
 
 export interface ConnectedChannel {
   readonly channel: Channel;
@@ -89,6 +110,10 @@ export interface Provider {
   list(): Promise<readonly InstanceRecord[]>;
   /** Takes over a running instance that no living program owns. */
   adopt(id: SandboxId): Promise<Instance>;
+  /** Makes room for an instance that `restore` then brings to life. On failure or abort nothing is left behind. */
+  prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance>;
+  /** Of this host, for instances of this image: a checkpoint taken here can be restored wherever they are the same. */
+  checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
   /** Removes what is left of an instance by its id alone; an unknown id is fine. */
   remove(id: SandboxId): Promise<void>;
 }

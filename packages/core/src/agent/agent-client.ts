@@ -55,7 +55,7 @@ export class AgentClient {
     });
   }
 
-  /** Says hello and pings; on failure the channel is closed. */
+  /** Says hello; on failure the channel is closed. */
   static async open(connected: ConnectedChannel, options: AgentClientOptions = {}): Promise<AgentClient> {
     const client = new AgentClient(connected, options);
     const id = client.randomUuid();
@@ -63,8 +63,6 @@ export class AgentClient {
     try {
       client.#connection.open(id, connected.needsResync);
       client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
-      // Not sent along with hello: an answer that comes before hello's would be skipped with what is not ours.
-      await client.ping({ signal });
       return client;
     } catch (thrown) {
       const error = SandboxError.from(thrown);
@@ -152,6 +150,33 @@ export class AgentClient {
 
   async ping(options: CallOptions = {}): Promise<void> {
     await this.call("ping", {}, options);
+  }
+
+  /**
+   * Brings the agent to a point where nothing is half-written, in either direction. Until `thaw` it runs no call, and those
+   * that are made wait here.
+   */
+  async quiesce(options: CallOptions = {}): Promise<void> {
+    const call = this.begin("system.quiesce", {}, options);
+    this.#connection.hold();
+    try {
+      await call.result;
+    } catch (thrown) {
+      this.#connection.release();
+      throw thrown;
+    }
+  }
+
+  async thaw({ epoch, ...options }: CallOptions & { readonly epoch?: number | undefined } = {}): Promise<void> {
+    let call: AgentCall<"system.thaw"> | undefined;
+    this.#connection.bypass(() => {
+      call = this.begin("system.thaw", { epoch }, options);
+    });
+    try {
+      await call?.result;
+    } finally {
+      this.#connection.release();
+    }
   }
 
   exec(cmd: string, options: Omit<AgentParams<"exec">, "cmd"> = {}): Promise<AgentResult<"exec">> {

@@ -51,6 +51,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   readonly #calls = new Map<CallId, PendingCall>();
   #scanner: HelloScanner | undefined;
   #outbox: Uint8Array[] = [];
+  #isHeld = false;
   #isClosed = false;
   #error: SandboxError | undefined;
   #resolveClosed!: (error: SandboxError) => void;
@@ -97,9 +98,31 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#post(pieces);
   }
 
+  /** From now on nothing leaves but what was sent before: a checkpoint must not find half a frame on the channel. */
+  hold(): void {
+    this.flush();
+    this.#isHeld = true;
+  }
+
+  /** What is sent by `send` leaves although everything else is held. */
+  bypass(send: () => void): void {
+    const held = this.#outbox;
+    this.#outbox = [];
+    this.#isHeld = false;
+    send();
+    this.hold();
+    this.#outbox = held;
+  }
+
+  /** What was held leaves. */
+  release(): void {
+    this.#isHeld = false;
+    this.flush();
+  }
+
   /** Writes what waits. A promise means that whoever sends much should wait for it. */
   flush(): Promise<void> | undefined {
-    if (this.#outbox.length === 0 || this.#isClosed) return undefined;
+    if (this.#outbox.length === 0 || this.#isHeld || this.#isClosed) return undefined;
     const pieces = this.#outbox;
     this.#outbox = [];
     try {

@@ -21,6 +21,8 @@ class ConnectScript implements Instance {
     return this.#connect(++this.attempts);
   }
 
+  async checkpoint(): Promise<void> {}
+
   async destroy(): Promise<void> {}
 }
 

@@ -34,8 +34,19 @@ export async function bootSandbox(
     if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
     throw SandboxError.from(thrown);
   }
+  const link = await openLink(instance, options);
   try {
-    return { instance, link: await AgentLink.open(instance, options) };
+    await link.latest.ping({ signal });
+    return { instance, link };
+  } catch (thrown) {
+    throw await destroyAfter(instance, SandboxError.from(thrown));
+  }
+}
+
+/** Waits for an instance's agent; one that does not answer is destroyed. */
+export async function openLink(instance: Instance, options: ConnectAgentOptions): Promise<AgentLink> {
+  try {
+    return await AgentLink.open(instance, options);
   } catch (thrown) {
     throw await destroyAfter(instance, SandboxError.from(thrown));
   }

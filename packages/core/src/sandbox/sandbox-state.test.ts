@@ -11,6 +11,7 @@ const allowed = [
   "ready paused",
   "paused ready",
   "ready checkpointing",
+  "checkpointing ready",
   "checkpointing stopped",
   "stopped restoring",
   "restoring ready",

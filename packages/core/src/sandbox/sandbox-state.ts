@@ -16,7 +16,7 @@ export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxS
   creating: ["ready", "failed", "destroyed"],
   ready: ["paused", "checkpointing", "failed", "destroyed"],
   paused: ["ready", "failed", "destroyed"],
-  checkpointing: ["stopped", "failed", "destroyed"],
+  checkpointing: ["ready", "stopped", "failed", "destroyed"],
   stopped: ["restoring", "failed", "destroyed"],
   restoring: ["ready", "failed", "destroyed"],
   failed: ["destroyed"],

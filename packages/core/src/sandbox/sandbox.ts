@@ -17,19 +17,38 @@ import { type ProcessSummary, processSummary } from "../process/process-summary.
 import { type StartCodeOptions, startCode } from "../process/start-code.ts";
 import { startProcess } from "../process/start-process.ts";
 import type {
+  CheckpointOptions,
   Instance,
   InstanceExit,
   InstanceRecord,
+  PreparedInstance,
   Provider,
   ProviderCapabilities,
   ProviderName,
 } from "../provider.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { bootSandbox, type SandboxOptions } from "./boot-sandbox.ts";
-import { configFromSpec } from "./instance-spec.ts";
+import { bootSandbox, openLink, type SandboxOptions } from "./boot-sandbox.ts";
+import { configFromSpec, instanceSpec } from "./instance-spec.ts";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
 import { type SandboxMetrics, sandboxMetrics } from "./sandbox-metrics.ts";
 import { canTransition, requireReady, type SandboxState, transition } from "./sandbox-state.ts";
+
+export interface PrepareOptions {
+  readonly id: SandboxId;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RestoreOptions extends Omit<SandboxOptions, "id"> {
+  readonly prepared: PreparedInstance;
+  /** With the files of the checkpoint. */
+  readonly directory: string;
+  readonly createdAt: Date;
+}
+
+export interface CheckpointTiming {
+  /** How long it stood still. */
+  readonly pausedMs: number;
+}
 
 interface SandboxParts {
   readonly provider: Provider;
@@ -93,6 +112,23 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
   }
 
+  /** Makes a place for a sandbox that is to be restored; under its own id, or as a fork under another. */
+  static prepare(provider: Provider, config: SandboxConfig, options: PrepareOptions): Promise<PreparedInstance> {
+    return provider.prepare(instanceSpec(options.id, config), options.signal ?? new AbortController().signal);
+  }
+
+  /** Brings one that was saved to life, in a place made for it. */
+  static async restore(
+    provider: Provider,
+    config: SandboxConfig,
+    { prepared, directory, createdAt, ...options }: RestoreOptions,
+  ): Promise<Sandbox> {
+    const signal = options.signal ?? new AbortController().signal;
+    const instance = await prepared.restore(directory, signal);
+    const link = await openLink(instance, options);
+    return new Sandbox({ provider, config, createdAt, instance, link });
+  }
+
   get state(): SandboxState {
     return this.#state;
   }
@@ -105,6 +141,11 @@ export class Sandbox implements AsyncDisposable {
   /** Languages that executeCode knows here. */
   get languages(): readonly string[] {
     return this.#link.latest.hello.languages;
+  }
+
+  /** Its processes as its agent told of them when the channel was opened: nobody needs to ask again for an adopted one. */
+  get greetedProcesses(): readonly ProcessSummary[] {
+    return this.#link.latest.hello.processes.map(processSummary);
   }
 
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
@@ -200,14 +241,28 @@ export class Sandbox implements AsyncDisposable {
     return sandboxMetrics(await client.call("system.metrics", {}, options));
   }
 
-  /** Brings the agent to a point where nothing is half-written; it is silent until thaw. */
-  async quiesce(options: CallOptions = {}): Promise<void> {
-    await (await this.#client()).call("system.quiesce", {}, options);
-  }
-
-  async thaw(options: CallOptions & { readonly epoch?: number | undefined } = {}): Promise<void> {
-    const { epoch, ...callOptions } = options;
-    await (await this.#client()).call("system.thaw", { epoch }, callOptions);
+  /**
+   * Saves it as files in a directory that exists and is empty. Running processes go on, here or where it is restored;
+   * whoever reads or writes meanwhile only waits. Unless it keeps running it is stopped afterwards, and what is left of its
+   * instance is removed by `destroy`.
+   */
+  async checkpoint(directory: string, options: CheckpointOptions): Promise<CheckpointTiming> {
+    const client = await this.#client();
+    const { clock } = client;
+    if (!options.keepsRunning) this.#become("checkpointing");
+    const startedAtMs = clock.monotonicMs();
+    try {
+      await client.quiesce();
+      await this.#instance.checkpoint(directory, options);
+    } catch (thrown) {
+      // Whether or not it was quiesced already.
+      await client.thaw().catch(() => {});
+      if (this.#state === "checkpointing") this.#become("ready");
+      throw SandboxError.from(thrown);
+    }
+    if (options.keepsRunning) await client.thaw();
+    else this.#stopped();
+    return { pausedMs: clock.monotonicMs() - startedAtMs };
   }
 
   /** Not ready: false. Busy: true. Else whether the agent answers a ping. */
@@ -242,6 +297,12 @@ export class Sandbox implements AsyncDisposable {
     await this.#instance.destroy();
   }
 
+  /** Its processes go on elsewhere: whoever waited for them here may ask again there. */
+  #stopped(): void {
+    this.#become("stopped");
+    this.#link.close(checkpointed(this.id));
+  }
+
   #ended(exit: InstanceExit): InstanceExit {
     const error = exitError(`sandbox ${this.id}`, exit);
     const next = exit.reason === "destroyed" ? "destroyed" : "failed";
@@ -269,6 +330,14 @@ export class Sandbox implements AsyncDisposable {
       timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
     };
   }
+}
+
+function checkpointed(id: SandboxId): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "sandbox_stopped",
+    message: `sandbox ${id} was checkpointed and stopped`,
+    hint: "resume it, or ask again: it may be running elsewhere by now",
+  });
 }
 
 async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {

@@ -1,4 +1,5 @@
 import type { Provider } from "../provider.ts";
+import { describeCheckpoints } from "./checkpoint-contract.ts";
 import { describeCode } from "./code-contract.ts";
 import { describeExec } from "./exec-contract.ts";
 import { describeFiles } from "./file-contract.ts";
@@ -39,5 +40,6 @@ export function describeProvider(
     describeProcesses(context);
     describeFiles(context);
     describeCode(context);
+    describeCheckpoints(context);
   });
 }

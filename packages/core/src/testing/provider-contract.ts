@@ -36,6 +36,8 @@ export interface ProviderContractOptions {
    * program that comes after it. Needed where instances can be adopted.
    */
   readonly orphan?: (config: SandboxConfigOptions) => Promise<{ readonly provider: Provider; readonly id: SandboxId }>;
+  /** An empty directory of the host, for the files of a checkpoint. Needed where there are checkpoints. */
+  readonly makeDirectory?: () => Promise<string>;
   /** Config of every sandbox that the suite makes. */
   readonly config?: SandboxConfigOptions;
 }

@@ -124,6 +124,11 @@ export class LiveSandbox {
     return this.#options.sandbox.forget(process);
   }
 
+  /** As they were when the sandbox was taken over. */
+  get greetedProcesses(): readonly ProcessSummary[] {
+    return this.#options.sandbox.greetedProcesses;
+  }
+
   processes(): Promise<readonly ProcessSummary[]> {
     return this.#options.sandbox.processes();
   }

@@ -73,7 +73,7 @@ export class LiveSandboxes {
 
   /** As after a restart: processes that run keep their sandbox from being idle. */
   async followProcesses(live: LiveSandbox): Promise<void> {
-    for (const { id, isRunning } of await live.processes()) {
+    for (const { id, isRunning } of live.greetedProcesses) {
       if (isRunning) this.#hold(live, await live.attach(id, 0));
     }
   }

@@ -2,8 +2,7 @@ import type { ProviderCapabilities } from "@sandpiper/core";
 
 export const gvisorCapabilities: ProviderCapabilities = Object.freeze({
   isolation: "user_space_kernel",
-  // gVisor can keep memory too; this provider offers no checkpoint yet.
-  checkpoint: "none",
+  checkpoint: "memory",
   limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
   supportsAdopt: true,
   supportsUsers: true,

@@ -1,3 +1,5 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GvisorProvider } from "./provider.ts";
@@ -15,13 +17,14 @@ describeProvider("gvisor", () => fixture.provider, {
   framework: { describe, it, beforeAll, afterAll, expect },
   capabilities: {
     isolation: "user_space_kernel",
-    checkpoint: "none",
+    checkpoint: "memory",
     limits: { memory: true, cpu: true, processes: true, disk: true },
     supportsAdopt: true,
     supportsUsers: true,
   },
   crash: (_provider, id) => crashSandbox(id),
   leftovers: (_provider, id) => tracesOf(id, fixture.stateDirectory),
+  makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
   orphan: async (config) => {
     const program = startHostProgram({ ...fixture, config });
     const { id } = await program.ready();

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -56,8 +57,13 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
     runscVersion: runsc.version,
     cgroups,
     agent: findAgent(),
-    cgroupPath: (id) => join("/", options.cgroupParent ?? "", `sandpiper-${id}`),
+    // Two nodes of one machine may have the same sandbox for a moment, when it moves from one to the other.
+    cgroupPath: (id) => join("/", options.cgroupParent ?? "", `sandpiper-${id}-${shortHash(directory)}`),
   };
+}
+
+function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
 function missing(reason: string, message: string, hint: string): SandboxError {

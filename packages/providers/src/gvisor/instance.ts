@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  type CheckpointOptions,
   type ConnectedChannel,
   type Instance,
   type InstanceExit,
@@ -9,6 +10,7 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld, openFifoPair } from "../host/fifo-pair.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
+import { WriteMark } from "../host/write-mark.ts";
 import { findExit } from "./find-exit.ts";
 import type { GvisorHost } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
@@ -19,7 +21,7 @@ const CLOSING_ROUND_MS = 10;
 
 export interface GvisorInstanceOptions {
   readonly spec: InstanceSpec;
-  /** True when somebody spoke to its agent before, and may have stopped in the middle of a word. */
+  /** Somebody spoke to its agent before, and may have stopped in the middle of a word. */
   readonly isAdopted: boolean;
 }
 
@@ -31,7 +33,8 @@ export class GvisorInstance implements Instance {
   readonly #spec: InstanceSpec;
   readonly #directory: string;
   #channel: SocketChannel | undefined;
-  #hasSpoken: boolean;
+  #needsResync: boolean;
+  #isSaved = false;
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
@@ -40,7 +43,7 @@ export class GvisorInstance implements Instance {
     this.#host = host;
     this.#spec = spec;
     this.#directory = host.store.directory(spec.id);
-    this.#hasSpoken = isAdopted;
+    this.#needsResync = isAdopted && WriteMark.isSet(this.#directory);
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
@@ -64,10 +67,26 @@ export class GvisorInstance implements Instance {
         this.#resolveExited({ reason: "crashed", message: SandboxError.from(error).message });
       });
     });
-    const needsResync = this.#hasSpoken;
+    const needsResync = this.#needsResync;
     this.#channel = channel;
-    this.#hasSpoken = true;
+    // A channel that has to be opened again was not left in order.
+    this.#needsResync = true;
     return { channel, needsResync };
+  }
+
+  async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
+    // The end of what is saved is no crash.
+    this.#isSaved = !keepsRunning;
+    const { runsc } = this.#host;
+    const { exitCode } = await runsc.checkpoint(this.id, this.#directory, { image: directory, keepsRunning });
+    if (exitCode === 0) return;
+    this.#isSaved = false;
+    const explanation = await runsc.explain(this.#directory);
+    throw new SandboxError("internal", {
+      reason: "checkpoint_failed",
+      message: `gVisor could not save instance ${this.id}: ${explanation || "runsc gave no reason"}`,
+      hint: "the sandbox goes on as it was; if it happens again, please report this",
+    });
   }
 
   destroy(): Promise<void> {
@@ -87,7 +106,7 @@ export class GvisorInstance implements Instance {
   /** Says that the instance has ended, and why, once nobody holds the other end of its channel. */
   async #checkEnd(): Promise<void> {
     for (let round = 0; round < CLOSING_ROUNDS; round++) {
-      if (this.#destroyed !== undefined) return;
+      if (this.#destroyed !== undefined || this.#isSaved) return;
       if (!isFifoPairHeld(this.#directory)) {
         this.#resolveExited(await findExit(this.#host, this.#spec));
         return;

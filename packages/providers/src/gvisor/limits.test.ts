@@ -1,3 +1,4 @@
+import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -106,7 +107,7 @@ async function hostTasks({ id }: Sandbox): Promise<number> {
 
 /** Version 1 has a directory for each controller, version 2 one for all. */
 async function readCgroup(controller: string, id: string, file: string): Promise<string> {
-  const paths = [`/sys/fs/cgroup/${controller}/sandpiper-${id}/${file}`, `/sys/fs/cgroup/sandpiper-${id}/${file}`];
+  const paths = globSync(`/sys/fs/cgroup/{${controller}/,}sandpiper-${id}-*/${file}`);
   const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));
   return texts.join("");
 }

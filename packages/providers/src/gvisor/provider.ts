@@ -1,9 +1,11 @@
 import { availableParallelism } from "node:os";
 import {
+  type CheckpointRequirements,
   type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
+  type PreparedInstance,
   type Provider,
   type ProviderStatus,
   SandboxError,
@@ -15,10 +17,13 @@ import { isOwnerAlive } from "../host/process-owner.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { gvisorCapabilities } from "./capabilities.ts";
+import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
 import { Images } from "./images.ts";
 import { GvisorInstance } from "./instance.ts";
+import { requireLaunched, undoneOnFailure } from "./launch.ts";
 import { ociConfig } from "./oci-config.ts";
+import { GvisorPrepared } from "./prepared.ts";
 import { probeGvisor } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 
@@ -51,6 +56,17 @@ export class GvisorProvider implements Provider {
     return await this.#boots.run(() => this.#boot(host, spec, signal), signal);
   }
 
+  async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    signal.throwIfAborted();
+    const host = await this.#findHost();
+    return await this.#boots.run(() => this.#prepare(host, spec, signal), signal);
+  }
+
+  async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
+    const host = await this.#findHost();
+    return await checkpointRequirements(host, await this.#images.find(rootfs));
+  }
+
   async list(): Promise<readonly InstanceRecord[]> {
     const { store } = await this.#findHost();
     const entries = await store.list();
@@ -81,21 +97,34 @@ export class GvisorProvider implements Provider {
   }
 
   async #boot(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    return await this.#launch(host, spec, signal, async (directory) => {
+      await host.runsc.run(spec, directory, signal).then((result) => requireLaunched(host, spec, result, signal));
+      return new GvisorInstance(host, { spec, isAdopted: false });
+    });
+  }
+
+  async #prepare(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    return await this.#launch(host, spec, signal, async (directory) => {
+      await host.runsc.create(spec, directory, signal).then((result) => requireLaunched(host, spec, result, signal));
+      return new GvisorPrepared(host, spec);
+    });
+  }
+
+  /** Writes down what is to run, and then has it run; on failure nothing is left. */
+  async #launch<T>(
+    host: GvisorHost,
+    spec: InstanceSpec,
+    signal: AbortSignal,
+    start: (directory: string) => Promise<T>,
+  ): Promise<T> {
     const image = await this.#images.find(spec.rootfs);
     const { agent, cgroups } = host;
     const cgroupPath = host.cgroupPath(spec.id);
     const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
     const entry = { spec, createdAt: this.#clock.now().toISOString() };
+    signal.throwIfAborted();
     const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
-    try {
-      const { exitCode, failure } = await host.runsc.run(spec, directory, signal);
-      signal.throwIfAborted();
-      if (exitCode !== 0) throw bootFailed(spec.id, failure ?? (await host.runsc.explain(directory)));
-      return new GvisorInstance(host, { spec, isAdopted: false });
-    } catch (error) {
-      await removeInstance(host, spec.id).catch((left: unknown) => Promise.reject(cleanUpFailed(spec.id, error, left)));
-      throw error;
-    }
+    return await undoneOnFailure(host, spec.id, () => start(directory));
   }
 
   #findHost(): Promise<GvisorHost> {
@@ -105,21 +134,4 @@ export class GvisorProvider implements Provider {
     });
     return this.#host;
   }
-}
-
-function bootFailed(id: SandboxId, explanation: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "boot_failed",
-    message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
-  });
-}
-
-function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
-  return new SandboxError("internal", {
-    reason: "clean_up_failed",
-    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
-    hint: "remove it by its id, or reconcile: it is still in the provider's list",
-    cause: left,
-  });
 }

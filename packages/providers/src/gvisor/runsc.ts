@@ -22,19 +22,31 @@ export class Runsc {
     this.#options = options;
   }
 
-  /** Starts the sandbox whose config.json is in the directory. Ends with this process: see `sandpiper-launch`. */
+  /** Starts the sandbox whose config.json is in the directory. */
   run(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
-    const { launcher, runsc } = this.#options;
-    const flags = [
-      ...this.#flags(directory),
-      // Everything that is written, wherever, is in one file of limited size that has no name and goes with the sandbox.
-      `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
-    ];
-    const command = ["run", "--detach", "--bundle", directory, spec.id];
-    return runProgram([launcher, String(process.pid), directory, runsc, ...flags, ...command], {
-      signal,
-      keepOutput: false,
-    });
+    return this.#launch(spec, directory, ["run", "--detach"], signal);
+  }
+
+  /** Makes a sandbox in which nothing runs yet; `restore` fills it. */
+  create(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
+    return this.#launch(spec, directory, ["create"], signal);
+  }
+
+  /** Memory may still be read from the image while the sandbox runs already; the image's files can be removed. */
+  restore(spec: InstanceSpec, directory: string, image: string, signal: AbortSignal): Promise<ProgramResult> {
+    return this.#launch(spec, directory, ["restore", "--detach", "--background", "--image-path", image], signal);
+  }
+
+  /** Saves a sandbox as files in the directory `image`. */
+  checkpoint(
+    id: SandboxId,
+    directory: string,
+    { image, keepsRunning }: { readonly image: string; readonly keepsRunning: boolean },
+  ): Promise<ProgramResult> {
+    const { runsc, root } = this.#options;
+    const flags = [`--root=${root}`, `--log=${join(directory, "runsc.log")}`];
+    const leave = keepsRunning ? ["--leave-running"] : [];
+    return runProgram([runsc, ...flags, "checkpoint", "--image-path", image, ...leave, id], { keepOutput: false });
   }
 
   /** Ends a sandbox and removes runsc's record of it; one that does not exist is fine. */
@@ -61,6 +73,18 @@ export class Runsc {
     const logs = ["launch.log", "runsc.log", "panic.log"].map((name) => readFile(join(directory, name), "utf8"));
     const texts = await Promise.all(logs.map((log) => log.catch(() => "")));
     return texts.join("\n").trim().slice(0, MAX_EXPLANATION_CHARACTERS);
+  }
+
+  /** Ends with this process: see `sandpiper-launch`. */
+  #launch(spec: InstanceSpec, directory: string, command: string[], signal: AbortSignal): Promise<ProgramResult> {
+    const { launcher, runsc } = this.#options;
+    const flags = [
+      ...this.#flags(directory),
+      // Everything that is written, wherever, is in one file of limited size that has no name and goes with the sandbox.
+      `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
+    ];
+    const words = [runsc, ...flags, ...command, "--bundle", directory, spec.id];
+    return runProgram([launcher, String(process.pid), directory, ...words], { signal, keepOutput: false });
   }
 
   #flags(directory: string): string[] {

@@ -2,6 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { ChannelEnds } from "./socket-channel.ts";
+import { WriteMark } from "./write-mark.ts";
 
 /** One for all channels: it is filled and handed on within one turn, and a chunk is only valid during its call. */
 const readBuffer = new Uint8Array(1024 * 1024);
@@ -21,7 +22,7 @@ export function openFifoPair(directory: string): ChannelEnds | undefined {
     // Node passes it on to the stream, although its types do not list it.
     ...{ writableHighWaterMark: WRITE_AHEAD_BYTES },
   });
-  return { writer, startReader: (receive) => openReader(directory, receive) };
+  return { writer, mark: new WriteMark(directory), startReader: (receive) => openReader(directory, receive) };
 }
 
 /** Whether an instance holds the other ends. */

@@ -1,11 +1,17 @@
 import type { Socket } from "node:net";
 import type { Channel, ChannelReceiver } from "@sandpiper/core";
+import type { WriteMark } from "./write-mark.ts";
 import { writePieces } from "./write-pieces.ts";
+
+/** PIPE_BUF: so much is written whole or not at all. */
+const ATOMIC_BYTES = 4096;
 
 export interface ChannelEnds {
   /** Starts reading; called once. Throws when there is nothing to read from. */
   readonly startReader: (receive: (chunk: Uint8Array) => void) => Socket;
   readonly writer: Socket;
+  /** Set while a frame may be on its way in pieces. */
+  readonly mark?: WriteMark | undefined;
 }
 
 /** A channel over two one-way byte streams of the host. */
@@ -44,7 +50,14 @@ export class SocketChannel implements Channel {
   }
 
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#isClosed ? undefined : writePieces(this.#ends.writer, pieces);
+    if (this.#isClosed) return undefined;
+    const { writer, mark } = this.#ends;
+    if (mark === undefined) return writePieces(writer, pieces);
+    const size = pieces.reduce((sum, piece) => sum + piece.length, writer.writableLength);
+    if (size > ATOMIC_BYTES) mark.set();
+    const drained = writePieces(writer, pieces);
+    mark.clearLater(() => writer.writableLength === 0);
+    return drained;
   }
 
   close(): void {
@@ -54,6 +67,7 @@ export class SocketChannel implements Channel {
   #end(cause: Error | undefined): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#ends.mark?.close();
     this.#ends.writer.destroy();
     this.#reader?.destroy();
     if (cause !== undefined) this.#onLost();
