@@ -39,6 +39,7 @@ ${rows.join("\n")}
 | \`config.json\` | the configuration, if you wrote one |
 | \`api-key\` | the first key, made at the first start; only its owner may read it |
 | \`secret\` | what the tokens of sandboxes are made from |
+| \`node-id\`, \`cluster-secret\` | in a cluster: this node's name, and what its nodes know each other by |
 | \`node.db\` | records of sandboxes, keys, events, webhooks and the audit log (SQLite) |
 | \`images/\` | root filesystems that sandboxes may name |
 | \`node/\` | the instances themselves |

@@ -18,7 +18,7 @@ export function configError(problems: readonly string[], hint = "correct what is
 }
 
 export function wrongValue(field: ConfigField, { value, source }: ConfigEntry, where = field.key): string {
-  return `${where} ${shown(value)} (from ${source}) is not allowed; allowed is ${field.allowed}`;
+  return `${where} ${field.isSecret ? "[hidden]" : shown(value)} (from ${source}) is not allowed; allowed is ${field.allowed}`;
 }
 
 /** Something under a name that nobody knows. */

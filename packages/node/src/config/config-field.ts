@@ -13,6 +13,8 @@ export interface ConfigField {
   readonly kind: FieldKind;
   /** Can be set to "none". */
   readonly isNullable: boolean;
+  /** Its value stands in no message. */
+  readonly isSecret: boolean;
   readonly description: string;
   readonly allowed: string;
   /** As written in the reference. */
@@ -48,6 +50,7 @@ function fieldOf(key: string, schema: z.ZodType): ConfigField {
     flag: words,
     kind: kindOf(inner),
     isNullable,
+    isSecret: meta["isSecret"] === true,
     description: meta.description ?? "",
     allowed: isNullable ? `${allowed}, or none` : allowed,
     shownDefault: typeof meta["shownDefault"] === "string" ? meta["shownDefault"] : shown(schema.parse(undefined)),

@@ -107,6 +107,9 @@ describe("a wrong configuration", () => {
     [['--pools=[{"target":-1}]'], {}, 'pools[0].target [{"target":-1}] (from --pools)'],
     [["--defaults-ttl-ms=0"], {}, "defaults.ttlMs 0 (from --defaults-ttl-ms)"],
     [["--defaults-vcpu-count=0"], {}, "allowed is a number above 0 with at most two decimals"],
+    [["--store=ftp://x"], {}, 'store "ftp://x" (from --store) is not allowed; allowed is file:///directory or s3://'],
+    [["--advertise-url=http://a/b"], {}, 'advertiseUrl "http://a/b" (from --advertise-url)'],
+    [["--lease-ms=1999"], {}, "leaseMs 1999 (from --lease-ms) is not allowed; allowed is a whole number from 2000"],
     [["--prot", "1"], {}, "there is no flag --prot | did you mean --port?"],
     [["--zzzzzzzz"], {}, "there is no flag --zzzzzzzz | take it away"],
     [["--port"], {}, "--port has no value"],
@@ -135,6 +138,12 @@ describe("a wrong configuration", () => {
     [{ port: -1, maxSandboxes: -1 }, "maxSandboxes -1"],
   ])("in the file, %j is refused, saying what would be right", async (file, text) => {
     expect(await refusal([], {}, { "/state/config.json": file })).toContain(text);
+  });
+
+  it("does not tell a secret that it refuses", async () => {
+    const text = await refusal([], { SANDPIPER_CLUSTER_SECRET: "too short" });
+    expect(text).toContain("clusterSecret [hidden] (from SANDPIPER_CLUSTER_SECRET) is not allowed");
+    expect(text).not.toContain("too short");
   });
 
   it("leaves variables of other programs alone", async () => {

@@ -117,6 +117,43 @@ export const nodeConfigSchema = z.strictObject({
   keepRecordsMs: durationMs
     .default(7 * 24 * 3_600_000)
     .meta({ description: "How long a sandbox that has ended can still be looked up, in milliseconds." }),
+  store: z
+    .string()
+    .regex(/^(file:\/\/\/|s3:\/\/[^/])\S*$/)
+    .nullable()
+    .default(null)
+    .meta({
+      description: "What nodes share: leases, checkpoints, keys. Nodes with the same store are one cluster.",
+      allowed: "file:///directory or s3://bucket/prefix",
+    }),
+  clusterSecret: z.string().min(16).max(1024).nullable().default(null).meta({
+    description: "What the nodes of a cluster know of each other by; the same on all of them.",
+    allowed: "at least 16 characters, better 32 random bytes as text",
+    shownDefault: "`cluster-secret` in home",
+    isSecret: true,
+  }),
+  advertiseUrl: z
+    .string()
+    .refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text)
+    .nullable()
+    .default(null)
+    .meta({
+      description: "Where the other nodes of the cluster reach this one.",
+      allowed: "a URL such as http://10.0.0.7:4747, without a path",
+      shownDefault: "where it listens",
+    }),
+  leaseMs: durationMs.min(2000).default(15_000).meta({
+    description: "How long a node that has gone silent keeps its sandboxes to itself, in milliseconds.",
+  }),
+  maxSkewMs: z
+    .int()
+    .min(0)
+    .max(60_000)
+    .default(2000)
+    .meta({ description: "How far the clocks of the cluster's nodes may be apart, in milliseconds." }),
+  drainMs: durationMs
+    .default(9000)
+    .meta({ description: "How long a node of a cluster that stops may take to save its sandboxes, in milliseconds." }),
   allowPrivateWebhooks: z.boolean().default(false).meta({
     description: "Webhooks may call addresses of this machine and of private networks.",
   }),

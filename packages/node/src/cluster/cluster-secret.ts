@@ -1,0 +1,54 @@
+import { randomBytes as cryptoRandomBytes } from "node:crypto";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { writePrivateFile } from "../auth/private-file.ts";
+
+const SECRET_BYTES = 32;
+const MIN_LENGTH = 16;
+
+export interface ClusterSecretOptions {
+  readonly home: string;
+  /** As configured; it goes before the file. */
+  readonly configured: string | null;
+  readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
+}
+
+/** The cluster's secret, from the configuration or from `cluster-secret` in a node's directory. */
+export class ClusterSecret {
+  readonly path: string;
+  readonly #configured: string | null;
+  readonly #randomBytes: (size: number) => Uint8Array;
+
+  constructor({ home, configured, randomBytes = cryptoRandomBytes }: ClusterSecretOptions) {
+    this.path = join(home, "cluster-secret");
+    this.#configured = configured;
+    this.#randomBytes = randomBytes;
+  }
+
+  /** Undefined: nobody has said one. */
+  find(): string | undefined {
+    if (this.#configured !== null) return this.#configured;
+    if (!existsSync(this.path)) return undefined;
+    const secret = readFileSync(this.path, "utf8").trim();
+    if (secret.length >= MIN_LENGTH) return secret;
+    throw new SandboxError("data_loss", {
+      reason: "secret_corrupt",
+      message: `the cluster's secret ${this.path} has ${secret.length} characters, at least ${MIN_LENGTH} are needed; it was left as it is`,
+      hint: "copy it from another node of the cluster, or set clusterSecret",
+      details: { path: this.path },
+    });
+  }
+
+  /** For a cluster that does not exist yet. On disk before it is used: a cluster whose secret is lost is lost. */
+  make(): string {
+    const secret = Buffer.from(this.#randomBytes(SECRET_BYTES)).toString("base64url");
+    writePrivateFile(this.path, `${secret}\n`);
+    return secret;
+  }
+
+  /** Takes back what `make` made, where another node made the cluster at the same time. */
+  forget(): void {
+    rmSync(this.path, { force: true });
+  }
+}
