@@ -62,3 +62,5 @@ export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
 export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
 export { type StateNames, stateNames } from "./sandbox/state-names.ts";
 export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
+export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
+export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";
