@@ -45,7 +45,11 @@ describe("help", () => {
     const { stdout } = await runCli(["--help"]);
     const verbs = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = ""]) => verb);
     expect(verbs).toEqual(
-      "run shell up create ls exec ps logs kill cp rm events stats keys pool doctor completion help version".split(" "),
+      [
+        "run shell up create ls exec ps logs kill cp rm",
+        "checkpoint checkpoints restore fork pause resume rollback",
+        "events stats keys pool nodes node doctor completion help version",
+      ].flatMap((names) => names.split(" ")),
     );
     for (const verb of verbs) {
       const { stdout: help, exitCode } = await runCli([verb, "--help"]);

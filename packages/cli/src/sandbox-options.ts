@@ -1,8 +1,11 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "./arguments.ts";
+import { parseDuration } from "./duration-option.ts";
+import { parseLabels } from "./label-option.ts";
 import { parseNumber } from "./number-option.ts";
 import type { Option } from "./option.ts";
+import { quietOption } from "./quiet-option.ts";
 
 /** What shapes a sandbox: every verb that makes one, or keeps some ready, takes these. */
 export const shapeOptions: readonly Option[] = [
@@ -11,6 +14,13 @@ export const shapeOptions: readonly Option[] = [
   { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
   { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
   { name: "processes", value: "N", summary: "processes and threads at once (256)" },
+];
+
+/** What is a new sandbox's own, whatever it is made of. */
+export const ownOptions: readonly Option[] = [
+  { name: "name", value: "NAME", summary: "a name to call it by" },
+  { name: "label", value: "KEY=VALUE", isRepeatable: true, summary: "a label to find it by" },
+  { name: "ttl", value: "TIME", summary: "destroy it after this time, such as 90 (seconds), 10m or 2h (never)" },
 ];
 
 /** How a command is run. */
@@ -38,7 +48,7 @@ export const sandboxOptions: readonly Option[] = [
     summary: "copy a file or directory in first",
   },
   { name: "embedded", summary: "in this very program, even if a node runs" },
-  { name: "quiet", summary: "only say what went wrong" },
+  quietOption,
 ];
 
 /** Variables are left out: they may be secrets, and what describes a sandbox is written down on disk. */
@@ -49,6 +59,15 @@ export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
     cwd: arguments_.get("cwd"),
     user: arguments_.get("user"),
     rootfs: rootfs === undefined ? undefined : resolve(rootfs),
+  };
+}
+
+export function ownFrom(arguments_: Arguments) {
+  const labels = arguments_.all("label");
+  return {
+    name: arguments_.get("name"),
+    labels: labels.length === 0 ? undefined : parseLabels(labels),
+    ttlMs: parseDuration(arguments_, "ttl"),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Arguments } from "../arguments.ts";
 import type { Interruption } from "../interruption.ts";
 import { noticeOf } from "../notice.ts";
 import { Progress } from "../progress.ts";
+import { progressOf } from "../quiet-option.ts";
 import { createOptionsFrom } from "../sandbox-options.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
 import { upload } from "../transfer/upload.ts";
@@ -24,8 +25,7 @@ export async function withGuest<Result>(
   const interrupted = new Promise<undefined>((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
-  const isQuiet = arguments_.has("quiet");
-  using progress = new Progress("starting a sandbox", isQuiet ? { isShown: false } : {});
+  using progress = new Progress("starting a sandbox", progressOf(arguments_));
   const prepareAndUse = async (guest: Guest) => {
     if (guest.provider === "local") notice(await localWarning());
     if (uploads.length > 0) progress.becomes("uploading");

@@ -3,6 +3,7 @@ import { parseEnv } from "../env-option.ts";
 import { withGuest } from "../guest/with-guest.ts";
 import { noticeOf } from "../notice.ts";
 import { Progress } from "../progress.ts";
+import { progressOf } from "../quiet-option.ts";
 import { createOptionsFrom } from "../sandbox-options.ts";
 import { stdinOfJob } from "../terminal-job.ts";
 import { download } from "../transfer/download.ts";
@@ -23,7 +24,7 @@ export async function runInNewSandbox(
     const outcome = await runCommand(guest, { argv: arguments_.words, env, timeoutMs, stdin: stdinOfJob(), onOutput });
     // Out of memory may have ended the whole sandbox, files included.
     const isGone = outcome.endedBy === "out_of_memory";
-    using progress = new Progress("downloading", arguments_.has("quiet") ? { isShown: false } : {});
+    using progress = new Progress("downloading", progressOf(arguments_));
     const notice = noticeOf(arguments_);
     for (const transfer of isGone ? [] : downloads) await download(guest, transfer, { notice, progress });
     return { outcome, guest };

@@ -2,7 +2,7 @@ import type { Client, Sandbox } from "@sandpiper/sdk";
 import { pick } from "./pick.ts";
 
 /** Needs no look at all the others. */
-const FULL_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const FULL_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const BEGINNING_OF_ID = /^[0-9a-f-]{1,36}$/;
 
 /** The sandbox that the user means by an id, the beginning of one, or a name. */

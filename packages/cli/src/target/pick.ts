@@ -28,7 +28,12 @@ function notFound(kind: string, text: string): SandboxError {
   });
 }
 
-const listings: Readonly<Record<string, string>> = { sandbox: "ls", process: "ps SANDBOX", key: "keys ls" };
+const listings: Readonly<Record<string, string>> = {
+  sandbox: "ls",
+  process: "ps SANDBOX",
+  checkpoint: "checkpoints SANDBOX",
+  key: "keys ls",
+};
 
 function ambiguous(kind: string, text: string, candidates: readonly Named[]): SandboxError {
   const ids = candidates.slice(0, SHOWN).map(({ id }) => id);

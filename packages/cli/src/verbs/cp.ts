@@ -1,11 +1,12 @@
 import { noticeOf } from "../notice.ts";
+import { progressOf, quietOption } from "../quiet-option.ts";
 import type { Verb } from "../verb.ts";
 
 export const cpVerb: Verb = {
   name: "cp",
   usage: "[OPTIONS] SRC DST",
   summary: "copy files and directories into a sandbox of the node, or out of it",
-  options: [{ name: "quiet", summary: "only say what went wrong" }],
+  options: [quietOption],
   operands: { min: 2, max: 2, example: "sandpiper cp SRC SANDBOX:DST or sandpiper cp SANDBOX:SRC DST" },
   completesPaths: true,
   details: `
@@ -28,7 +29,7 @@ Examples:
     const { copy } = await import("../transfer/copy.ts");
     const { Progress } = await import("../progress.ts");
     using interruption = new Interruption();
-    using progress = new Progress("copying", arguments_.has("quiet") ? { isShown: false } : {});
+    using progress = new Progress("copying", progressOf(arguments_));
     const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };
     const guest = nodeGuest(await findSandbox(await requireNode(), place.sandbox));
     const files = interruptibleFiles(guest.files, interruption.signal);

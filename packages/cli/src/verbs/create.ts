@@ -1,8 +1,8 @@
 import { parseDuration } from "../duration-option.ts";
 import { parseEnv } from "../env-option.ts";
-import { parseLabels } from "../label-option.ts";
 import { print } from "../print.ts";
-import { commandOptions, shapeFrom, shapeOptions } from "../sandbox-options.ts";
+import { progressOf, quietOption } from "../quiet-option.ts";
+import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../sandbox-options.ts";
 import type { Verb } from "../verb.ts";
 
 export const createVerb: Verb = {
@@ -10,15 +10,13 @@ export const createVerb: Verb = {
   usage: "[OPTIONS]",
   summary: "make a sandbox on the node and print its id",
   options: [
-    { name: "name", value: "NAME", summary: "a name to call it by" },
-    { name: "label", value: "KEY=VALUE", isRepeatable: true, summary: "a label to find it by" },
+    ...ownOptions,
     { name: "image", value: "NAME", summary: "an image of the node (host: the node's own programs)" },
     ...shapeOptions,
     ...commandOptions,
-    { name: "ttl", value: "TIME", summary: "destroy it after this time, such as 90 (seconds), 10m or 2h (never)" },
     { name: "idle-timeout", value: "TIME", summary: "destroy it when it was not used for this time (never)" },
     { name: "json", summary: "print the whole sandbox as one JSON object" },
-    { name: "quiet", summary: "only say what went wrong" },
+    quietOption,
   ],
   words: [],
   details: `
@@ -30,19 +28,17 @@ Example:
   async run(arguments_) {
     const body = {
       ...shapeFrom(arguments_),
-      name: arguments_.get("name"),
-      labels: parseLabels(arguments_.all("label")),
+      ...ownFrom(arguments_),
       image: arguments_.get("image"),
       env: parseEnv(arguments_.all("env"), process.env),
       cwd: arguments_.get("cwd"),
       user: arguments_.get("user"),
-      ttlMs: parseDuration(arguments_, "ttl"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
     const { requireNode } = await import("../target/find-node.ts");
     const { Progress } = await import("../progress.ts");
     const client = await requireNode();
-    using progress = new Progress("starting a sandbox", arguments_.has("quiet") ? { isShown: false } : {});
+    using progress = new Progress("starting a sandbox", progressOf(arguments_));
     const { info } = await client.sandboxes.create(body);
     progress[Symbol.dispose]();
     await print(arguments_.has("json") ? `${JSON.stringify(info)}\n` : `${info.id}\n`);

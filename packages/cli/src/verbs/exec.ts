@@ -1,6 +1,7 @@
 import type { Arguments } from "../arguments.ts";
 import { parseEnv } from "../env-option.ts";
 import { print } from "../print.ts";
+import { quietOption } from "../quiet-option.ts";
 import { commandOptions } from "../sandbox-options.ts";
 import { usageError } from "../usage-error.ts";
 import type { Verb } from "../verb.ts";
@@ -14,7 +15,7 @@ export const execVerb: Verb = {
     { name: "timeout", value: "SECONDS", summary: "kill the command after this time (no limit)" },
     { name: "detach", summary: "print the process's id and let it run; see sandpiper logs" },
     { name: "json", summary: "print one JSON object instead of the command's output" },
-    { name: "quiet", summary: "only say what went wrong" },
+    quietOption,
   ],
   operands: { min: 1, max: 1, example: "sandpiper exec SANDBOX -- CMD", takesCommand: true },
   endsLikeItsCommand: true,

@@ -1,18 +1,12 @@
-import { reportError } from "../report-error.ts";
+import { progressOf, quietOption } from "../quiet-option.ts";
 import { usageError } from "../usage-error.ts";
 import type { Verb } from "../verb.ts";
-
-/** Destroying waits for the host more than for the node. */
-const AT_ONCE = 8;
 
 export const rmVerb: Verb = {
   name: "rm",
   usage: "[OPTIONS] SANDBOX…",
   summary: "destroy sandboxes with everything in them",
-  options: [
-    { name: "all", summary: "all of the node's sandboxes that this key may see" },
-    { name: "quiet", summary: "only say what went wrong" },
-  ],
+  options: [{ name: "all", summary: "all of the node's sandboxes that this key may see" }, quietOption],
   operands: { min: 0, max: Number.POSITIVE_INFINITY, example: "sandpiper rm SANDBOX" },
   details: "Nothing is asked. What cannot be destroyed is said, and the exit code is then 1.",
   async run(arguments_) {
@@ -23,19 +17,9 @@ export const rmVerb: Verb = {
     if (operands.length > 0 && arguments_.has("all")) throw usageError("--all names every sandbox", "give no others");
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandboxes, livingSandboxes } = await import("../target/find-sandbox.ts");
-    const { concurrently } = await import("../transfer/concurrently.ts");
-    const { Progress } = await import("../progress.ts");
+    const { eachSandbox } = await import("../target/each-sandbox.ts");
     const client = await requireNode();
     const sandboxes = operands.length > 0 ? await findSandboxes(client, operands) : await livingSandboxes(client);
-    using _ = new Progress("destroying", arguments_.has("quiet") ? { isShown: false } : {});
-    let exitCode = 0;
-    await concurrently(AT_ONCE, new Set(sandboxes), async (sandbox) => {
-      try {
-        await sandbox.destroy();
-      } catch (error) {
-        exitCode = reportError(error, { endsLikeItsCommand: false });
-      }
-    });
-    return exitCode;
+    return eachSandbox(sandboxes, { label: "destroying", ...progressOf(arguments_) }, (sandbox) => sandbox.destroy());
   },
 };

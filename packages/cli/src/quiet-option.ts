@@ -1,0 +1,10 @@
+import type { Arguments } from "./arguments.ts";
+import type { Option } from "./option.ts";
+import type { ProgressOptions } from "./progress.ts";
+
+export const quietOption: Option = { name: "quiet", summary: "only say what went wrong" };
+
+/** Whether progress is shown. */
+export function progressOf(arguments_: Arguments): ProgressOptions {
+  return arguments_.has("quiet") ? { isShown: false } : {};
+}
