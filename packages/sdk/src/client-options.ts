@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Instead of the global WebSocket. */
   readonly webSocket?: WebSocketConstructor | undefined;
-  /** How long a lost connection is tried again before its streams fail; 60 s by default. */
+  /** How long a lost connection, or a sandbox that is on its way to another node, is tried again; 60 s by default. */
   readonly reconnectTimeoutMs?: number | undefined;
   /** For tests that own time. */
   readonly timing?: Timing | undefined;
@@ -26,7 +26,8 @@ export interface ClientSpec {
   readonly baseUrl: string;
   readonly apiKey: string | undefined;
   readonly fetch: typeof globalThis.fetch;
-  readonly webSocket: WebSocketConstructor;
+  /** Undefined: the global one. */
+  readonly webSocket: WebSocketConstructor | undefined;
   readonly reconnectTimeoutMs: number;
   readonly timing: Timing;
 }
@@ -37,7 +38,7 @@ export function parseClientOptions(options: ClientOptions): ClientSpec {
     apiKey: options.apiKey ?? environment("SANDPIPER_API_KEY"),
     // A fetch that is called as a method of something else is refused by browsers.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
-    webSocket: options.webSocket ?? globalThis.WebSocket,
+    webSocket: options.webSocket,
     reconnectTimeoutMs: options.reconnectTimeoutMs ?? DEFAULT_RECONNECT_TIMEOUT_MS,
     timing: options.timing ?? systemTiming,
   });

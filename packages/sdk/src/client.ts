@@ -2,6 +2,7 @@ import { type EventBody, type Health, SandboxError, type SandboxId, type Sandbox
 import type { CallOptions } from "./call-options.ts";
 import { type ClientOptions, parseClientOptions } from "./client-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
+import { CookieJar } from "./http/cookie-jar.ts";
 import { HttpTransport } from "./http/http-transport.ts";
 import { Keys } from "./keys.ts";
 import { Nodes } from "./nodes.ts";
@@ -30,15 +31,13 @@ export class Client implements AsyncDisposable {
 
   constructor(options: ClientOptions = {}) {
     const spec = parseClientOptions(options);
-    const http = new HttpTransport(spec);
-    const connection = new Connection(spec, () => findRefusal(http));
+    const cookies = new CookieJar();
+    const http = new HttpTransport(spec, cookies);
+    const connection = new Connection(spec, { cookies, explain: () => findRefusal(http) });
     this.url = spec.baseUrl;
     this.#http = http;
     this.#connection = connection;
-    this.sandboxes = new Sandboxes(
-      http,
-      (info: SandboxResource) => new SandboxHandle({ id: info.id, http, connection, forgotten: new Set() }, info),
-    );
+    this.sandboxes = new Sandboxes(http, (info: SandboxResource) => new SandboxHandle(info, { http, connection }));
     this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);

@@ -18,6 +18,7 @@ import { type ExecOptions, exec } from "./process/exec.ts";
 import type { ExecResult } from "./process/exec-output.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process, TerminalSize } from "./process/process.ts";
+import { type Rollback, RollbackWatch } from "./rollback/rollback-watch.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
 
 export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
@@ -28,12 +29,15 @@ export interface ForkOptions extends ForkBody, CallOptions {}
 export class SandboxHandle implements AsyncDisposable {
   readonly files: SandboxFiles;
   readonly #link: SandboxLink;
+  readonly #rollbacks: RollbackWatch;
   #info: SandboxResource;
 
-  constructor(link: SandboxLink, info: SandboxResource) {
-    this.#link = link;
+  constructor(info: SandboxResource, { http, connection }: Pick<SandboxLink, "http" | "connection">) {
+    const onRollback = () => this.#rollbacks.look();
+    this.#link = { id: info.id, http, connection, forgotten: new Set(), onRollback };
     this.#info = info;
-    this.files = new SandboxFiles(link);
+    this.#rollbacks = new RollbackWatch({ link: this.#link, last: info.rolledBackTo, look: () => this.refresh() });
+    this.files = new SandboxFiles(this.#link);
   }
 
   get id(): SandboxId {
@@ -65,15 +69,13 @@ export class SandboxHandle implements AsyncDisposable {
   }
 
   async refresh({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    this.#info = await this.#link.http.json<SandboxResource>("getSandbox", { path: this.#path, signal });
-    return this.#info;
+    return this.#learn(await this.#link.http.json<SandboxResource>("getSandbox", { path: this.#path, signal }));
   }
 
   /** Changes its name, labels, metadata, lifetimes or checkpoint policy; labels and metadata are replaced as a whole. */
   async update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
     const request = { path: this.#path, json: changes, signal };
-    this.#info = await this.#link.http.json<SandboxResource>("updateSandbox", request);
-    return this.#info;
+    return this.#learn(await this.#link.http.json<SandboxResource>("updateSandbox", request));
   }
 
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
@@ -139,26 +141,31 @@ export class SandboxHandle implements AsyncDisposable {
   async fork({ signal, ...body }: ForkOptions = {}): Promise<SandboxHandle[]> {
     const request = { path: this.#path, json: body, signal };
     const { items } = await this.#link.http.json<{ items: SandboxResource[] }>("forkSandbox", request);
-    return items.map((info) => new SandboxHandle({ ...this.#link, id: info.id, forgotten: new Set() }, info));
+    return items.map((info) => new SandboxHandle(info, this.#link));
   }
 
   /** Holds it as it is, with nothing of it running, until `resume`. */
   async pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    this.#info = await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal });
-    return this.#info;
+    return this.#learn(await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal }));
   }
 
   /** Lets it go on after a pause, or after a checkpoint that stopped it. */
   async resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    this.#info = await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal });
-    return this.#info;
+    return this.#learn(await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal }));
   }
 
   /** Sets it back to a checkpoint, the newest by default: what happened since is lost, and streams of it fail. */
   async rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
     const request = { path: this.#path, json: { checkpoint }, signal };
-    this.#info = await this.#link.http.json<SandboxResource>("rollbackSandbox", request);
-    return this.#info;
+    return this.#learn(await this.#link.http.json<SandboxResource>("rollbackSandbox", request));
+  }
+
+  /**
+   * Called when it was set back to an earlier checkpoint, by whomever: also when its node died and another went on from the
+   * newest one. What it returns ends that; until then the client's connection stays open.
+   */
+  onRollback(callback: (rollback: Rollback) => void): () => void {
+    return this.#rollbacks.add(callback);
   }
 
   /** Ends it and removes everything in it. One that is gone already is destroyed. */
@@ -174,6 +181,12 @@ export class SandboxHandle implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.destroy();
+  }
+
+  #learn(info: SandboxResource): SandboxResource {
+    this.#info = info;
+    this.#rollbacks.saw(info.rolledBackTo);
+    return info;
   }
 
   get #path() {

@@ -9,4 +9,6 @@ export interface SandboxLink {
   readonly connection: Connection;
   /** Processes that are over for their caller, while the node has yet to hear of it. */
   readonly forgotten: Set<string>;
+  /** A stream found that it was set back to an earlier checkpoint. */
+  readonly onRollback: () => void;
 }

@@ -4,6 +4,11 @@ import type { ClientOptions } from "./client-options.ts";
 import type { SandboxHandle } from "./sandbox-handle.ts";
 import type { CreateOptions, ListOptions } from "./sandboxes.ts";
 
+export interface ConnectOptions extends CallOptions, ClientOptions {
+  /** Of the sandbox, in place of a key. */
+  readonly token?: string | undefined;
+}
+
 export type Sandbox = SandboxHandle;
 
 /** The short way, for whoever has one node and few sandboxes: each call makes a `Client` of its own. */
@@ -14,9 +19,10 @@ export const Sandbox = {
     return await new Client({ url, apiKey, fetch, webSocket, reconnectTimeoutMs, timing }).sandboxes.create(rest);
   },
 
-  /** A handle of a sandbox that is there. */
-  async connect(id: string, options: CallOptions & ClientOptions = {}): Promise<Sandbox> {
-    return await new Client(options).sandboxes.connect(id, options);
+  /** A handle of a sandbox that is there; its own token is enough. */
+  async connect(id: string, { token, ...options }: ConnectOptions = {}): Promise<Sandbox> {
+    const client = new Client(token === undefined ? options : { ...options, apiKey: token });
+    return await client.sandboxes.connect(id, options);
   },
 
   /** Every sandbox that fits, newest first, page after page. */

@@ -25,7 +25,7 @@ const window = z
   .min(1)
   .max(64 * 1024 * 1024);
 
-/** How often the sandbox was set back to an earlier checkpoint: where it differs, offsets are of another history. Left out: never. */
+/** How often the sandbox was set back to an earlier checkpoint: where it differs, offsets are of another history. */
 const rollbacks = z.int().min(0).optional();
 
 const open = {
@@ -82,7 +82,10 @@ export const clientMessageSchema = z.discriminatedUnion("type", [
 
 /** From the server, as text. Output comes as binary frames. */
 export const serverMessageSchema = z.discriminatedUnion("type", [
-  /** The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before. */
+  /**
+   * The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before.
+   * `rollbacks` left out is none.
+   */
   z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional(), rollbacks }),
   /** One event of a `watch` or `events` stream; costs one of its window. */
   z.strictObject({ type: z.literal("item"), stream, item: z.union([fileEventSchema, eventSchema]) }),
@@ -95,7 +98,10 @@ export const serverMessageSchema = z.discriminatedUnion("type", [
     exit: processExitSchema.optional(),
     offset: offset.optional(),
   }),
-  /** A stream that failed, or without `stream` the connection, which then closes. */
+  /**
+   * A stream that failed, or without `stream` the connection, which then closes. `rollbacks` lets a client tell a process
+   * that was forgotten from one that a rollback undid; left out where it is not known.
+   */
   z.strictObject({ type: z.literal("error"), stream: stream.optional(), error: errorBodySchema, rollbacks }),
 ]);
 

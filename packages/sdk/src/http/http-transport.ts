@@ -2,12 +2,17 @@ import { errorFromBody, type OperationId, routes, SandboxError } from "@sandpipe
 import { abortError } from "../abort-error.ts";
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
+import { isMoving } from "../moving.ts";
 import { pause } from "../pause.ts";
 import { unreachable } from "../unreachable.ts";
+import type { CookieJar } from "./cookie-jar.ts";
 import { type PathParameters, type Query, requestUrl } from "./request-url.ts";
 
-/** With the back-off in between about three seconds: long enough for a node that starts again. */
+/** With the back-off in between about three seconds: nobody waits a minute to hear that no node runs. */
 const MAX_ATTEMPTS = 7;
+
+/** Nothing answered, or a load balancer did for a node that it could not reach. */
+const LOST_REASONS: readonly string[] = ["node_unreachable", "unexpected_answer"];
 
 export interface HttpRequest {
   readonly path?: PathParameters | undefined;
@@ -23,9 +28,12 @@ export interface HttpRequest {
 /** Calls operations of the REST interface; every failure is a SandboxError. */
 export class HttpTransport {
   readonly #spec: ClientSpec;
+  readonly #cookies: CookieJar;
+  #hasBeenAnswered = false;
 
-  constructor(spec: ClientSpec) {
+  constructor(spec: ClientSpec, cookies: CookieJar) {
     this.#spec = spec;
+    this.#cookies = cookies;
   }
 
   /** The answer's JSON. It is trusted to be what the node's schema says, so that a newer node may say more. */
@@ -66,16 +74,30 @@ export class HttpTransport {
     read: (response: Response) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, isRepeatable = routes[operation].method === "GET" } = request;
+    const { timing } = this.#spec;
+    const startedMs = timing.monotonicMs();
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.#attempt(operation, request, read);
       } catch (thrown) {
         const error = this.#errorFrom(thrown, operation, signal);
-        if (!isRepeatable || error.code !== "unavailable" || attempt + 1 >= MAX_ATTEMPTS) throw error;
-        await pause(backOffMs(attempt, this.#spec.timing.random), { timing: this.#spec.timing, signal });
+        if (!isRepeatable || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
+        await pause(backOffMs(attempt, timing.random), { timing, signal });
         if (signal?.aborted) throw abortError(signal, operation);
       }
     }
+  }
+
+  /** A node that is replaced, and a sandbox that moves, take longer than one that is only busy. */
+  #mayRepeat(
+    error: SandboxError,
+    { attempt, sinceMs }: { readonly attempt: number; readonly sinceMs: number },
+  ): boolean {
+    if (error.code !== "unavailable") return false;
+    const { timing, reconnectTimeoutMs } = this.#spec;
+    const isAway = this.#hasBeenAnswered && LOST_REASONS.includes(error.reason);
+    if (isAway || isMoving(error)) return timing.monotonicMs() - sinceMs < reconnectTimeoutMs;
+    return attempt + 1 < MAX_ATTEMPTS;
   }
 
   async #attempt<Answer>(
@@ -86,6 +108,8 @@ export class HttpTransport {
     const { method, path } = routes[operation];
     const { apiKey, baseUrl } = this.#spec;
     const headers: Record<string, string> = { ...request.headers };
+    const cookie = this.#cookies.header;
+    if (cookie !== undefined) headers["cookie"] = cookie;
     if (apiKey !== undefined) headers["authorization"] = `Bearer ${apiKey}`;
     if (request.json !== undefined) headers["content-type"] = "application/json";
     else if (request.body !== undefined) headers["content-type"] = "application/octet-stream";
@@ -96,7 +120,9 @@ export class HttpTransport {
       signal: request.signal ?? null,
       ...(request.body instanceof ReadableStream ? { duplex: "half" } : {}),
     } as RequestInit);
+    this.#cookies.take(response.headers);
     if (!response.ok) throw errorFromBody(await errorJson(response), { status: response.status });
+    this.#hasBeenAnswered = true;
     return await read(response);
   }
 

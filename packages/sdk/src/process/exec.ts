@@ -1,5 +1,6 @@
 import { abortError } from "../abort-error.ts";
 import { randomId } from "../random-id.ts";
+import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { ExecOutput, type ExecOutputOptions, type ExecResult } from "./exec-output.ts";
@@ -24,15 +25,17 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
   const process = randomId();
   const input = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
   const hasInput = input !== undefined && input.length > 0;
+  const history = new HistoryMark(link);
   let stdin: StdinStream | undefined;
 
   const stream = new ProcessStream(link, {
     process,
     spawn: { process, ...commandBody(command, options), stdin: hasInput },
     offset: 0,
+    history,
     onOpened() {
       if (!hasInput) return;
-      stdin = new StdinStream(link, process);
+      stdin = new StdinStream(link, { process, history });
       // A command need not read its input.
       stdin.write(input).catch(() => {});
       stdin.finish().catch(() => {});

@@ -2,6 +2,7 @@ import type { StartProcessBody } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import type { CallOptions } from "../call-options.ts";
 import { randomId } from "../random-id.ts";
+import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -52,11 +53,13 @@ async function openProcess(link: SandboxLink, { id, spawn, offset, signal }: Ope
   if (signal?.aborted) throw abortError(signal, what);
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const ending = new ProcessEnding(link, id);
+  const history = new HistoryMark(link);
   const reader = new OutputReader(link, {
     process: id,
     spawn,
     offset,
     ending,
+    history,
     onOpened: (pid) => resolve(pid ?? 0),
     onError: reject,
   });
@@ -67,7 +70,7 @@ async function openProcess(link: SandboxLink, { id, spawn, offset, signal }: Ope
   };
   signal?.addEventListener("abort", abort, { once: true });
   try {
-    return new Process(link, { id, pid: await promise, offset, ending, reader });
+    return new Process(link, { id, pid: await promise, offset, ending, history, reader });
   } finally {
     signal?.removeEventListener("abort", abort);
   }

@@ -1,4 +1,5 @@
 import type { SandboxError, StartProcessBody } from "@sandpiper/protocol";
+import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { ChunkQueue } from "./chunk-queue.ts";
 import type { OutputChunk } from "./output-chunk.ts";
@@ -11,6 +12,7 @@ export interface OutputReaderOptions {
   readonly offset: number;
   readonly onOpened?: ((pid: number | undefined) => void) | undefined;
   readonly ending: ProcessEnding;
+  readonly history: HistoryMark;
   readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
@@ -27,6 +29,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
       process: options.process,
       spawn: options.spawn,
       offset: options.offset,
+      history: options.history,
       onOpened: (pid) => options.onOpened?.(pid),
       onChunk: (chunk) => {
         this.#queue.push(chunk);
@@ -41,7 +44,8 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
       onError: (error) => {
         this.#error = error;
         this.#finish();
-        options.ending.markUnread();
+        if (isRolledBack(error)) options.ending.fail(error);
+        else options.ending.markUnread();
         options.onError?.(error);
       },
     });

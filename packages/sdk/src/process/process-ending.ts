@@ -15,10 +15,18 @@ export class ProcessEnding {
   constructor(link: SandboxLink, process: string) {
     this.#link = link;
     this.#process = process;
+    // Nobody need wait.
+    this.#told.promise.catch(() => {});
   }
 
   tell(exit: ProcessExitBody): void {
     this.#told.resolve(exit);
+    this.#isTold.abort();
+  }
+
+  /** The process of that id is not the one it was any more. */
+  fail(error: SandboxError): void {
+    this.#told.reject(error);
     this.#isTold.abort();
   }
 

@@ -1,4 +1,5 @@
 import { type DataFrame, type ProcessExitBody, SandboxError, type StartProcessBody } from "@sandpiper/protocol";
+import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { End, Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
 import type { OutputChunk, OutputSource } from "./output-chunk.ts";
@@ -11,6 +12,8 @@ export interface ProcessStreamOptions {
   /** Started by this stream. */
   readonly spawn?: StartProcessBody | undefined;
   readonly offset: number;
+  /** Shared by all streams of a handle. */
+  readonly history: HistoryMark;
   readonly onOpened: (pid: number | undefined) => void;
   readonly onChunk: (chunk: OutputChunk) => void;
   readonly onEnd: (exit: ProcessExitBody) => void;
@@ -83,11 +86,15 @@ export class ProcessStream implements SocketStream {
     return { ...base, spawn, offset: this.#position, window };
   }
 
-  opened({ pid }: Opened): void {
+  opened({ pid, rollbacks = 0 }: Opened): void {
     const isFirst = !this.#hasOpened;
     this.#hasOpened = true;
+    const loss = this.#options.history.enter(rollbacks, this.#position);
     if (this.#isAbandoned) this.#kill();
-    else if (isFirst) this.#options.onOpened(pid);
+    else if (loss !== undefined) {
+      this.close();
+      this.#options.onError(loss);
+    } else if (isFirst) this.#options.onOpened(pid);
   }
 
   data({ source, offset, bytes }: DataFrame): void {
@@ -109,8 +116,9 @@ export class ProcessStream implements SocketStream {
     else this.#options.onEnd(exit);
   }
 
-  fail(error: SandboxError): void {
-    if (!this.#isAbandoned) this.#options.onError(error);
+  fail(error: SandboxError, rollbacks?: number): void {
+    if (this.#isAbandoned) return;
+    this.#options.onError(this.#options.history.lossAt(rollbacks, this.#position) ?? error);
   }
 
   #kill(): void {

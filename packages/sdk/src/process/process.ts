@@ -1,6 +1,7 @@
 import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import type { CallOptions } from "../call-options.ts";
+import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { OutputChunk, OutputSource } from "./output-chunk.ts";
 import { OutputReader } from "./output-reader.ts";
@@ -20,6 +21,7 @@ export interface ProcessOptions {
   /** Where its output is read from. */
   readonly offset: number;
   readonly ending: ProcessEnding;
+  readonly history: HistoryMark;
   /** Reads already; the first loop takes it over. */
   readonly reader: OutputReader;
 }
@@ -137,14 +139,14 @@ export class Process implements AsyncDisposable {
   }
 
   #another(): OutputReader {
-    const { offset, ending } = this.#options;
-    const reader = new OutputReader(this.#link, { process: this.id, offset, ending });
+    const { offset, ending, history } = this.#options;
+    const reader = new OutputReader(this.#link, { process: this.id, offset, ending, history });
     this.#readers.add(reader);
     return reader;
   }
 
   #input(): StdinStream {
-    this.#stdin ??= new StdinStream(this.#link, this.id);
+    this.#stdin ??= new StdinStream(this.#link, { process: this.id, history: this.#options.history });
     return this.#stdin;
   }
 

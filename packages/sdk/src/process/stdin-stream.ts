@@ -1,4 +1,5 @@
 import { SandboxError, STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
+import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
 
@@ -16,6 +17,7 @@ interface Write {
 export class StdinStream implements SocketStream {
   readonly #link: SandboxLink;
   readonly #process: string;
+  readonly #history: HistoryMark;
   readonly #port: StreamPort;
   readonly #writes: Write[] = [];
   /** Where its first byte lies in all input of the process, which others may have written to before. */
@@ -27,9 +29,10 @@ export class StdinStream implements SocketStream {
   #finish: PromiseWithResolvers<void> | undefined;
   #failure: SandboxError | undefined;
 
-  constructor(link: SandboxLink, process: string) {
+  constructor(link: SandboxLink, { process, history }: { readonly process: string; readonly history: HistoryMark }) {
     this.#link = link;
     this.#process = process;
+    this.#history = history;
     this.#port = link.connection.open(this);
   }
 
@@ -66,7 +69,13 @@ export class StdinStream implements SocketStream {
     return { type: "open", stream, kind: "stdin", sandbox: this.#link.id, process: this.#process };
   }
 
-  opened({ offset = 0 }: Opened): void {
+  opened({ offset = 0, rollbacks = 0 }: Opened): void {
+    const loss = this.#history.enter(rollbacks, this.#position);
+    if (loss !== undefined) {
+      this.#port.close();
+      this.fail(loss);
+      return;
+    }
     this.#origin ??= offset;
     this.#maySend = true;
     this.#take(offset);
@@ -87,12 +96,19 @@ export class StdinStream implements SocketStream {
     }
   }
 
-  fail(error: SandboxError): void {
+  fail(given: SandboxError, rollbacks?: number): void {
+    const error = this.#history.lossAt(rollbacks, this.#position) ?? given;
     this.#failure ??= error;
     for (const { done } of this.#writes.splice(0)) done.reject(error);
     // An input that is refused because it has ended has ended.
-    if (this.#taken === this.#given && error.code !== "unavailable") this.#finish?.resolve();
+    const hasEnded = this.#taken === this.#given && error.code !== "unavailable" && !isRolledBack(error);
+    if (hasEnded) this.#finish?.resolve();
     else this.#finish?.reject(error);
+  }
+
+  /** Up to where the process has taken it. */
+  get #position(): number {
+    return (this.#origin ?? 0) + this.#taken;
   }
 
   #take(offset: number): void {

@@ -8,12 +8,14 @@ import {
 } from "@sandpiper/protocol";
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
+import type { CookieJar } from "../http/cookie-jar.ts";
+import { isMoving } from "../moving.ts";
 import { unreachable } from "../unreachable.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { parseServerMessage } from "./server-message.ts";
 import { SignOfLife } from "./sign-of-life.ts";
 import type { SocketStream, StreamMessage, StreamPort } from "./socket-stream.ts";
-import type { WebSocketLike } from "./web-socket.ts";
+import { openWebSocket, type WebSocketEvent, type WebSocketLike } from "./web-socket.ts";
 
 /** A connection that nobody uses would keep a program from ending. */
 const IDLE_MS = 1_000;
@@ -22,12 +24,26 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const FIRST_CONNECT_TIMEOUT_MS = 3_000;
 /** Fewer than a node lets one connection have; more wait for their turn. */
 const MAX_STREAMS = 1000;
+/** What a node closes a connection with when a sandbox of it has moved, or when it stops: there is another to go to. */
+const SERVICE_RESTART = 1012;
+/** A node that says so again and again is not come back to without a pause. */
+const RESTART_PAUSE_MS = 1_000;
 
 interface Entry {
   readonly stream: SocketStream;
+  /** Each is used once, so a stream that is opened again on the same connection gets another. */
+  number: number;
   /** On this connection. */
   isSent: boolean;
   wasSent: boolean;
+  /** It is about a sandbox that is on its way to another node, and is opened again later. */
+  postponed: { readonly sinceMs: number; readonly attempt: number; cancel: (() => void) | undefined } | undefined;
+}
+
+export interface ConnectionOptions {
+  readonly cookies: CookieJar;
+  /** Finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
+  readonly explain: () => Promise<SandboxError | undefined>;
 }
 
 /**
@@ -36,7 +52,7 @@ interface Entry {
  */
 export class Connection {
   readonly #spec: ClientSpec;
-  readonly #explain: () => Promise<SandboxError | undefined>;
+  readonly #options: ConnectionOptions;
   readonly #streams = new Map<number, Entry>();
   #sentStreams = 0;
   #nextStream = 0;
@@ -45,37 +61,37 @@ export class Connection {
   #hasBeenOpen = false;
   #attempt = 0;
   #downSinceMs: number | undefined;
+  #restartedAtMs = Number.NEGATIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
   #cancelSoon: (() => void) | undefined;
   #heartbeat: Heartbeat | undefined;
 
-  /** `explain` finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
-  constructor(spec: ClientSpec, explain: () => Promise<SandboxError | undefined>) {
+  constructor(spec: ClientSpec, options: ConnectionOptions) {
     this.#spec = spec;
-    this.#explain = explain;
+    this.#options = options;
   }
 
   /** `isUrgent` false: it waits until whoever is to learn what has just arrived has gone on. */
   open(stream: SocketStream, { isUrgent = true }: { readonly isUrgent?: boolean } = {}): StreamPort {
     const number = this.#nextStream++;
-    const entry: Entry = { stream, isSent: false, wasSent: false };
+    const entry: Entry = { stream, number, isSent: false, wasSent: false, postponed: undefined };
     this.#streams.set(number, entry);
-    if (this.#isOpen && isUrgent) this.#sendOpen(number, entry);
+    if (this.#isOpen && isUrgent) this.#sendOpen(entry);
     else if (this.#isOpen) this.#sendSoon();
     else if (this.#socket === undefined && this.#downSinceMs === undefined) this.#connect();
     return {
       get wasSent() {
         return entry.wasSent;
       },
-      send: (message) => this.#send(number, message),
+      send: (message) => this.#send(entry, message),
       sendInput: (offset, bytes) => {
-        if (!this.#isOpen || !entry.isSent || !this.#streams.has(number)) return;
-        this.#socket?.send(encodeDataFrame({ stream: number, source: "stdin", offset, bytes }));
+        if (!this.#isOpen || !entry.isSent || !this.#streams.has(entry.number)) return;
+        this.#socket?.send(encodeDataFrame({ stream: entry.number, source: "stdin", offset, bytes }));
       },
       close: () => {
-        if (!this.#streams.has(number)) return;
-        this.#send(number, { type: "close" });
-        this.#remove(number);
+        if (!this.#streams.has(entry.number)) return;
+        this.#send(entry, { type: "close" });
+        this.#remove(entry);
       },
     };
   }
@@ -97,11 +113,12 @@ export class Connection {
   }
 
   #connect(): void {
-    const { baseUrl, apiKey, webSocket: WebSocket } = this.#spec;
+    const { baseUrl, apiKey, webSocket } = this.#spec;
     const protocols = [SOCKET_PROTOCOL, ...(apiKey === undefined ? [] : [`bearer.${apiKey}`])];
     let socket: WebSocketLike;
     try {
-      socket = new WebSocket(`${baseUrl.replace(/^http/, "ws")}/v1/socket`, protocols);
+      const url = `${baseUrl.replace(/^http/, "ws")}/v1/socket`;
+      socket = openWebSocket(webSocket, { url, protocols, cookie: this.#options.cookies.header });
     } catch (thrown) {
       const error = SandboxError.from(thrown, "invalid_argument");
       // Not at once: whoever opens the stream does not hold it yet.
@@ -111,7 +128,7 @@ export class Connection {
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
     // An error is always followed by a close, and a closed one says nothing any more.
-    const ifCurrent = (work: (event: { readonly data?: unknown }) => void) => (event: { readonly data?: unknown }) => {
+    const ifCurrent = (work: (event: WebSocketEvent) => void) => (event: WebSocketEvent) => {
       if (this.#socket === socket) work(event);
     };
     socket.addEventListener("open", ifCurrent(this.#opened.bind(this)));
@@ -120,7 +137,10 @@ export class Connection {
       ifCurrent(({ data }) => this.#receive(data)),
     );
     socket.addEventListener("error", () => {});
-    socket.addEventListener("close", ifCurrent(this.#lost.bind(this)));
+    socket.addEventListener(
+      "close",
+      ifCurrent(({ code }) => this.#lost(code)),
+    );
     this.#setTimer(CONNECT_TIMEOUT_MS, () => this.#giveUp());
   }
 
@@ -159,19 +179,41 @@ export class Connection {
       if (error.code !== "unavailable") this.#failAll(error);
       return;
     }
-    const number = message.stream as number;
-    const stream = this.#streams.get(number)?.stream;
-    if (stream === undefined) return;
-    if (message.type === "opened") stream.opened(message);
-    else if (message.type === "item") stream.item?.(message.item);
+    const entry = this.#streams.get(message.stream as number);
+    if (entry === undefined) return;
+    const { stream } = entry;
+    if (message.type === "opened") {
+      entry.postponed = undefined;
+      stream.opened(message);
+    } else if (message.type === "item") stream.item?.(message.item);
     else if (message.type === "ack") stream.ack?.(message.offset);
     else if (message.type === "end") {
-      this.#remove(number);
+      this.#remove(entry);
       stream.end(message);
     } else if (message.type === "error") {
-      this.#remove(number);
-      stream.fail(errorFromBody(message.error, { status: 500 }));
+      const error = errorFromBody(message.error, { status: 500 });
+      if (isMoving(error) && this.#postpone(entry)) return;
+      this.#remove(entry);
+      stream.fail(error, message.rollbacks);
     }
+  }
+
+  /** Opens it again after a pause; false when that has gone on for too long. */
+  #postpone(entry: Entry): boolean {
+    const { timing, reconnectTimeoutMs } = this.#spec;
+    const { sinceMs, attempt } = entry.postponed ?? { sinceMs: timing.monotonicMs(), attempt: 0 };
+    if (timing.monotonicMs() - sinceMs >= reconnectTimeoutMs) return false;
+    const postponed: NonNullable<Entry["postponed"]> = { sinceMs, attempt: attempt + 1, cancel: undefined };
+    postponed.cancel = timing.schedule(backOffMs(attempt, timing.random), () => {
+      postponed.cancel = undefined;
+      if (this.#isOpen) this.#sendOpen(entry);
+    });
+    this.#withdraw(entry);
+    entry.number = this.#nextStream++;
+    entry.isSent = false;
+    entry.postponed = postponed;
+    this.#streams.set(entry.number, entry);
+    return true;
   }
 
   /** It may say that it has closed much later, or never. */
@@ -181,7 +223,7 @@ export class Connection {
     socket?.close();
   }
 
-  #lost(): void {
+  #lost(code?: number): void {
     const { baseUrl, timing, reconnectTimeoutMs } = this.#spec;
     const wasOpen = this.#isOpen;
     this.#release();
@@ -197,11 +239,21 @@ export class Connection {
     }
     // The first attempt after a connection was lost is the second: a key may have been revoked meanwhile.
     if (!wasOpen && this.#attempt <= 1) this.#askWhy();
-    this.#setTimer(backOffMs(this.#attempt++, timing.random), () => this.#connect());
+    const pauseMs = this.#isRestart(code) ? 0 : backOffMs(this.#attempt, timing.random);
+    this.#attempt++;
+    this.#setTimer(pauseMs, () => this.#connect());
+  }
+
+  /** Whether to come back at once. */
+  #isRestart(code: number | undefined): boolean {
+    const nowMs = this.#spec.timing.monotonicMs();
+    if (code !== SERVICE_RESTART || this.#attempt > 0 || nowMs - this.#restartedAtMs < RESTART_PAUSE_MS) return false;
+    this.#restartedAtMs = nowMs;
+    return true;
   }
 
   #askWhy(): void {
-    this.#explain().then(
+    this.#options.explain().then(
       (error) => {
         if (error !== undefined && !this.#isOpen) this.#failAll(error);
       },
@@ -213,7 +265,10 @@ export class Connection {
     const entries = [...this.#streams.values()];
     this.#streams.clear();
     this.#drop();
-    for (const { stream } of entries) stream.fail(error);
+    for (const { postponed, stream } of entries) {
+      postponed?.cancel?.();
+      stream.fail(error);
+    }
   }
 
   #drop(): void {
@@ -239,12 +294,12 @@ export class Connection {
     sign.attach(this.open(sign));
   }
 
-  #sendOpen(number: number, entry: Entry): void {
+  #sendOpen(entry: Entry): void {
     if (this.#sentStreams >= MAX_STREAMS) return;
     this.#sentStreams++;
     entry.isSent = true;
     entry.wasSent = true;
-    this.#socket?.send(JSON.stringify(entry.stream.openMessage(number)));
+    this.#socket?.send(JSON.stringify(entry.stream.openMessage(entry.number)));
   }
 
   #sendSoon(): void {
@@ -255,18 +310,22 @@ export class Connection {
   }
 
   #sendWaiting(): void {
-    for (const [number, entry] of this.#streams) if (!entry.isSent) this.#sendOpen(number, entry);
+    for (const entry of this.#streams.values()) if (isDue(entry)) this.#sendOpen(entry);
   }
 
-  #send(number: number, message: StreamMessage | { type: "close" }): void {
-    if (!this.#isOpen || !this.#streams.get(number)?.isSent) return;
-    this.#socket?.send(JSON.stringify({ ...message, stream: number }));
+  #send(entry: Entry, message: StreamMessage | { type: "close" }): void {
+    if (!this.#isOpen || !entry.isSent || !this.#streams.has(entry.number)) return;
+    this.#socket?.send(JSON.stringify({ ...message, stream: entry.number }));
   }
 
-  #remove(number: number): void {
-    const wasSent = this.#streams.get(number)?.isSent;
-    this.#streams.delete(number);
-    if (wasSent && this.#isOpen && this.#sentStreams-- === MAX_STREAMS) this.#sendNext();
+  #withdraw(entry: Entry): void {
+    this.#streams.delete(entry.number);
+    if (entry.isSent && this.#isOpen && this.#sentStreams-- === MAX_STREAMS) this.#sendNext();
+  }
+
+  #remove(entry: Entry): void {
+    entry.postponed?.cancel?.();
+    this.#withdraw(entry);
     if (this.#streams.size > 0) return;
     if (this.#isOpen) this.#closeLater();
     else if (this.#socket === undefined) this.#drop();
@@ -274,9 +333,9 @@ export class Connection {
 
   /** One has made room for one that waits. */
   #sendNext(): void {
-    for (const [number, entry] of this.#streams) {
-      if (entry.isSent) continue;
-      this.#sendOpen(number, entry);
+    for (const entry of this.#streams.values()) {
+      if (!isDue(entry)) continue;
+      this.#sendOpen(entry);
       return;
     }
   }
@@ -298,4 +357,8 @@ export class Connection {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
+}
+
+function isDue({ isSent, postponed }: Entry): boolean {
+  return !isSent && postponed?.cancel === undefined;
 }

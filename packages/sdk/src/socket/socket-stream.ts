@@ -14,7 +14,8 @@ export interface SocketStream {
   item?(item: Item): void;
   ack?(offset: number): void;
   end(message: End): void;
-  fail(error: SandboxError): void;
+  /** `rollbacks` of its sandbox, where the node said that with the error. */
+  fail(error: SandboxError, rollbacks?: number): void;
 }
 
 type Distribute<Message> = Message extends { stream: number } ? Omit<Message, "stream"> : never;

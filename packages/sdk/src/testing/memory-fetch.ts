@@ -34,6 +34,20 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     return sandbox.resource;
   },
   deleteSandbox: (state, { path }) => state.destroy(path["id"] ?? ""),
+  createCheckpoint: async (state, { path, request }) =>
+    state.checkpoints.create(path["id"] ?? "", (await request.json()) as object),
+  listCheckpoints: (state, { path }) => ({ items: state.checkpoints.list(path["id"] ?? "") }),
+  getCheckpoint: (state, { path }) => state.checkpoints.get(path["id"] ?? "", path["checkpoint"] ?? ""),
+  deleteCheckpoint: (state, { path }) => state.checkpoints.remove(path["id"] ?? "", path["checkpoint"] ?? ""),
+  forkSandbox: async (state, { path, request }) => ({
+    items: state.checkpoints.fork(path["id"] ?? "", (await request.json()) as object),
+  }),
+  pauseSandbox: (state, { path }) => state.pause(path["id"] ?? ""),
+  resumeSandbox: (state, { path }) => state.resume(path["id"] ?? ""),
+  rollbackSandbox: async (state, { path, request }) => {
+    const { checkpoint } = (await request.json()) as { checkpoint?: string };
+    return state.checkpoints.rollback(path["id"] ?? "", checkpoint);
+  },
   listProcesses: (state, { path }) => ({
     items: [...state.sandbox(path["id"] ?? "").processes.values()].map(({ resource }) => resource),
   }),
@@ -144,7 +158,7 @@ function unimplemented(operation: string): SandboxError {
 
 function filesOf(state: MemoryState, { path }: Call): MemoryFiles {
   const id = path["id"] ?? "";
-  return new MemoryFiles(state.sandbox(id).files, (kind, file) => state.fileChanged(id, kind, file));
+  return new MemoryFiles(state.readySandbox(id).files, (kind, file) => state.fileChanged(id, kind, file));
 }
 
 function pathOf({ query }: Call): string {

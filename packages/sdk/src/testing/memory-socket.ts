@@ -17,6 +17,8 @@ type Listener = (event: { readonly data?: unknown }) => void;
 
 interface ServedStream {
   credit: number;
+  /** Of a stream that stands at an offset. */
+  sandbox?: string;
   process?: MemoryProcess;
   pump?: () => void;
   stop?: () => void;
@@ -35,6 +37,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
         try {
           requireCredential(state, protocols.find((protocol) => protocol.startsWith("bearer."))?.slice(7));
           sockets.add(this);
+          state.setBackListeners.add(this.#setBack);
           this.#emit("open", {});
         } catch {
           this.cut();
@@ -61,6 +64,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       if (this.#isClosed) return;
       this.#isClosed = true;
       sockets.delete(this);
+      state.setBackListeners.delete(this.#setBack);
       for (const { stop } of this.#streams.values()) stop?.();
       queueMicrotask(() => this.#emit("close", {}));
     }
@@ -87,8 +91,8 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
           stream.pump?.();
         }
       } catch (thrown) {
-        const error = errorBody(SandboxError.from(thrown), "memory");
-        this.#end(message.stream, { type: "error", stream: message.stream, error });
+        const sandbox = "sandbox" in message ? message.sandbox : undefined;
+        this.#fail(message.stream, SandboxError.from(thrown), sandbox);
       }
     }
 
@@ -97,7 +101,9 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       if (message.kind === "process") this.#openProcess(message, served);
       else if (message.kind === "stdin") {
         served.process = state.process(message.sandbox, message.process);
-        this.#reply({ type: "opened", stream: message.stream, offset: served.process.stdinOffset });
+        served.sandbox = message.sandbox;
+        const { rollbacks } = state.sandbox(message.sandbox);
+        this.#reply({ type: "opened", stream: message.stream, offset: served.process.stdinOffset, rollbacks });
       } else if (message.kind === "forget") {
         state.sandboxes.get(message.sandbox)?.processes.delete(message.process);
         this.#reply({ type: "end", stream: message.stream });
@@ -111,6 +117,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       const { stream, sandbox, process: id, spawn } = message;
       const process =
         spawn === undefined ? state.process(sandbox, id) : state.start(sandbox, { ...spawn, process: id });
+      served.sandbox = sandbox;
       let offset = message.offset;
       served.pump = () => {
         for (const chunk of process.chunks) {
@@ -124,7 +131,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
         this.#end(stream, { type: "end", stream, exit: process.exit, offset });
       };
       served.stop = process.listen(served.pump);
-      this.#reply({ type: "opened", stream, pid: 1 });
+      this.#reply({ type: "opened", stream, pid: 1, rollbacks: state.sandbox(sandbox).rollbacks });
     }
 
     #openItems(message: Extract<Open, { kind: "watch" | "events" }>, served: ServedStream): void {
@@ -153,6 +160,20 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       state.listeners.add(listener);
       served.stop = () => state.listeners.delete(listener);
       this.#reply({ type: "opened", stream });
+    }
+
+    /** As a node does it while it restores the checkpoint: whoever comes again finds another history. */
+    readonly #setBack = (sandboxId: string): void => {
+      for (const [stream, { sandbox }] of this.#streams) {
+        if (sandbox !== sandboxId) continue;
+        const message = `sandbox ${sandboxId} is being set back`;
+        this.#fail(stream, new SandboxError("unavailable", { reason: "restoring", message }), sandbox);
+      }
+    };
+
+    #fail(stream: number, error: SandboxError, sandbox: string | undefined): void {
+      const rollbacks = state.sandboxes.get(sandbox ?? "")?.rollbacks;
+      this.#end(stream, { type: "error", stream, error: errorBody(error, "memory"), rollbacks });
     }
 
     #end(stream: number, last?: ServerMessage): void {

@@ -9,6 +9,7 @@ import {
   type SandboxResource,
   type StartProcessBody,
 } from "@sandpiper/protocol";
+import { MemoryCheckpoints } from "./memory-checkpoints.ts";
 import { type ExecHandler, MemoryProcess } from "./memory-process.ts";
 
 export interface MemorySandbox {
@@ -17,14 +18,21 @@ export interface MemorySandbox {
   /** By absolute path. */
   readonly files: Map<string, Uint8Array<ArrayBuffer>>;
   readonly processes: Map<string, MemoryProcess>;
+  /** How often it was set back to a checkpoint. */
+  rollbacks: number;
 }
+
+type Files = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 
 /** What the in-memory server knows, and the rules of how it changes. */
 export class MemoryState {
   readonly apiKey = "memory-key";
   readonly sandboxes = new Map<string, MemorySandbox>();
+  readonly checkpoints = new MemoryCheckpoints(this);
   readonly events: EventBody[] = [];
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
+  /** Told of sandboxes that were set back. */
+  readonly setBackListeners = new Set<(sandboxId: string) => void>();
   handler: ExecHandler = ({ command, argv }) => ({
     stderr: `no answer was scripted for ${JSON.stringify(command ?? argv)}; script one with server.onExec`,
     exitCode: 127,
@@ -34,13 +42,20 @@ export class MemoryState {
   create(body: CreateSandboxBody, idempotencyKey: string | null): SandboxResource {
     const known = idempotencyKey === null ? undefined : this.#idempotency.get(idempotencyKey);
     if (known !== undefined) return this.sandbox(known).resource;
-    const id = createSandboxId();
-    if (idempotencyKey !== null) this.#idempotency.set(idempotencyKey, id);
-    const { env = {}, ...rest } = body;
-    this.sandboxes.set(id, { resource: newResource(id, rest), env, files: new Map(), processes: new Map() });
-    this.tell("sandbox.created", id);
-    this.tell("sandbox.ready", id);
-    return this.sandbox(id).resource;
+    const { checkpoint, ...rest } = body;
+    const content = checkpoint === undefined ? { env: rest.env } : this.checkpoints.content(checkpoint);
+    const { resource } = this.add({ ...rest, ...content });
+    if (idempotencyKey !== null) this.#idempotency.set(idempotencyKey, resource.id);
+    return resource;
+  }
+
+  add({ env = {}, files, ...body }: CreateSandboxBody & { readonly files?: Files | undefined }): MemorySandbox {
+    const resource = newResource(createSandboxId(), body);
+    const sandbox = { resource, env, files: new Map(files), processes: new Map(), rollbacks: 0 };
+    this.sandboxes.set(resource.id, sandbox);
+    this.tell("sandbox.created", resource.id);
+    this.tell("sandbox.ready", resource.id);
+    return sandbox;
   }
 
   sandbox(id: string): MemorySandbox {
@@ -49,11 +64,59 @@ export class MemoryState {
     throw new SandboxError("not_found", { reason: "no_such_sandbox", message: `there is no sandbox ${id}` });
   }
 
+  /** Refuses one that is paused or stopped. */
+  readySandbox(id: string): MemorySandbox {
+    const sandbox = this.sandbox(id);
+    const { state } = sandbox.resource;
+    if (state === "ready") return sandbox;
+    throw new SandboxError("failed_precondition", {
+      reason: "not_ready",
+      message: `sandbox ${id} is ${state}`,
+      hint: "resume it first",
+    });
+  }
+
   destroy(id: string): void {
     const { processes, resource } = this.sandbox(id);
     this.sandboxes.delete(id);
+    this.checkpoints.forget(id);
     for (const process of processes.values()) process.end(137, "SIGKILL");
     this.tell("sandbox.destroyed", resource.id);
+  }
+
+  /** Its processes do not survive that: a checkpoint has files alone. */
+  stop(id: string): void {
+    const sandbox = this.sandbox(id);
+    for (const process of sandbox.processes.values()) process.end(137, "SIGKILL");
+    sandbox.resource = { ...sandbox.resource, state: "stopped" };
+  }
+
+  /** Commands that run are not held: what answers them is the test's. */
+  pause(id: string): SandboxResource {
+    const sandbox = this.readySandbox(id);
+    sandbox.resource = { ...sandbox.resource, state: "paused" };
+    this.tell("sandbox.paused", sandbox.resource.id);
+    return sandbox.resource;
+  }
+
+  resume(id: string): SandboxResource {
+    const sandbox = this.sandbox(id);
+    if (sandbox.resource.state === "ready") return sandbox.resource;
+    sandbox.resource = { ...sandbox.resource, state: "ready" };
+    this.tell("sandbox.resumed", sandbox.resource.id);
+    return sandbox.resource;
+  }
+
+  setBack(id: string, files: Files, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
+    const sandbox = this.sandbox(id);
+    sandbox.rollbacks++;
+    sandbox.resource = { ...sandbox.resource, state: "ready", rolledBackTo };
+    sandbox.files.clear();
+    for (const [path, bytes] of files) sandbox.files.set(path, bytes);
+    sandbox.processes.clear();
+    for (const listener of [...this.setBackListeners]) listener(id);
+    this.tell("sandbox.rolled_back", sandbox.resource.id);
+    return sandbox.resource;
   }
 
   process(sandboxId: string, id: string): MemoryProcess {
@@ -67,7 +130,7 @@ export class MemoryState {
 
   /** Starts it unless it is there. */
   start(sandboxId: string, body: StartProcessBody): MemoryProcess {
-    const { processes, env } = this.sandbox(sandboxId);
+    const { processes, env } = this.readySandbox(sandboxId);
     const id = body.process ?? crypto.randomUUID();
     const known = processes.get(id);
     if (known !== undefined) return known;
@@ -113,6 +176,10 @@ function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">): Sandb
     onExpiry: "destroy",
     expiresAt: null,
     failure: null,
+    fidelity: "filesystem",
+    checkpointPolicy: null,
+    rolledBackTo: null,
+    node: null,
     ...(body as Partial<SandboxResource>),
   };
 }

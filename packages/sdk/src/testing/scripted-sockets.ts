@@ -6,9 +6,9 @@ import {
   encodeDataFrame,
   type ServerMessage,
 } from "@sandpiper/protocol";
-import type { WebSocketConstructor, WebSocketLike } from "../socket/web-socket.ts";
+import type { WebSocketConstructor, WebSocketEvent, WebSocketLike } from "../socket/web-socket.ts";
 
-type Listener = (event: { readonly data?: unknown }) => void;
+type Listener = (event: WebSocketEvent) => void;
 
 /** One connection of a client, whose other end is the test. */
 export class ScriptedSocket implements WebSocketLike {
@@ -58,7 +58,12 @@ export class ScriptedSocket implements WebSocketLike {
   /** As a lost network does it. */
   cut(): void {
     this.#listeners.get("error")?.({});
-    this.#listeners.get("close")?.({});
+    this.#listeners.get("close")?.({ code: 1006 });
+  }
+
+  /** As a node does it whose sandbox has moved. */
+  restart(): void {
+    this.#listeners.get("close")?.({ code: 1012 });
   }
 }
 

@@ -1,0 +1,8 @@
+import type { SandboxError } from "@sandpiper/protocol";
+
+const REASONS: readonly string[] = ["restoring", "handoff_under_way", "owner_unreachable"];
+
+/** The sandbox is between two nodes, or its node is being replaced: asked again a little later, it is there. */
+export function isMoving({ code, reason }: SandboxError): boolean {
+  return code === "unavailable" && REASONS.includes(reason);
+}

@@ -1,0 +1,120 @@
+import {
+  type CheckpointResource,
+  type CreateCheckpointBody,
+  type ForkBody,
+  SandboxError,
+  type SandboxResource,
+} from "@sandpiper/protocol";
+import type { MemorySandbox, MemoryState } from "./memory-state.ts";
+
+interface MemoryCheckpoint {
+  readonly resource: CheckpointResource;
+  readonly files: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+  readonly from: MemorySandbox;
+}
+
+/** Checkpoints of the in-memory server: they keep files, and no processes, since what answers a command cannot be saved. */
+export class MemoryCheckpoints {
+  readonly #state: MemoryState;
+  /** Oldest first. */
+  #all: readonly MemoryCheckpoint[] = [];
+
+  constructor(state: MemoryState) {
+    this.#state = state;
+  }
+
+  create(sandboxId: string, { name, stop, ttlMs, keepLast }: CreateCheckpointBody): CheckpointResource {
+    const from = this.#state.sandbox(sandboxId);
+    if (name !== undefined && this.#of(sandboxId).some(({ resource }) => resource.name === name)) throw nameTaken(name);
+    const now = Date.now();
+    const sizeBytes = [...from.files.values()].reduce((sum, bytes) => sum + bytes.length, 0);
+    const resource: CheckpointResource = {
+      id: crypto.randomUUID(),
+      sandboxId: from.resource.id,
+      name: name ?? null,
+      fidelity: "filesystem",
+      createdAt: new Date(now).toISOString(),
+      expiresAt: typeof ttlMs === "number" ? new Date(now + ttlMs).toISOString() : null,
+      sizeBytes,
+      uploadedBytes: sizeBytes,
+      pausedMs: 0,
+      isAutomatic: false,
+      requirements: {},
+    };
+    this.#all = [...this.#all, { resource, files: new Map(from.files), from }];
+    this.#state.tell("sandbox.checkpointed", from.resource.id);
+    for (const { resource: old } of this.#of(sandboxId).slice(keepLast ?? Number.POSITIVE_INFINITY)) {
+      this.remove(sandboxId, old.id);
+    }
+    if (stop) this.#state.stop(sandboxId);
+    return resource;
+  }
+
+  /** Newest first. */
+  list(sandboxId: string): CheckpointResource[] {
+    this.#state.sandbox(sandboxId);
+    return this.#of(sandboxId).map(({ resource }) => resource);
+  }
+
+  get(sandboxId: string, ref: string): CheckpointResource {
+    return this.#find(sandboxId, ref).resource;
+  }
+
+  remove(sandboxId: string, ref: string): void {
+    const found = this.#find(sandboxId, ref);
+    this.#all = this.#all.filter((checkpoint) => checkpoint !== found);
+    this.#state.tell("checkpoint.deleted", found.resource.sandboxId);
+  }
+
+  fork(sandboxId: string, { count = 1, checkpoint, name, labels, ttlMs }: ForkBody): SandboxResource[] {
+    const original = this.#state.sandbox(sandboxId);
+    const from = checkpoint === undefined ? original : this.#find(sandboxId, checkpoint);
+    const files = new Map(from.files);
+    this.#state.tell("sandbox.forked", original.resource.id);
+    return Array.from({ length: count }, () => {
+      const body = { name, labels: labels ?? original.resource.labels, ttlMs };
+      return this.#state.add({ ...body, env: original.env, files }).resource;
+    });
+  }
+
+  /** What a sandbox that starts from a checkpoint starts with. */
+  content(id: string): { readonly env: MemorySandbox["env"]; readonly files: MemoryCheckpoint["files"] } {
+    const found = this.#all.find(({ resource }) => resource.id === id);
+    if (found === undefined) throw missing(id);
+    return { env: found.from.env, files: found.files };
+  }
+
+  rollback(sandboxId: string, ref: string | undefined): SandboxResource {
+    const newest = this.#of(this.#state.sandbox(sandboxId).resource.id)[0]?.resource.id;
+    const { resource, files } = this.#find(sandboxId, ref ?? newest ?? "the newest");
+    const rolledBackTo = { checkpoint: resource.id, createdAt: resource.createdAt, at: new Date().toISOString() };
+    return this.#state.setBack(sandboxId, files, rolledBackTo);
+  }
+
+  /** Those of a sandbox that is destroyed go with it. */
+  forget(sandboxId: string): void {
+    this.#all = this.#all.filter(({ resource }) => resource.sandboxId !== sandboxId);
+  }
+
+  #of(sandboxId: string): MemoryCheckpoint[] {
+    return this.#all.filter(({ resource }) => resource.sandboxId === sandboxId).reverse();
+  }
+
+  #find(sandboxId: string, ref: string): MemoryCheckpoint {
+    this.#state.sandbox(sandboxId);
+    const found = this.#of(sandboxId).find(({ resource }) => resource.id === ref || resource.name === ref);
+    if (found === undefined) throw missing(ref);
+    return found;
+  }
+}
+
+function missing(ref: string): SandboxError {
+  return new SandboxError("not_found", { reason: "no_such_checkpoint", message: `there is no checkpoint ${ref}` });
+}
+
+function nameTaken(name: string): SandboxError {
+  return new SandboxError("already_exists", {
+    reason: "checkpoint_exists",
+    message: `there is a checkpoint ${name} already`,
+  });
+}
