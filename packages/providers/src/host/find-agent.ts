@@ -15,6 +15,11 @@ export function findLauncher(environment: NodeJS.ProcessEnv = process.env): stri
   return findBuilt("sandpiper-launch", "SANDPIPER_LAUNCH", environment);
 }
 
+/** The program that ends instances whose lease has run out. */
+export function findGuard(environment: NodeJS.ProcessEnv = process.env): string {
+  return findBuilt("sandpiper-guard", "SANDPIPER_GUARD", environment);
+}
+
 function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEnv): string {
   const path = environment[variable] || `${buildDirectory}${name}`;
   // Links are followed here, once: a link mounted into an instance would point nowhere.

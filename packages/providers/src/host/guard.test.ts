@@ -1,0 +1,228 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "@sandpiper/core";
+import { createSandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findGuard } from "./find-agent.ts";
+import { Guard } from "./guard.ts";
+import { runProgram } from "./run-program.ts";
+import { CgroupBox } from "./testing/cgroup-box.ts";
+
+const nodeScript = fileURLToPath(new URL("testing/guarded-node.ts", import.meta.url));
+
+let directory: string;
+let guard: Guard;
+let boxes: CgroupBox[];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "sandpiper-guard-"));
+  guard = new Guard({ directory });
+  boxes = [];
+});
+afterEach(async () => {
+  const pid = guardPid();
+  await rm(directory, { recursive: true, maxRetries: 5 });
+  // Without its directory it has nothing to do.
+  await expect.poll(() => isRunning(pid)).toBe(false);
+  for (const box of boxes) await box.remove();
+});
+
+async function createBox(processes?: number): Promise<CgroupBox> {
+  const box = await CgroupBox.create(processes);
+  boxes.push(box);
+  return box;
+}
+
+const inMs = (delayMs: number) => systemClock.monotonicMs() + delayMs;
+const guardPid = () => Number.parseInt(readFileSync(join(directory, ".guard"), "utf8") || "0", 10);
+/** One that has ended may wait for a parent to take notice. */
+const isRunning = (pid: number) =>
+  existsSync(`/proc/${pid}/stat`) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+const leases = async () => (await readdir(directory)).filter((name) => !name.startsWith(".")).toSorted();
+
+describe("an instance", () => {
+  it("is ended with everything in it once its lease has run out, and the node is told until it takes note", async () => {
+    await guard.start();
+    const box = await createBox(3);
+    guard.set(box.id, inMs(50));
+    await expect.poll(() => guard.ended()).toEqual([box.id]);
+    await expect.poll(() => box.running).toBe(0);
+    guard.remove(box.id);
+    expect(await leases()).toEqual([]);
+  });
+
+  it("goes on while its lease is renewed", async () => {
+    await guard.start();
+    const [renewed, other] = [await createBox(), await createBox()];
+    guard.set(renewed.id, inMs(400));
+    guard.set(other.id, inMs(800));
+    guard.set(renewed.id, inMs(60_000));
+    await expect.poll(() => guard.ended(), { timeout: 5000 }).toEqual([other.id]);
+    expect(renewed.running).toBe(1);
+  });
+
+  it("goes on when its lease was given back", async () => {
+    await guard.start();
+    const [released, other] = [await createBox(), await createBox()];
+    guard.set(released.id, inMs(400));
+    guard.set(other.id, inMs(800));
+    guard.remove(released.id);
+    await expect.poll(() => guard.ended(), { timeout: 5000 }).toEqual([other.id]);
+    expect(released.running).toBe(1);
+  });
+
+  it("that comes up only after its lease has run out is ended too, even if the lease is renewed then", async () => {
+    await guard.start();
+    const box = await createBox(0);
+    guard.set(box.id, inMs(0));
+    await expect.poll(() => guard.ended()).toEqual([box.id]);
+    guard.set(box.id, inMs(60_000));
+    await box.add();
+    await expect.poll(() => box.running).toBe(0);
+    guard.remove(box.id);
+    guard.set(box.id, inMs(60_000));
+    await box.add();
+    await nextLook();
+    expect(box.running).toBe(1);
+  });
+
+  it.each<["SIGSTOP" | "SIGKILL"]>([["SIGSTOP"], ["SIGKILL"]])(
+    "is ended when its node gets %s and does not renew",
+    async (signal) => {
+      const box = await createBox();
+      const node = await startNode(box);
+      expect(box.running).toBe(1);
+      node.kill(signal);
+      await expect.poll(() => box.running, { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => guard.ended()).toEqual([box.id]);
+      node.kill("SIGKILL");
+    },
+  );
+});
+
+describe("the guard", () => {
+  it("runs once for a directory, however often it is started", async () => {
+    await Promise.all([guard.start(), guard.start(), new Guard({ directory }).start()]);
+    const pid = guardPid();
+    await guard.start();
+    expect(guardPid()).toBe(pid);
+    expect(await runProgram([findGuard(), directory])).toMatchObject({ exitCode: 0 });
+    expect(isRunning(pid)).toBe(true);
+  });
+
+  it("is not ended by what ends other programs", async () => {
+    await guard.start();
+    const pid = guardPid();
+    for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.kill(pid, signal);
+    await nextLook();
+    expect(isRunning(pid)).toBe(true);
+    const [, group, session] = /\) \w \d+ (\d+) (\d+)/.exec(await readFile(`/proc/${pid}/stat`, "utf8")) ?? [];
+    expect([group, session]).toEqual([String(pid), String(pid)]);
+  });
+
+  it("goes on with the same leases when it was killed and is started again", async () => {
+    await guard.start();
+    const [overdue, later] = [await createBox(), await createBox()];
+    guard.set(later.id, inMs(60_000));
+    const pid = guardPid();
+    process.kill(pid, "SIGKILL");
+    await expect.poll(() => isRunning(pid)).toBe(false);
+    guard.set(overdue.id, inMs(0));
+    await guard.start();
+    expect(guardPid()).not.toBe(pid);
+    await expect.poll(() => overdue.running).toBe(0);
+    await expect.poll(() => guard.ended()).toEqual([overdue.id]);
+    guard.set(later.id, inMs(0));
+    await expect.poll(() => later.running).toBe(0);
+  });
+
+  it("stays until the last lease of a node that is gone has run out, and then ends by itself", async () => {
+    const box = await createBox();
+    const node = await startNode(box);
+    const pid = guardPid();
+    node.kill("SIGKILL");
+    await once(node, "exit");
+    expect(isRunning(pid)).toBe(true);
+    await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false);
+    expect(box.running).toBe(0);
+    expect(await leases()).toEqual([`${box.id}.ended`]);
+  });
+
+  it("serves the node that comes next", async () => {
+    const box = await createBox();
+    const node = await startNode(box);
+    const pid = guardPid();
+    node.kill("SIGKILL");
+    await once(node, "exit");
+    await guard.start();
+    guard.set(box.id, inMs(60_000));
+    expect(guardPid()).toBe(pid);
+    guard.remove(box.id);
+    await nextLook();
+    expect(isRunning(pid)).toBe(true);
+    expect(box.running).toBe(1);
+  });
+
+  it("takes about a megabyte", async () => {
+    await guard.start();
+    const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${guardPid()}/status`, "utf8")) ?? [];
+    expect(Number(kib)).toBeLessThan(2048);
+  });
+});
+
+describe("a lease that was forged", () => {
+  it.each<[string, (victim: CgroupBox, id: string) => string | Promise<string>]>([
+    ["another cgroup", (victim) => victim.directories[0] ?? ""],
+    ["the root", () => "/"],
+    ["a relative path", (_, id) => `sandpiper-${id}`],
+    ["a way around", (victim, id) => `${victim.directories[0]}/../sandpiper-${victim.id}/../sandpiper-${id}`],
+    [
+      "a link to another cgroup",
+      async (victim, id) => {
+        await symlink(victim.directories[0] ?? "", join(directory, `.${id}`));
+        await mkdir(join(directory, ".links"));
+        await rename(join(directory, `.${id}`), join(directory, ".links", `sandpiper-${id}`));
+        return join(directory, ".links", `sandpiper-${id}`);
+      },
+    ],
+    [
+      "a directory that only looks like a cgroup",
+      async (victim, id) => {
+        const path = join(directory, ".fake", `sandpiper-${id}`);
+        await mkdir(path, { recursive: true });
+        await writeFile(join(path, "cgroup.procs"), await readFile(join(victim.directories[0] ?? "", "cgroup.procs")));
+        return path;
+      },
+    ],
+  ])("ends nothing when it names %s", async (_, pathTo) => {
+    await guard.start();
+    const [victim, other] = [await createBox(), await createBox()];
+    const id = createSandboxId();
+    const draft = join(directory, ".forged");
+    await writeFile(draft, `0\n${await pathTo(victim, id)}\n`);
+    await rename(draft, join(directory, id));
+    guard.set(other.id, inMs(0));
+    await expect.poll(() => guard.ended()).toEqual([other.id]);
+    await nextLook();
+    expect(victim.running).toBe(1);
+    expect(await leases()).toContain(id);
+  });
+});
+
+/** Waits until the guard has looked at everything once more: what it does for one lease it has then done for all. */
+async function nextLook(): Promise<void> {
+  const box = await createBox();
+  guard.set(box.id, inMs(0));
+  await expect.poll(() => guard.ended()).toContain(box.id);
+  guard.remove(box.id);
+}
+
+async function startNode(box: CgroupBox): Promise<ChildProcess> {
+  const node = spawn(process.execPath, [nodeScript, directory, box.id], { stdio: ["ignore", "pipe", "inherit"] });
+  await once(node.stdout, "data");
+  return node;
+}

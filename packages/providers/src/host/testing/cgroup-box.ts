@@ -1,0 +1,43 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { findCgroups } from "../cgroups.ts";
+import { endCgroup } from "../end-cgroup.ts";
+
+const ROOT = "/sys/fs/cgroup";
+/** Version 1 has one hierarchy for each controller; those that need nothing set before they take a process. */
+const hierarchies = existsSync(join(ROOT, "cgroup.procs")) ? [ROOT] : [join(ROOT, "memory"), join(ROOT, "pids")];
+
+/** A cgroup as an instance has it, with processes that do nothing. */
+export class CgroupBox {
+  readonly id: SandboxId = createSandboxId();
+  readonly directories = hierarchies.map((hierarchy) => join(hierarchy, `sandpiper-${this.id}`));
+  readonly #processes: ChildProcess[] = [];
+
+  static async create(processes = 1): Promise<CgroupBox> {
+    const box = new CgroupBox();
+    for (const directory of box.directories) await mkdir(directory);
+    for (let count = 0; count < processes; count++) await box.add();
+    return box;
+  }
+
+  async add(): Promise<void> {
+    const child = spawn("sleep", ["600"], { stdio: "ignore" });
+    this.#processes.push(child);
+    await once(child, "spawn");
+    for (const directory of this.directories) await writeFile(join(directory, "cgroup.procs"), String(child.pid));
+  }
+
+  get running(): number {
+    return this.#processes.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null).length;
+  }
+
+  async remove(): Promise<void> {
+    const cgroups = findCgroups();
+    if (cgroups === undefined) throw new Error("this host has no cgroups");
+    await endCgroup(cgroups, `/sandpiper-${this.id}`);
+  }
+}

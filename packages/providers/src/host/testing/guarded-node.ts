@@ -1,0 +1,18 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { Guard } from "../guard.ts";
+
+// A program that renews the lease of one sandbox for as long as it can, and says so once it has begun.
+const LEASE_MS = 1500;
+const RENEW_MS = 100;
+
+const [, , directory = "", id] = process.argv;
+const guard = new Guard({ directory });
+await guard.start();
+guard.set(id as SandboxId, systemClock.monotonicMs() + LEASE_MS);
+process.stdout.write("renewing\n");
+for (;;) {
+  await sleep(RENEW_MS);
+  guard.set(id as SandboxId, systemClock.monotonicMs() + LEASE_MS);
+}
