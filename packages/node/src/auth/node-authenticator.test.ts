@@ -86,6 +86,21 @@ describe("authentication", () => {
   });
 });
 
+describe("authentication in a cluster", () => {
+  it("lets the token of a sandbox in that another node holds, and knows its tenant when it comes here", () => {
+    const inCluster = new NodeAuthenticator({ keys, tokens, records, isInCluster: true });
+    const record = sandboxRecord({ tenant: "a" });
+    const token = tokens.tokenOf(record.id);
+    const principal = inCluster.authenticate(token);
+    expect(principal).toEqual({ kind: "sandbox", sandboxId: record.id, tenant: "" });
+    records.add(record);
+    expect(principal.tenant).toBe("a");
+    records.change(record.id, { state: "destroyed", endedAt: clock.now() });
+    expect(() => inCluster.authenticate(token)).toThrow(expect.objectContaining({ reason: "bad_credential" }));
+    expect(() => inCluster.authenticate(token.replace(/.$/, "!"))).toThrow();
+  });
+});
+
 function refusal(credential: string | undefined): SandboxError {
   try {
     authenticator.authenticate(credential);

@@ -1,13 +1,15 @@
-import { SandboxError } from "@sandpiper/protocol";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecords } from "../records/sandbox-record.ts";
-import type { KeyService } from "./key-service.ts";
+import type { KeyVerifier } from "./new-key.ts";
 import type { Authenticator, Principal } from "./principal.ts";
 import type { SandboxTokens } from "./sandbox-tokens.ts";
 
 export interface NodeAuthenticatorOptions {
-  readonly keys: KeyService;
+  readonly keys: KeyVerifier;
   readonly tokens: SandboxTokens;
   readonly records: Pick<SandboxRecords, "get">;
+  /** Sandboxes without a record here may be with another node. */
+  readonly isInCluster?: boolean | undefined;
 }
 
 /** Knows the node's keys and the tokens of its sandboxes. */
@@ -33,10 +35,24 @@ export class NodeAuthenticator implements Authenticator {
   }
 
   #sandbox(token: string): Principal | undefined {
-    const sandboxId = this.#options.tokens.verify(token);
-    const record = sandboxId && this.#options.records.get(sandboxId);
-    if (record === undefined || record.state === "destroyed") return undefined;
-    return { kind: "sandbox", sandboxId: record.id, tenant: record.tenant };
+    const { tokens, records, isInCluster = false } = this.#options;
+    const sandboxId = tokens.verify(token);
+    if (sandboxId === undefined) return undefined;
+    const record = records.get(sandboxId);
+    if (record === undefined) return isInCluster ? this.#elsewhere(sandboxId) : undefined;
+    return record.state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, tenant: record.tenant };
+  }
+
+  /** Whose the sandbox is, its record says when it comes here; until then it is nobody's. */
+  #elsewhere(sandboxId: SandboxId): Principal {
+    const { records } = this.#options;
+    return {
+      kind: "sandbox",
+      sandboxId,
+      get tenant() {
+        return records.get(sandboxId)?.tenant ?? "";
+      },
+    };
   }
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { FakeClock, rejection } from "@sandpiper/core/testing";
+import { FakeClock, MemoryStore, rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SandboxTokens } from "../auth/sandbox-tokens.ts";
@@ -8,7 +8,6 @@ import { ScratchHome } from "../testing/scratch-home.ts";
 import { ClusterSecret } from "./cluster-secret.ts";
 import { joinCluster } from "./join-cluster.ts";
 import { openNodeId } from "./node-id.ts";
-import { MemoryStore } from "./testing/memory-store.ts";
 
 const clock = new FakeClock();
 let store: MemoryStore;

@@ -1,0 +1,87 @@
+import { timingSafeEqual } from "node:crypto";
+import { type CreateKeyBody, SandboxError } from "@sandpiper/protocol";
+import { apiKeyId, apiKeyText, hashApiKey, isUsable, type KeyRecord } from "./api-key.ts";
+
+const ID_BYTES = 4;
+const SECRET_BYTES = 32;
+
+/** No key has this hash; an unknown id is compared with it, so that it takes as long as a known one. */
+const noHash = Buffer.alloc(32);
+
+export type Randomness = (size: number) => Uint8Array;
+
+/** Knows keys. */
+export interface KeyVerifier {
+  /** Undefined for what is no key, unknown, expired or revoked: all take the same way. */
+  verify(text: string): KeyRecord | undefined;
+}
+
+/** With it the owner of a node's directory gets in first. */
+export const FIRST_KEY = { name: "first", tenant: "default", scopes: ["admin"] } satisfies CreateKeyBody;
+
+export interface NewKeyOptions {
+  readonly now: Date;
+  readonly randomBytes: Randomness;
+  readonly isTaken: (id: string) => boolean;
+}
+
+/** A key with everything that was not said, and its text, which is kept nowhere. */
+export function newKey(
+  body: CreateKeyBody,
+  options: NewKeyOptions,
+): { readonly key: KeyRecord; readonly text: string } {
+  const { now, randomBytes } = options;
+  const id = freeId(options);
+  const text = apiKeyText(id, randomBytes(SECRET_BYTES));
+  const { maxSandboxes = null, maxMemoryMib = null, maxVcpuCount = null } = body.quota ?? {};
+  const key: KeyRecord = {
+    id,
+    hash: hashApiKey(text),
+    name: body.name,
+    tenant: body.tenant ?? "default",
+    scopes: [...new Set(body.scopes ?? ["sandboxes" as const])],
+    quota: { maxSandboxes, maxMemoryMib, maxVcpuCount },
+    createdAt: now,
+    expiresAt: parseExpiry(body.expiresAt ?? null, now),
+    revokedAt: null,
+  };
+  return { key, text };
+}
+
+export function verifiedKey(keys: ReadonlyMap<string, KeyRecord>, text: string, now: Date): KeyRecord | undefined {
+  const key = keys.get(apiKeyId(text) ?? "");
+  const isRight = timingSafeEqual(hashApiKey(text), key?.hash ?? noHash);
+  return key !== undefined && isRight && isUsable(key, now) ? key : undefined;
+}
+
+/** Whether anybody can get in who may do everything. */
+export function hasUsableAdmin(keys: Iterable<KeyRecord>, now: Date): boolean {
+  for (const key of keys) if (key.scopes.includes("admin") && isUsable(key, now)) return true;
+  return false;
+}
+
+export function noSuchKey(id: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_key",
+    message: `there is no key ${JSON.stringify(id)}`,
+    hint: "list the keys; a key's id is what stands between its two underscores",
+  });
+}
+
+function freeId({ randomBytes, isTaken }: NewKeyOptions): string {
+  for (;;) {
+    const id = Buffer.from(randomBytes(ID_BYTES)).toString("hex");
+    if (!isTaken(id)) return id;
+  }
+}
+
+function parseExpiry(expiresAt: string | null, now: Date): Date | null {
+  if (expiresAt === null) return null;
+  const instant = new Date(expiresAt);
+  if (instant > now) return instant;
+  throw new SandboxError("invalid_argument", {
+    reason: "already_expired",
+    message: `no key was made: expiresAt ${expiresAt} has passed`,
+    hint: "give an instant in the future, or null for a key that does not expire",
+  });
+}

@@ -1,0 +1,87 @@
+import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import type { z } from "zod";
+
+/** Nodes that keep coming in each other's way wait longer and longer, each for another time. */
+const FIRST_PAUSE_MS = 4;
+const MAX_PAUSE_MS = 250;
+/** By then one of dozens of writers has had its turn many times over. */
+const GIVE_UP_MS = 15_000;
+
+export interface SharedDocumentOptions<T> {
+  readonly store: ObjectStore;
+  readonly key: string;
+  readonly schema: z.ZodType<T>;
+  readonly clock: Clock;
+  readonly random?: (() => number) | undefined;
+}
+
+export interface DocumentVersion<T> {
+  readonly content: T;
+  readonly tag: string;
+}
+
+/** One JSON object of the store that several nodes change: a change counts only if nobody else came in between. */
+export class SharedDocument<T> {
+  readonly #options: SharedDocumentOptions<T>;
+
+  constructor(options: SharedDocumentOptions<T>) {
+    this.#options = options;
+  }
+
+  async read(): Promise<DocumentVersion<T> | undefined> {
+    const { store, key } = this.#options;
+    const found = await store.get(key);
+    return found === undefined ? undefined : { content: this.#parse(found.bytes), tag: found.tag };
+  }
+
+  /** Undefined: there is none. */
+  async tag(): Promise<string | undefined> {
+    const { store, key } = this.#options;
+    return (await store.head(key))?.tag;
+  }
+
+  /**
+   * Calls `change` with what is there, again whenever somebody else was faster, and writes what it gives. What it gives
+   * as undefined leaves everything as it is; what it throws ends it.
+   */
+  async change(change: (now: T | undefined) => T | undefined): Promise<DocumentVersion<T> | undefined> {
+    const { store, key, clock, random = Math.random } = this.#options;
+    const startedAtMs = clock.monotonicMs();
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      const before = await this.read();
+      const content = change(before?.content);
+      if (content === undefined) return before;
+      const condition = before === undefined ? ({ ifAbsent: true } as const) : { ifMatch: before.tag };
+      const tag = await store.put(key, Buffer.from(JSON.stringify(content)), condition);
+      if (tag !== undefined) return { content, tag };
+      if (clock.monotonicMs() - startedAtMs > GIVE_UP_MS) throw contended(key, store);
+      await new Promise<void>((resolve) => {
+        clock.schedule(pauseMs * random(), resolve);
+      });
+    }
+  }
+
+  #parse(bytes: Uint8Array): T {
+    const { store, key, schema } = this.#options;
+    try {
+      return schema.parse(JSON.parse(Buffer.from(bytes).toString()));
+    } catch (thrown) {
+      throw new SandboxError("data_loss", {
+        reason: "store_corrupt",
+        message: `${key} in ${store.label} is damaged; it was left as it is`,
+        hint: "restore it from a backup of the store",
+        details: { store: store.label, key },
+        cause: thrown,
+      });
+    }
+  }
+}
+
+function contended(key: string, { label }: ObjectStore): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "store_contended",
+    message: `${key} in ${label} could not be changed: other nodes were faster each time`,
+    hint: "try again",
+    details: { store: label, key },
+  });
+}

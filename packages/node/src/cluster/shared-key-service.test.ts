@@ -1,0 +1,204 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type SandboxError, systemClock } from "@sandpiper/core";
+import { FakeClock, MemoryStore, rejection, settle } from "@sandpiper/core/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { KeyService } from "../auth/key-service.ts";
+import { SqliteKeyRecords } from "../records/sqlite-key-records.ts";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { SharedKeyService } from "./shared-key-service.ts";
+
+let store: MemoryStore;
+let clock: FakeClock;
+let undo: DisposableStack;
+let errors: SandboxError[];
+
+beforeEach(() => {
+  store = new MemoryStore();
+  clock = new FakeClock();
+  undo = new DisposableStack();
+  errors = [];
+});
+
+afterEach(() => undo.dispose());
+
+function newHome(): ScratchHome {
+  return undo.use(new ScratchHome());
+}
+
+async function node({ home = newHome(), time = clock as typeof systemClock } = {}) {
+  const own = new SqliteKeyRecords(home.database).list();
+  const onError = (error: SandboxError) => void errors.push(error);
+  const keys = undo.use(new SharedKeyService({ store, home: home.path, own, clock: time, onError }));
+  await keys.open();
+  return { keys, home, file: join(home.path, "api-key") };
+}
+
+const textOf = (file: string) => readFileSync(file, "utf8").trim();
+
+describe("the keys of a cluster", () => {
+  it("begin with a first key, which stands in the first node's directory alone and opens all nodes", async () => {
+    const [first, second] = [await node(), await node()];
+    expect(second.keys.verify(textOf(first.file))).toMatchObject({ name: "first", scopes: ["admin"] });
+    expect(existsSync(second.file)).toBe(false);
+  });
+
+  it("are those of its first node, if that has any; those of later ones stay outside", async () => {
+    const [early, late] = [newHome(), newHome()];
+    const texts = [early, late].map((home) => {
+      const keys = new KeyService(home.database, { clock });
+      keys.firstKey(home.path);
+      return keys.create({ name: "own" }).key;
+    });
+    const first = await node({ home: early });
+    const second = await node({ home: late });
+    expect(second.keys.verify(texts[0] ?? "")).toMatchObject({ name: "own" });
+    expect(second.keys.verify(texts[1] ?? "")).toBeUndefined();
+    expect(second.keys.verify(textOf(first.file))).toBeDefined();
+    expect(existsSync(second.file), "a key that opens nothing").toBe(false);
+    expect(textOf(`${second.file}.alone`)).toMatch(/^spk_/);
+  });
+
+  it("have one first key when nodes start at the same time", async () => {
+    store = slowStore();
+    const nodes = await Promise.all([1, 2, 3].map(() => node({ time: systemClock })));
+    const files = nodes.filter(({ file }) => existsSync(file));
+    expect(files).toHaveLength(1);
+    for (const { keys } of nodes) expect(keys.verify(textOf(files[0]?.file ?? ""))).toBeDefined();
+    expect(await nodes[0]?.keys.list()).toHaveLength(1);
+  });
+
+  it("get a new first key when nobody could get in any more", async () => {
+    const first = await node();
+    const [{ id } = { id: "" }] = await first.keys.list();
+    await first.keys.revoke(id);
+    const again = await node({ home: first.home });
+    expect(again.keys.verify(textOf(first.file))).toMatchObject({ scopes: ["admin"] });
+  });
+
+  it("are not in the store themselves: only their hashes are", async () => {
+    const { keys } = await node();
+    const { key } = await keys.create({ name: "ci" });
+    const stored = Buffer.from((await store.get("keys.json"))?.bytes ?? []).toString();
+    expect(stored).toContain('"name":"ci"');
+    expect(stored).not.toContain(key.slice(13));
+  });
+
+  it("are made by many nodes at once, and none is lost", async () => {
+    store = slowStore();
+    const nodes = await Promise.all([1, 2, 3].map(() => node({ time: systemClock })));
+    const made = await Promise.all(
+      nodes.flatMap(({ keys }) => Array.from({ length: 8 }, (_, at) => keys.create({ name: `key ${at}` }))),
+    );
+    for (const { keys } of nodes) {
+      expect(await keys.list()).toHaveLength(25);
+      expect(made.filter(({ key }) => keys.verify(key) === undefined)).toEqual([]);
+    }
+  });
+
+  it("are refused as on a single node: no such key, an end in the past", async () => {
+    const { keys } = await node();
+    expect(await rejection(keys.revoke("00000000"))).toMatchObject({ code: "not_found", reason: "no_such_key" });
+    const late = keys.create({ name: "late", expiresAt: clock.now().toISOString() });
+    expect(await rejection(late)).toMatchObject({ reason: "already_expired" });
+  });
+});
+
+describe("a key that is revoked on one node", () => {
+  it("ends there at once, and on the others within a second or two", async () => {
+    const [here, there] = [await node(), await node()];
+    const { key, id } = await here.keys.create({ name: "ci" });
+    await there.keys.learn(key);
+    const { revokedAt } = await here.keys.revoke(id);
+    expect(here.keys.verify(key)).toBeUndefined();
+    expect(there.keys.verify(key)).toBeDefined();
+    await clock.advance(1000);
+    await settled();
+    expect(there.keys.verify(key)).toBeUndefined();
+    await clock.advance(5000);
+    expect((await there.keys.revoke(id)).revokedAt, "the first time counts").toBe(revokedAt);
+  });
+
+  it("does not come back with an answer that was overtaken", async () => {
+    let slow = "";
+    store = new MemoryStore({
+      fault: ({ operation }) => {
+        if (operation !== slow) return undefined;
+        slow = "";
+        return { answerDelayMs: 20 };
+      },
+    });
+    const { keys } = await node();
+    const { key, id } = await keys.create({ name: "ci" });
+    await (await node()).keys.create({ name: "so that there is something to read" });
+    slow = "get";
+    const listing = keys.list();
+    await Promise.all([keys.revoke(id), listing]);
+    await settled();
+    expect(keys.verify(key)).toBeUndefined();
+  });
+});
+
+describe("a key that a node does not know", () => {
+  it("is looked up at once", async () => {
+    const [here, there] = [await node(), await node()];
+    const { key } = await here.keys.create({ name: "ci" });
+    expect(there.keys.verify(key)).toBeUndefined();
+    await there.keys.learn(key);
+    expect(there.keys.verify(key)).toBeDefined();
+  });
+
+  it("is looked up also when somebody guesses keys, who reaches the store five times a second", async () => {
+    const [here, there] = [await node(), await node()];
+    let asked = 0;
+    const head = store.head.bind(store);
+    store.head = (key) => {
+      asked++;
+      return head(key);
+    };
+    const guesses = Array.from({ length: 100 }, (_, at) => `spk_${String(at).padStart(8, "0")}_${"A".repeat(43)}`);
+    await Promise.all(guesses.map((guess) => there.keys.learn(guess)));
+    expect(asked).toBe(1);
+    const { key } = await here.keys.create({ name: "ci" });
+    const learnt = Promise.all([there.keys.learn(key), ...guesses.map((guess) => there.keys.learn(guess))]);
+    await clock.advance(200);
+    await learnt;
+    expect(asked).toBe(2);
+    expect(there.keys.verify(key)).toBeDefined();
+  });
+
+  it("that is none is not looked up", async () => {
+    const { keys } = await node();
+    store.head = () => Promise.reject(new Error("asked"));
+    await keys.learn(undefined);
+    await keys.learn("spt_x");
+  });
+});
+
+describe("a store that cannot be asked", () => {
+  it("leaves what is known valid, and is reported once", async () => {
+    const { keys, file } = await node();
+    const head = store.head.bind(store);
+    store.head = () => Promise.reject(new Error("no answer"));
+    for (let second = 0; second < 3; second++) {
+      await clock.advance(1000);
+      await settled();
+    }
+    expect(keys.verify(textOf(file))).toBeDefined();
+    expect(errors.map(({ message }) => message)).toEqual(["no answer"]);
+    store.head = head;
+    const { key, id } = await (await node()).keys.create({ name: "later" });
+    await clock.advance(1000);
+    await settled();
+    expect(keys.verify(key)).toMatchObject({ id });
+  });
+});
+
+/** Calls of several nodes overlap in it. */
+function slowStore(): MemoryStore {
+  return new MemoryStore({ fault: () => ({ delayMs: 1, answerDelayMs: 1 }) });
+}
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await settle();
+}

@@ -1,0 +1,31 @@
+import { keyResourceSchema } from "@sandpiper/protocol";
+import { z } from "zod";
+import type { KeyRecord } from "../auth/api-key.ts";
+
+const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64) });
+
+/** The keys of a cluster as they are in its store: as everywhere, without their text. */
+export const keysDocumentSchema = z.object({ keys: z.array(storedKeySchema) });
+
+export type KeysDocument = z.infer<typeof keysDocumentSchema>;
+
+export function storedKey(key: KeyRecord): KeysDocument["keys"][number] {
+  return {
+    ...key,
+    hash: Buffer.from(key.hash).toString("hex"),
+    scopes: [...key.scopes],
+    createdAt: key.createdAt.toISOString(),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    revokedAt: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+export function recordsOfDocument({ keys }: KeysDocument): readonly KeyRecord[] {
+  return keys.map((key) => ({
+    ...key,
+    hash: Buffer.from(key.hash, "hex"),
+    createdAt: new Date(key.createdAt),
+    expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt),
+    revokedAt: key.revokedAt === null ? null : new Date(key.revokedAt),
+  }));
+}
