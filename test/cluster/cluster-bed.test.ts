@@ -1,0 +1,58 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, vi } from "vitest";
+import type { Abandoned } from "./abandon-bed.ts";
+import { ClusterBed } from "./cluster-bed.ts";
+import { listNamespaces } from "./namespaces.ts";
+import { bedDirectory, removeAbandonedBeds } from "./sweep.ts";
+
+describe("a node in a network of its own", () => {
+  it("runs sandboxes, which are there again when it was killed with -9", async () => {
+    await using bed = await ClusterBed.start();
+    const [first] = bed.nodes;
+    const client = first?.client();
+    const sandbox = await client?.sandboxes.create({ memoryMib: 128 });
+    expect((await sandbox?.exec("echo $((6 * 7))"))?.stdout).toBe("42\n");
+    await first?.kill9();
+    await first?.start();
+    expect((await sandbox?.exec("echo again"))?.stdout).toBe("again\n");
+    client?.close();
+  });
+
+  it("stands still while it is frozen", async () => {
+    await using bed = await ClusterBed.start();
+    const [first] = bed.nodes;
+    first?.freeze();
+    await expect(fetch(`${first?.url}/health`, { signal: AbortSignal.timeout(300) })).rejects.toThrow();
+    first?.thaw();
+    expect((await fetch(`${first?.url}/health`)).status).toBe(200);
+  });
+});
+
+describe("what a test left that was killed with -9", () => {
+  const program = fileURLToPath(new URL("abandon-bed.ts", import.meta.url));
+
+  it("is removed before the next one starts: processes, namespaces and files", async () => {
+    const { name, pid } = JSON.parse(spawnSync(process.execPath, [program]).stdout.toString()) as Abandoned;
+    const left = async () => [
+      existsSync(bedDirectory(name)),
+      isRunning(pid),
+      (await listNamespaces()).some((namespace) => namespace.startsWith(name)),
+    ];
+    expect(await left()).toEqual([true, true, true]);
+    await removeAbandonedBeds();
+    await vi.waitFor(async () => expect(await left()).toEqual([false, false, false]));
+  });
+
+  it("is left alone while its process lives", async () => {
+    await using bed = await ClusterBed.start();
+    await removeAbandonedBeds();
+    expect((await fetch(`${bed.url}/health`)).status).toBe(200);
+  });
+});
+
+/** One that has ended and was not collected yet has no command line. */
+function isRunning(pid: number | undefined): boolean {
+  return existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "";
+}

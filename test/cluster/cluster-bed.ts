@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFailed, onTestFinished } from "vitest";
+import { newBedName } from "./bed-name.ts";
+import { ClusterNode } from "./cluster-node.ts";
+import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
+import { Haproxy } from "./haproxy.ts";
+import { Network } from "./network.ts";
+import { bedDirectory, removeAbandonedBeds, removeBed } from "./sweep.ts";
+
+/** The very file that operators are given. */
+const balancerConfig = fileURLToPath(new URL("../../deploy/haproxy/haproxy.cfg", import.meta.url));
+const NODE_NAMES = ["node-1", "node-2", "node-3"] as const;
+const NODE_PORT = 4747;
+const BALANCER_PORT = 8080;
+const FIRST_DOOR_PORT = 4700;
+const DOORS_PER_BED = 10;
+const SHOWN_LINES = 20;
+
+export interface ClusterBedOptions {
+  /** What the nodes share; without one, each is alone. */
+  readonly store?: "file" | undefined;
+  /** Settings of every node, as its environment. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+interface BedParts {
+  readonly name: string;
+  readonly network: Network;
+  readonly url: string;
+  readonly balancer: Haproxy;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** Three nodes, each in a network namespace of its own, behind a real HAProxy in one more. */
+export class ClusterBed implements AsyncDisposable {
+  readonly #name: string;
+  readonly #network: Network;
+  /** The load balancer, as clients see it. */
+  readonly url: string;
+  readonly balancer: Haproxy;
+  readonly nodes: readonly ClusterNode[];
+  #removed: Promise<void> | undefined;
+
+  private constructor({ name, network, url, balancer, nodes }: BedParts) {
+    this.#name = name;
+    this.#network = network;
+    this.url = url;
+    this.balancer = balancer;
+    this.nodes = nodes;
+  }
+
+  static async start(options: ClusterBedOptions = {}): Promise<ClusterBed> {
+    await removeAbandonedBeds();
+    const { name, number } = newBedName();
+    try {
+      const bed = new ClusterBed(await build(name, FIRST_DOOR_PORT + number * DOORS_PER_BED, options));
+      // A test that runs out of time never gets to the end of its block.
+      onTestFinished(() => bed[Symbol.asyncDispose]());
+      onTestFailed(() => bed.#printLogs());
+      return bed;
+    } catch (error) {
+      await removeBed(name);
+      throw error;
+    }
+  }
+
+  /** What the balancer, its cookie and the network call a node. */
+  nameOf(node: ClusterNode): string {
+    return NODE_NAMES[this.nodes.indexOf(node)] as string;
+  }
+
+  /** Nothing reaches this node and nothing leaves it, until `heal`. */
+  cut(node: ClusterNode): Promise<void> {
+    return this.#network.cut(this.nameOf(node));
+  }
+
+  heal(node: ClusterNode): Promise<void> {
+    return this.#network.heal(this.nameOf(node));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#removed ??= removeBed(this.#name);
+    await this.#removed;
+  }
+
+  #printLogs(): void {
+    for (const node of this.nodes) console.error([this.nameOf(node), ...node.log.slice(-SHOWN_LINES)].join("\n  "));
+  }
+}
+
+async function build(name: string, doorPort: number, { store, env }: ClusterBedOptions): Promise<BedParts> {
+  const directory = bedDirectory(name);
+  mkdirSync(directory, { mode: 0o700 });
+  const network = await Network.create(name);
+  const balancerHost = await network.addHost("balancer", 10);
+  const hosts = await Promise.all(NODE_NAMES.map((node, index) => network.addHost(node, 11 + index)));
+
+  const urlOf = (index: number) => `http://${ownLoopbackAddress()}:${doorPort + index}`;
+  const targets = [
+    `${balancerHost.address}:${BALANCER_PORT}`,
+    ...hosts.map(({ address }) => `${address}:${NODE_PORT}`),
+  ];
+  const doors = targets.map((target, index) => {
+    const bind = new URL(urlOf(index)).host;
+    return { name: `door-${index}`, bind, target, targetNamespace: network.hubNamespace } satisfies Door;
+  });
+  const doorsFile = join(directory, "doors.cfg");
+  writeFileSync(doorsFile, doorsConfig(doors, join(directory, "doors.sock")));
+  await Haproxy.start({ configFile: doorsFile, adminSocket: join(directory, "doors.sock") });
+
+  const shared = store === undefined ? {} : sharedSettings(`file://${join(directory, "store")}`);
+  const nodes = hosts.map((host, index) => {
+    const advertised = store === undefined ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
+    return new ClusterNode({
+      host,
+      port: NODE_PORT,
+      homeDir: join(directory, NODE_NAMES[index] as string),
+      url: urlOf(index + 1),
+      env: { ...shared, ...advertised, ...env },
+    });
+  });
+  // The first makes the key that all of them share when they have a store.
+  await nodes[0]?.start();
+  await Promise.all(nodes.slice(1).map((node) => node.start()));
+
+  const adminSocket = join(directory, "balancer.sock");
+  const balancer = await Haproxy.start({
+    configFile: balancerConfig,
+    adminSocket,
+    enter: balancerHost.enter,
+    env: {
+      SANDPIPER_BIND: `${balancerHost.address}:${BALANCER_PORT}`,
+      SANDPIPER_ADMIN_SOCKET: adminSocket,
+      ...Object.fromEntries(hosts.map(({ address }, at) => [`SANDPIPER_NODE_${at + 1}`, `${address}:${NODE_PORT}`])),
+    },
+  });
+  return { name, network, url: urlOf(0), balancer, nodes };
+}
+
+function sharedSettings(storeUrl: string): NodeJS.ProcessEnv {
+  return { SANDPIPER_STORE: storeUrl, SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url") };
+}

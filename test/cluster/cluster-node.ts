@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { Client } from "@sandpiper/sdk";
+import { systemEnv } from "./namespaces.ts";
+import type { Host } from "./network.ts";
+
+const daemon = fileURLToPath(new URL("../../packages/node/src/daemon/main.ts", import.meta.url));
+const KEPT_LINES = 2000;
+
+export interface ClusterNodeOptions {
+  readonly host: Host;
+  readonly port: number;
+  readonly homeDir: string;
+  /** Where the test reaches it. */
+  readonly url: string;
+  /** Settings beyond those that its place in the network asks for. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** A node as its operator runs it, in a namespace of its own; it can be killed, frozen and started again. */
+export class ClusterNode {
+  readonly url: string;
+  readonly homeDir: string;
+  readonly #options: ClusterNodeOptions;
+  readonly #log: string[] = [];
+  #child: ChildProcess | undefined;
+
+  constructor(options: ClusterNodeOptions) {
+    this.#options = options;
+    this.url = options.url;
+    this.homeDir = options.homeDir;
+  }
+
+  /** The last lines that it logged or complained with, over all its starts. */
+  get log(): readonly string[] {
+    return this.#log;
+  }
+
+  get pid(): number {
+    if (this.#child?.pid === undefined) throw new Error("the node has not been started");
+    return this.#child.pid;
+  }
+
+  /** The key that its first start made. */
+  get apiKey(): string {
+    return readFileSync(join(this.homeDir, "api-key"), "utf8").trim();
+  }
+
+  /** One that reaches this node alone, past the load balancer. */
+  client(apiKey: string = this.apiKey): Client {
+    return new Client({ url: this.url, apiKey });
+  }
+
+  /** Runs it until it is ready, with the home it had before. */
+  async start(): Promise<void> {
+    const { host, port, homeDir, env } = this.#options;
+    const settings = ["--home", homeDir, "--host", host.address, "--port", String(port), "--allow-insecure"];
+    const [program, ...args] = host.enter([process.execPath, daemon, ...settings]);
+    const child = spawn(program, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...systemEnv, SANDPIPER_LOG_FORMAT: "json", ...env },
+    });
+    this.#child = child;
+    createInterface({ input: child.stderr }).on("line", (line) => this.#keep(line));
+    await new Promise<void>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        this.#keep(line);
+        if (line.includes('"msg":"ready"')) resolve();
+      });
+      child.once("close", (code, signal) =>
+        reject(
+          new Error(`the node ended before it was ready (${signal ?? code}):\n${this.#log.slice(-20).join("\n")}`),
+        ),
+      );
+    });
+  }
+
+  /** As kill -9 does: it gets no chance to clean up. */
+  async kill9(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  /** As an orderly stop begins everywhere; gives its exit code. */
+  terminate(): Promise<number | null> {
+    return this.#end("SIGTERM");
+  }
+
+  /** Its process stands still, as on a machine that is paused, until `thaw`. */
+  freeze(): void {
+    this.#child?.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.#child?.kill("SIGCONT");
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined) return null;
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, "exit");
+      child.kill(signal);
+      await exited;
+    }
+    return child.exitCode;
+  }
+
+  #keep(line: string): void {
+    this.#log.push(line);
+    if (this.#log.length > KEPT_LINES) this.#log.shift();
+  }
+}

@@ -1,0 +1,25 @@
+import { readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { removeLeftovers } from "../../bench/leftovers.ts";
+import { abandonedBed } from "./bed-name.ts";
+import { listNamespaces, removeNamespace } from "./namespaces.ts";
+
+/** Ends and removes everything that is named for a bed: processes, sandboxes, mounts, cgroups, namespaces, files. */
+export async function removeBed(bed: string): Promise<void> {
+  const namespaces = (await listNamespaces()).filter((name) => name.startsWith(`${bed}-`));
+  for (const name of namespaces) await removeNamespace(name);
+  await removeLeftovers(bedDirectory(bed));
+  rmSync(bedDirectory(bed), { recursive: true, force: true });
+}
+
+/** What tests left that were killed: nobody else will remove it. */
+export async function removeAbandonedBeds(): Promise<void> {
+  const names = [...(await listNamespaces()), ...readdirSync(tmpdir())];
+  const beds = new Set(names.map(abandonedBed).filter((bed) => bed !== undefined));
+  for (const bed of beds) await removeBed(bed);
+}
+
+export function bedDirectory(bed: string): string {
+  return join(tmpdir(), bed);
+}
