@@ -8,18 +8,25 @@ import { rejection } from "../testing/rejection.ts";
 function badNetwork() {
   const server = createMemoryServer();
   const timing = new ManualTiming();
-  const lost: ("request" | "answer" | "503")[] = [];
+  const lost: ("request" | "answer" | "503" | { readonly reason: string })[] = [];
   const requests: string[] = [];
   const fetch: typeof globalThis.fetch = async (input, init) => {
     requests.push(`${init?.method} ${new URL(String(input)).pathname}`);
     const what = lost.shift();
     if (what === "503") return new Response("busy", { status: 503 });
+    if (typeof what === "object") return Response.json(unavailable(what.reason), { status: 503 });
     const answer = what === "request" ? undefined : await server.clientOptions.fetch(input, init);
     if (what !== undefined) throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
     return answer as Response;
   };
   return { server, timing, lost, requests, client: new Client({ ...server.clientOptions, fetch, timing }) };
 }
+
+function unavailable(reason: string) {
+  return { code: "unavailable", reason, message: "?", details: {}, requestId: "r" };
+}
+
+const times = <What>(count: number, what: What): What[] => Array.from({ length: count }, () => what);
 
 async function inTime<Value>(timing: ManualTiming, call: Promise<Value>): Promise<Value> {
   call.catch(() => {});
@@ -70,6 +77,65 @@ describe("a request that got lost", () => {
     lost.push("request");
     expect(await rejection(client.health())).toMatchObject({ reason: "node_unreachable" });
     expect(await client.health()).toEqual({ status: "ok", version: "memory" });
+  });
+});
+
+describe("a request about a sandbox that is on its way to another node", () => {
+  it.each(["restoring", "handoff_under_way", "owner_unreachable"])(
+    "is repeated while the answer is %s",
+    async (reason) => {
+      const { timing, lost, requests, client } = badNetwork();
+      const { id } = await client.sandboxes.create();
+      const fresh = badNetwork();
+      lost.push(...times(20, { reason }));
+      const call = client.sandboxes.connect(id);
+      await timing.advance(50_000);
+      expect((await call).id).toBe(id);
+      expect(requests).toHaveLength(22);
+
+      fresh.lost.push(...times(1000, { reason }));
+      const failing = fresh.client.sandboxes.connect(id);
+      failing.catch(() => {});
+      await fresh.timing.advance(59_000);
+      const asked = fresh.requests.length;
+      await fresh.timing.advance(10_000);
+      expect(await rejection(failing)).toMatchObject({ code: "unavailable", reason });
+      expect(fresh.requests.length - asked).toBeLessThanOrEqual(2);
+    },
+  );
+
+  it("is not repeated when it might do something twice", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    requests.length = 0;
+    const calls: (() => Promise<unknown>)[] = [
+      () => sandbox.checkpoint(),
+      () => sandbox.fork(),
+      () => sandbox.rollback(),
+    ];
+    for (const call of calls) {
+      lost.push({ reason: "restoring" });
+      expect(await rejection(inTime(timing, call()))).toMatchObject({ reason: "restoring" });
+    }
+    expect(requests).toHaveLength(3);
+  });
+
+  it("outlasts a node that is replaced, once the client knows that there is one", async () => {
+    const { timing, lost, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    lost.push(...times(8, "request" as const), ...times(8, "503" as const));
+    const call = sandbox.refresh();
+    await timing.advance(40_000);
+    expect((await call).id).toBe(sandbox.id);
+  });
+
+  it("is given up as soon as ever when the node is only busy", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    requests.length = 0;
+    lost.push(...times(20, { reason: "agent_timeout" }));
+    expect(await rejection(inTime(timing, sandbox.refresh()))).toMatchObject({ reason: "agent_timeout" });
+    expect(requests).toHaveLength(7);
   });
 });
 

@@ -69,6 +69,29 @@ describe("a client's connection", () => {
     expect(sockets.all).toHaveLength(10);
   });
 
+  it("comes back at once when the node says that it is to, though not again and again", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    sandbox.exec("a").catch(() => {});
+    const pauseAfterRestart = async () => {
+      sockets.last.accept();
+      sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+      const before = timing.monotonicMs();
+      const made = sockets.all.length;
+      sockets.last.restart();
+      await timing.advance(0);
+      while (sockets.all.length === made) await timing.advance(12.5);
+      return timing.monotonicMs() - before;
+    };
+    expect(await pauseAfterRestart()).toBe(0);
+    expect(await pauseAfterRestart()).toBe(37.5);
+    await timing.advance(1_000);
+    expect(await pauseAfterRestart()).toBe(0);
+    expect(sockets.last.messages).toEqual([]);
+    sockets.last.restart();
+    await timing.advance(50);
+    expect(sockets.all).toHaveLength(4);
+  });
+
   it("gives up after a minute, or after seconds when there never was a node", async () => {
     const first = await scriptedSandbox();
     const result = first.sandbox.exec("a");

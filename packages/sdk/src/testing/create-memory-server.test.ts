@@ -85,6 +85,83 @@ describe("the in-memory server", () => {
     expect(kinds).toEqual(["sandbox.created", "sandbox.ready"]);
   });
 
+  it("saves files, and makes sandboxes that go on from there", async () => {
+    const { clientOptions } = createMemoryServer();
+    const client = new Client(clientOptions);
+    const original = await client.sandboxes.create({ env: { A: "1" }, labels: { team: "x" } });
+    await original.files.write("/a", "saved");
+    const saved = await original.checkpoint({ name: "first", ttlMs: 60_000 });
+    expect(saved).toMatchObject({ name: "first", fidelity: "filesystem", sizeBytes: 5, sandboxId: original.id });
+    await original.files.write("/a", "later");
+    const restored = await client.sandboxes.create({ checkpoint: saved.id, name: "restored" });
+    const [now, then, ...others] = [
+      ...(await original.fork({ labels: { team: "y" } })),
+      ...(await original.fork({ count: 2, checkpoint: "first", name: "fork" })),
+    ];
+    expect(others).toHaveLength(1);
+    expect(new Set([original, restored, now, then].map((sandbox) => sandbox?.token)).size).toBe(4);
+    expect([restored.info.name, now?.info.labels, then?.info]).toMatchObject([
+      "restored",
+      { team: "y" },
+      { name: "fork", labels: { team: "x" } },
+    ]);
+    const texts = [original, restored, now, then].map((sandbox) => sandbox?.files.readText("/a"));
+    expect(await Promise.all(texts)).toEqual(["later", "saved", "later", "saved"]);
+    await then?.files.write("/a", "own");
+    expect(await original.files.readText("/a")).toBe("later");
+  });
+
+  it("keeps as many checkpoints as are wanted, and deletes them by name or id", async () => {
+    const sandbox = await Sandbox.create(createMemoryServer().clientOptions);
+    const names = async () => (await sandbox.checkpoints()).map(({ name }) => name);
+    for (const name of ["a", "b", "c"]) await sandbox.checkpoint({ name });
+    expect(await rejection(sandbox.checkpoint({ name: "a" }))).toMatchObject({ code: "already_exists" });
+    const last = await sandbox.checkpoint({ keepLast: 3 });
+    expect(await names()).toEqual([null, "c", "b"]);
+    await sandbox.deleteCheckpoint("b");
+    await sandbox.deleteCheckpoint(last.id);
+    expect(await names()).toEqual(["c"]);
+    expect(await rejection(sandbox.deleteCheckpoint("b"))).toMatchObject({ reason: "no_such_checkpoint" });
+  });
+
+  it("holds a sandbox that is paused or was stopped, and lets it go on", async () => {
+    const sandbox = await Sandbox.create(createMemoryServer().clientOptions);
+    expect((await sandbox.pause()).state).toBe("paused");
+    expect(await rejection(sandbox.exec("x"))).toMatchObject({ reason: "not_ready" });
+    expect((await sandbox.resume()).state).toBe("ready");
+    await sandbox.checkpoint({ stop: true });
+    expect((await sandbox.refresh()).state).toBe("stopped");
+    expect(await rejection(sandbox.files.readText("/a"))).toMatchObject({ reason: "not_ready" });
+    expect((await sandbox.resume()).state).toBe("ready");
+  });
+
+  it("sets a sandbox back, tells so, and ends what ran in it", async () => {
+    const server = createMemoryServer();
+    const started = Promise.withResolvers<void>();
+    server.onExec(() => {
+      started.resolve();
+      return new Promise(() => {});
+    });
+    const sandbox = await Sandbox.create(server.clientOptions);
+    expect(await rejection(sandbox.rollback())).toMatchObject({ reason: "no_such_checkpoint" });
+    await sandbox.files.write("/a", "saved");
+    const { id } = await sandbox.checkpoint();
+    await sandbox.files.write("/a", "later");
+    await sandbox.files.write("/b", "later");
+    const told = Promise.withResolvers<string>();
+    const stop = sandbox.onRollback(({ checkpoint }) => told.resolve(checkpoint));
+    const running = rejection(sandbox.exec("x"));
+    await started.promise;
+    const { rolledBackTo } = await sandbox.rollback();
+    expect(rolledBackTo).toMatchObject({ checkpoint: id });
+    expect(await told.promise).toBe(id);
+    expect(await running).toMatchObject({ code: "data_loss", reason: "rolled_back" });
+    expect([...server.files(sandbox.id).keys()]).toEqual(["/a"]);
+    expect(await sandbox.files.readText("/a")).toBe("saved");
+    stop();
+    await sandbox.destroy();
+  });
+
   it("lets a client be told that a token was withheld", async () => {
     const { clientOptions } = createMemoryServer();
     const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -107,7 +184,7 @@ describe("the in-memory server", () => {
     expect(await rejection(Sandbox.connect(sandbox.id, options))).toMatchObject({ code: "unauthenticated" });
     const events = new Client(options).events();
     expect(await rejection(events.ready)).toMatchObject({ code: "unauthenticated" });
-    const own = await Sandbox.connect(sandbox.id, { ...options, apiKey: sandbox.token });
+    const own = await Sandbox.connect(sandbox.id, { ...options, token: sandbox.token });
     expect((await own.exec("x")).exitCode).toBe(127);
   });
 });

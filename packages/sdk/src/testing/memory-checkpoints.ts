@@ -85,9 +85,11 @@ export class MemoryCheckpoints {
   }
 
   rollback(sandboxId: string, ref: string | undefined): SandboxResource {
-    const newest = this.#of(this.#state.sandbox(sandboxId).resource.id)[0]?.resource.id;
-    const { resource, files } = this.#find(sandboxId, ref ?? newest ?? "the newest");
-    const rolledBackTo = { checkpoint: resource.id, createdAt: resource.createdAt, at: new Date().toISOString() };
+    const last = this.#state.sandbox(sandboxId).resource.rolledBackTo;
+    const { resource, files } = this.#find(sandboxId, ref ?? this.#of(sandboxId)[0]?.resource.id ?? "to go back to");
+    // No two at the same time, however fast a test is: it is how clients tell them apart.
+    const at = new Date(Math.max(Date.now(), Date.parse(last?.at ?? "1970-01-01") + 1)).toISOString();
+    const rolledBackTo = { checkpoint: resource.id, createdAt: resource.createdAt, at };
     return this.#state.setBack(sandboxId, files, rolledBackTo);
   }
 
