@@ -1,0 +1,119 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Clock } from "../clock.ts";
+import type { ObjectStore } from "../store/object-store.ts";
+import { type FencedState, fencedStateSchema, stateKey } from "./fenced-state.ts";
+import { insist } from "./insist.ts";
+import { JsonObject, type Versioned } from "./json-object.ts";
+import type { Lease } from "./lease.ts";
+import { leaseLost } from "./lease-errors.ts";
+import type { LeaseTiming } from "./lease-timing.ts";
+
+export interface FencedStatesOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly leases: {
+    readonly timing: LeaseTiming;
+    held(id: SandboxId): Lease | undefined;
+  };
+  readonly onError: (error: unknown) => void;
+}
+
+/** The state of one sandbox in the hands of whoever holds its lease. */
+export interface ClaimedState {
+  /** What was committed last, by whomever; undefined: nothing yet. */
+  readonly content: unknown;
+  /**
+   * Resolves when the content is stored and every later owner will find it. Rejects with `lease_lost` when the lease has ended
+   * or a later owner has claimed the state; then it was not stored, or was before the lease ended and nobody knows.
+   */
+  commit(content: unknown): Promise<void>;
+}
+
+/**
+ * What sandboxes leave for their next owner, written by the owner alone. Whoever acquires a lease claims the state before
+ * reading it; from then on, writes of earlier owners fail, however long they were on their way.
+ */
+export class FencedStates {
+  readonly #options: FencedStatesOptions;
+
+  constructor(options: FencedStatesOptions) {
+    this.#options = options;
+  }
+
+  /** What was committed last, for a look without a lease; undefined: nothing yet. */
+  async read(id: SandboxId): Promise<unknown> {
+    return (await this.#object(id).read())?.value.content;
+  }
+
+  async claim(id: SandboxId, epoch: number): Promise<ClaimedState> {
+    const lease = this.#options.leases.held(id);
+    if (lease === undefined || lease.epoch !== epoch) throw leaseLost(id, epoch);
+    const object = this.#object(id);
+    const nonce = crypto.randomUUID();
+    let stored = await this.#underLease(lease, async () => {
+      for (;;) {
+        const known = await object.read();
+        if (known?.value.nonce === nonce) return known;
+        if (known !== undefined && known.value.epoch > epoch) throw leaseLost(id, epoch);
+        if (!lease.isHeld) throw leaseLost(id, epoch);
+        const { revision = 0, content } = known?.value ?? {};
+        const written = await object.swap(known, { epoch, revision: revision + 1, nonce, content });
+        if (written !== undefined) return written;
+      }
+    });
+    let last: Promise<unknown> = Promise.resolve();
+    return {
+      content: stored.value.content,
+      commit: (content) => {
+        const result = last.then(async () => {
+          stored = await this.#underLease(lease, this.#commit(lease, object, stored, content));
+        });
+        last = result.catch(() => undefined);
+        return result;
+      },
+    };
+  }
+
+  /** Repeated as it is after an answer was lost: it then finds its own nonce where it expected the version before. */
+  #commit(
+    lease: Lease,
+    object: JsonObject<FencedState>,
+    known: Versioned<FencedState>,
+    content: unknown,
+  ): () => Promise<Versioned<FencedState>> {
+    const { epoch, revision } = known.value;
+    const next = { epoch, revision: revision + 1, nonce: crypto.randomUUID(), content };
+    return async () => {
+      if (!lease.isHeld) throw leaseLost(lease.id, epoch);
+      const written = await object.swap(known, next);
+      if (written !== undefined) return written;
+      const current = await object.read();
+      if (current?.value.nonce === next.nonce) return current;
+      throw leaseLost(lease.id, epoch);
+    };
+  }
+
+  #underLease<T>(lease: Lease, work: () => Promise<T>): Promise<T> {
+    const { clock, leases, onError } = this.#options;
+    const options = {
+      clock,
+      retryMs: leases.timing.retryMs,
+      signal: lease.lost,
+      isInTime: () => lease.isHeld,
+      onError,
+      tooLate: (cause: unknown) => leaseLost(lease.id, lease.epoch, cause),
+    };
+    return insist(options, work);
+  }
+
+  #object(id: SandboxId): JsonObject<FencedState> {
+    const { store, clock, leases } = this.#options;
+    return new JsonObject({
+      store,
+      clock,
+      key: stateKey(id),
+      schema: fencedStateSchema,
+      attemptMs: leases.timing.attemptMs,
+    });
+  }
+}

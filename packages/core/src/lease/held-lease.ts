@@ -1,0 +1,255 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Clock } from "../clock.ts";
+import { type FencedState, removeState } from "./fenced-state.ts";
+import { insist } from "./insist.ts";
+import type { JsonObject, Versioned } from "./json-object.ts";
+import type { Lease } from "./lease.ts";
+import { leaseLost } from "./lease-errors.ts";
+import type { LeaseTiming } from "./lease-timing.ts";
+import { type Lock, type LockWaiter, liveWaiter, releasedLock } from "./lock.ts";
+import { currentMoment, isPast, later, type Moment } from "./moment.ts";
+
+export interface HeldLeaseOptions {
+  readonly id: SandboxId;
+  readonly lock: JsonObject<Lock>;
+  readonly state: JsonObject<FencedState>;
+  readonly stored: Versioned<Lock>;
+  /** Before the write that gave the lease was sent. */
+  readonly startedAt: Moment;
+  readonly clock: Clock;
+  readonly timing: LeaseTiming;
+  readonly nudge: (url: string) => void;
+  readonly onError: (error: unknown) => void;
+  /** Called once, when it was given back or lost. */
+  readonly onOver: () => void;
+}
+
+/** A lease in the hands of its owner. All its writes go one after another, each on top of what it knows. */
+export class HeldLease implements Lease {
+  readonly id: SandboxId;
+  readonly epoch: number;
+  readonly #options: HeldLeaseOptions;
+  readonly #nonce: string;
+  readonly #lost = new AbortController();
+  readonly #over = new AbortController();
+  #isLeaving = false;
+  #stored: Versioned<Lock>;
+  #deadline: Moment;
+  #isAttached: boolean;
+  #writes: Promise<unknown> = Promise.resolve();
+  #isLookDue = false;
+  #seenWaiter: string | undefined;
+  #onWaiter: ((waiter: LockWaiter) => void) | undefined;
+  #onRenewed: ((deadlineMs: number) => void) | undefined;
+  #cancelRenewal: () => void;
+  #cancelDeadline: () => void;
+
+  constructor(options: HeldLeaseOptions) {
+    const { id, stored, startedAt, clock, timing } = options;
+    this.#options = options;
+    this.id = id;
+    this.epoch = stored.value.epoch;
+    this.#nonce = stored.value.nonce;
+    this.#stored = stored;
+    this.#isAttached = stored.value.attached;
+    this.#deadline = later(startedAt, timing.durationMs - timing.marginMs);
+    const renewAtMs = startedAt.monotonicMs + timing.renewEveryMs;
+    this.#cancelRenewal = clock.schedule(renewAtMs - clock.monotonicMs(), () => this.#renew());
+    this.#cancelDeadline = clock.schedule(this.#deadline.monotonicMs - clock.monotonicMs(), () => this.#watch());
+  }
+
+  get deadlineMs(): number {
+    return this.#deadline.monotonicMs;
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get isHeld(): boolean {
+    return !this.#isLeaving && this.#isInTime();
+  }
+
+  renewNow(): Promise<void> {
+    return this.#enqueue(() => this.#write());
+  }
+
+  setAttached(isAttached: boolean): Promise<void> {
+    return this.#enqueue(() => {
+      this.#isAttached = isAttached;
+      return this.#write();
+    });
+  }
+
+  onWaiter(callback: (waiter: LockWaiter) => void): void {
+    this.#onWaiter = callback;
+    queueMicrotask(() => this.#noticeWaiter());
+  }
+
+  onRenewed(callback: (deadlineMs: number) => void): void {
+    this.#onRenewed = callback;
+    queueMicrotask(() => callback(this.deadlineMs));
+  }
+
+  async release(): Promise<void> {
+    if (this.isHeld) await this.#leave(() => this.#writeReleased());
+    else await this.#writes;
+  }
+
+  async remove(): Promise<void> {
+    this.#assertHeld();
+    await this.#leave(() => this.#writeRemoved());
+  }
+
+  /** Somebody says that the lock has changed. */
+  poke(): void {
+    if (this.#isLookDue || !this.isHeld) return;
+    this.#isLookDue = true;
+    this.#enqueue(async () => {
+      this.#isLookDue = false;
+      await this.#look();
+    }).catch(() => undefined);
+  }
+
+  /** Leaves the lock as it is: it ends by its time, or is taken up again by this node. */
+  abandon(): void {
+    if (this.#over.signal.aborted) return;
+    this.#over.abort();
+    this.#cancelRenewal();
+    this.#cancelDeadline();
+    this.#options.onOver();
+  }
+
+  #isInTime(): boolean {
+    return !this.#over.signal.aborted && !isPast(this.#deadline, this.#options.clock);
+  }
+
+  async #leave(work: () => Promise<void>): Promise<void> {
+    this.#isLeaving = true;
+    try {
+      await this.#enqueue(work);
+    } finally {
+      this.abandon();
+    }
+  }
+
+  #enqueue(work: () => Promise<void>): Promise<void> {
+    const { clock, timing, onError } = this.#options;
+    const isLeaving = this.#isLeaving;
+    const options = {
+      clock,
+      retryMs: timing.retryMs,
+      signal: this.#over.signal,
+      isInTime: () => this.#isInTime() && this.#isLeaving === isLeaving,
+      onError,
+      tooLate: (cause: unknown) => this.#lose(cause),
+    };
+    const result = this.#writes.then(() => insist(options, work));
+    this.#writes = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Its own failures end in `lost`; there is nobody else to tell. */
+  #renew(): void {
+    this.renewNow().catch(() => undefined);
+  }
+
+  async #write(): Promise<void> {
+    const { clock, timing, lock } = this.#options;
+    for (;;) {
+      this.#assertHeld();
+      const startedAt = currentMoment(clock);
+      const written = await lock.swap(this.#stored, {
+        ...this.#stored.value,
+        timestamp: Math.floor(startedAt.wallMs / 1000),
+        expiresAt: new Date(startedAt.wallMs + timing.durationMs).toISOString(),
+        attached: this.#isAttached,
+        revision: this.#stored.value.revision + 1,
+      });
+      if (written !== undefined) {
+        this.#stored = written;
+        this.#extend(startedAt);
+        return;
+      }
+      await this.#look();
+    }
+  }
+
+  async #writeReleased(): Promise<void> {
+    const { clock, timing, lock, nudge } = this.#options;
+    for (;;) {
+      const nowMs = clock.now().getTime();
+      const written = await lock.swap(this.#stored, releasedLock(this.#stored.value, nowMs));
+      const waiter = liveWaiter(this.#stored.value, nowMs, timing.maxSkewMs);
+      if (written !== undefined || !(await this.#isStillOurs())) {
+        if (waiter !== null) nudge(waiter.url);
+        return;
+      }
+    }
+  }
+
+  /** The state goes first: a lock without a state is an empty sandbox, a state without its lock would have no epoch. */
+  async #writeRemoved(): Promise<void> {
+    const { lock, state } = this.#options;
+    if (!this.#isInTime()) throw this.#lose();
+    await removeState(state, this.id, this.epoch);
+    while (!(await lock.delete(this.#stored))) {
+      if (await this.#isStillOurs()) continue;
+      if ((await lock.read()) === undefined) return;
+      throw this.#lose();
+    }
+  }
+
+  /** A lease that was past its deadline when the answer came stays lost: whoever watches it has acted on that. */
+  #extend(startedAt: Moment): void {
+    const { clock, timing } = this.#options;
+    if (this.#isLeaving) return;
+    this.#assertHeld();
+    this.#deadline = later(startedAt, timing.durationMs - timing.marginMs);
+    this.#cancelRenewal();
+    const renewAtMs = startedAt.monotonicMs + timing.renewEveryMs;
+    this.#cancelRenewal = clock.schedule(Math.max(0, renewAtMs - clock.monotonicMs()), () => this.#renew());
+    this.#onRenewed?.(this.deadlineMs);
+  }
+
+  /** Renewals move the deadline away and leave the timer alone, which looks again when it wakes. */
+  #watch(): void {
+    const { clock } = this.#options;
+    if (!this.#isInTime()) this.#lose();
+    else this.#cancelDeadline = clock.schedule(this.deadlineMs - clock.monotonicMs(), () => this.#watch());
+  }
+
+  async #look(): Promise<void> {
+    if (!(await this.#isStillOurs())) throw this.#lose();
+    this.#noticeWaiter();
+  }
+
+  /** Reads the lock again; the owner's part of it is changed by nobody else as long as it is ours. */
+  async #isStillOurs(): Promise<boolean> {
+    const stored = await this.#options.lock.read();
+    if (stored === undefined || stored.value.nonce !== this.#nonce || stored.value.owner === null) return false;
+    this.#stored = stored;
+    return true;
+  }
+
+  #noticeWaiter(): void {
+    const { clock, timing } = this.#options;
+    const waiter = liveWaiter(this.#stored.value, clock.now().getTime(), timing.maxSkewMs);
+    if (waiter === null || waiter.nonce === this.#seenWaiter || this.#onWaiter === undefined || !this.isHeld) return;
+    this.#seenWaiter = waiter.nonce;
+    this.#onWaiter({ node: waiter.node, url: waiter.url, takeover: waiter.takeover });
+  }
+
+  #assertHeld(): void {
+    if (!this.isHeld) throw this.#lose();
+  }
+
+  /** Gives the error for whoever asked. One that is being given back is over when that is done, not before. */
+  #lose(cause?: unknown): Error {
+    const error = leaseLost(this.id, this.epoch, cause);
+    if (this.#isLeaving || this.#over.signal.aborted) return error;
+    this.#lost.abort(error);
+    this.abandon();
+    return error;
+  }
+}

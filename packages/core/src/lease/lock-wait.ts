@@ -1,0 +1,167 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import { abortError } from "../abort-error.ts";
+import type { Clock } from "../clock.ts";
+import type { SandboxError } from "../sandbox-error.ts";
+import type { JsonObject, Versioned } from "./json-object.ts";
+import { handoffTimeout, handoffUnderWay, sandboxDestroyed, sandboxInUse } from "./lease-errors.ts";
+import type { LeaseTiming } from "./lease-timing.ts";
+import { isLive, type Lock, liveWaiter, releasedLock } from "./lock.ts";
+import type { BidResult, LockBid } from "./lock-bid.ts";
+import { pause } from "./pause.ts";
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+/** A registration that cannot be taken back ends by its time; whoever gives up does not wait for that. */
+const WITHDRAWALS = 3;
+
+export interface LockWaitOptions {
+  readonly id: SandboxId;
+  readonly lock: JsonObject<Lock>;
+  readonly bid: LockBid;
+  readonly node: { readonly id: string; readonly url: string };
+  /** Tells this wait from every other one; the bid's too. */
+  readonly nonce: string;
+  readonly takeover: boolean;
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly timing: LeaseTiming;
+  /** Lets nobody else of this program touch the lock meanwhile. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly nudge: (url: string) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+type Taken = Extract<BidResult, { kind: "taken" }>;
+type Step =
+  | Taken
+  | { readonly kind: "again" }
+  | { readonly kind: "refused"; readonly error: SandboxError }
+  | { readonly kind: "waiting"; readonly lock: Lock };
+
+/** Waits for a lock that another node holds: registered in it, so that its owner knows and nobody else gets in between. */
+export class LockWait {
+  readonly #options: LockWaitOptions;
+  #renewAtMs: number | undefined;
+  #hasNudged = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #alarm = new AbortController();
+
+  constructor(options: LockWaitOptions) {
+    this.#options = options;
+    options.signal.addEventListener("abort", () => this.wake(), { once: true });
+  }
+
+  /** Has it look at once, now or at the end of what it is doing. */
+  wake(): void {
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#alarm.abort();
+  }
+
+  async run<T>(onTaken: (taken: Taken) => T): Promise<T> {
+    try {
+      return await this.#wait(onTaken);
+    } catch (thrown) {
+      await this.#withdraw();
+      throw thrown;
+    }
+  }
+
+  async #wait<T>(onTaken: (taken: Taken) => T): Promise<T> {
+    const { id, clock, signal, patienceMs, inTurn, onError } = this.#options;
+    const giveUpAtMs = clock.monotonicMs() + patienceMs;
+    for (let failure: unknown; ; ) {
+      if (signal.aborted) throw abortError(signal, `waiting for sandbox ${id}`);
+      if (clock.monotonicMs() >= giveUpAtMs) throw handoffTimeout(id, patienceMs, failure);
+      this.#alarm = new AbortController();
+      let sleepMs = this.#nextPauseMs();
+      // What was taken is in its owner's hands before anybody else has a turn.
+      const result = await inTurn(async () => {
+        const step = await this.#step();
+        return step.kind === "taken" ? { kind: "done" as const, value: onTaken(step) } : step;
+      }).catch((thrown: unknown) => {
+        failure = thrown;
+        onError(thrown);
+      });
+      if (result?.kind === "done") return result.value;
+      if (result?.kind === "refused") throw result.error;
+      if (result?.kind === "again") continue;
+      if (result?.kind === "waiting") sleepMs = Math.min(sleepMs, this.#untilNextEvent(result.lock));
+      await pause(clock, Math.min(sleepMs, giveUpAtMs - clock.monotonicMs()), this.#alarm.signal);
+    }
+  }
+
+  async #step(): Promise<Step> {
+    const { id, bid, clock, timing, takeover, nonce } = this.#options;
+    const result = await bid.make();
+    if (result.kind === "gone") return { kind: "refused", error: sandboxDestroyed(id) };
+    if (result.kind !== "held") return result;
+    const lock = result.stored.value;
+    const nowMs = clock.now().getTime();
+    const isOwned = lock.owner !== null && isLive(lock, nowMs, timing.maxSkewMs);
+    if (isOwned && lock.attached && !takeover) return { kind: "refused", error: sandboxInUse(id) };
+    const waiter = liveWaiter(lock, nowMs, timing.maxSkewMs);
+    if (waiter !== null && waiter.nonce !== nonce) {
+      return { kind: "refused", error: handoffUnderWay(id, waiter.node) };
+    }
+    return (await this.#register(result.stored)) ? { kind: "waiting", lock } : { kind: "again" };
+  }
+
+  /** False: the lock has changed meanwhile. */
+  async #register(stored: Versioned<Lock>): Promise<boolean> {
+    const { lock, node, nonce, takeover, clock, timing, nudge } = this.#options;
+    const isRegistered = stored.value.waiter?.nonce === nonce;
+    const startedAtMs = clock.monotonicMs();
+    if (!isRegistered || this.#renewAtMs === undefined || startedAtMs >= this.#renewAtMs) {
+      this.#renewAtMs = startedAtMs + timing.renewWaiterEveryMs;
+      const expiresAt = new Date(clock.now().getTime() + timing.waiterMs).toISOString();
+      const waiter = { node: node.id, url: node.url, expiresAt, takeover, nonce };
+      const next = { ...stored.value, waiter, revision: stored.value.revision + 1 };
+      if ((await lock.swap(stored, next)) === undefined) return false;
+    }
+    if (!this.#hasNudged && stored.value.url !== null) nudge(stored.value.url);
+    this.#hasNudged = true;
+    return true;
+  }
+
+  async #withdraw(): Promise<void> {
+    if (this.#renewAtMs === undefined) return;
+    const { inTurn, clock, timing, onError } = this.#options;
+    for (let tries = 0; tries < WITHDRAWALS; tries++) {
+      try {
+        return await inTurn(() => this.#writeWithdrawn());
+      } catch (thrown) {
+        onError(thrown);
+        await pause(clock, timing.retryMs, new AbortController().signal);
+      }
+    }
+  }
+
+  /** Gives back what it got without being told of it, too. */
+  async #writeWithdrawn(): Promise<void> {
+    const { lock, bid, nonce, clock } = this.#options;
+    for (let stored = await lock.read(); stored !== undefined; stored = await lock.read()) {
+      const { value } = stored;
+      const isOurs = bid.owns(value);
+      if (!isOurs && value.waiter?.nonce !== nonce) return;
+      const next = isOurs
+        ? releasedLock(value, clock.now().getTime())
+        : { ...value, waiter: null, revision: value.revision + 1 };
+      if ((await lock.swap(stored, next)) !== undefined) return;
+    }
+  }
+
+  #nextPauseMs(): number {
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 2);
+    return pauseMs;
+  }
+
+  /** The owner's lease ends, or the registration wants to be renewed. */
+  #untilNextEvent({ expiresAt }: Lock): number {
+    const { clock, timing } = this.#options;
+    const untilExpiryMs = Date.parse(expiresAt) + timing.maxSkewMs + 1 - clock.now().getTime();
+    const untilRenewalMs = (this.#renewAtMs ?? 0) - clock.monotonicMs();
+    return Math.max(1, Math.min(untilExpiryMs, untilRenewalMs));
+  }
+}

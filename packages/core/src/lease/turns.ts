@@ -1,0 +1,18 @@
+/** Work on the same key happens one after another, in the order in which it was asked for. */
+export class Turns<Key> {
+  readonly #last = new Map<Key, Promise<unknown>>();
+
+  run<T>(key: Key, work: () => Promise<T>): Promise<T> {
+    const result = (this.#last.get(key) ?? Promise.resolve()).then(work);
+    const end: Promise<void> = result.then(
+      () => this.#forget(key, end),
+      () => this.#forget(key, end),
+    );
+    this.#last.set(key, end);
+    return result;
+  }
+
+  #forget(key: Key, end: Promise<unknown>): void {
+    if (this.#last.get(key) === end) this.#last.delete(key);
+  }
+}
