@@ -96,6 +96,15 @@ describe("the keys of a cluster", () => {
     }
   });
 
+  it("are known by whether they have a quota", async () => {
+    const { keys } = await node();
+    const [free, bound] = [
+      await keys.create({ name: "a" }),
+      await keys.create({ name: "b", quota: { maxSandboxes: 0 } }),
+    ];
+    expect([free.id, bound.id, "00000000"].map((id) => keys.hasQuota(id))).toEqual([false, true, false]);
+  });
+
   it("are refused as on a single node: no such key, an end in the past", async () => {
     const { keys } = await node();
     expect(await rejection(keys.revoke("00000000"))).toMatchObject({ code: "not_found", reason: "no_such_key" });
@@ -133,6 +142,7 @@ describe("a key that is revoked on one node", () => {
     await (await node()).keys.create({ name: "so that there is something to read" });
     slow = "get";
     const listing = keys.list();
+    while (slow !== "") await settle();
     await Promise.all([keys.revoke(id), listing]);
     await settled();
     expect(keys.verify(key)).toBeUndefined();

@@ -107,6 +107,10 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     return verifiedKey(this.#keys, text, this.#options.clock.now());
   }
 
+  hasQuota(id: string): boolean {
+    return Object.values(this.#keys.get(id)?.quota ?? {}).some((limit) => limit !== null);
+  }
+
   /** Asks the store about a key that is not known here: it may have been made elsewhere a moment ago. */
   async learn(credential: string | undefined): Promise<void> {
     const id = apiKeyId(credential ?? "");

@@ -1,0 +1,225 @@
+import { type SandboxError, systemClock } from "@sandpiper/core";
+import { FakeClock, MemoryStore, rejection } from "@sandpiper/core/testing";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Principal } from "../auth/principal.ts";
+import { SharedQuotas } from "./shared-quotas.ts";
+
+const keyId = "0a1b2c3d";
+const one = { sandboxes: 1, memoryMib: 256, vcpuCount: 1 };
+const DOCUMENT = `quotas/${keyId}.json`;
+
+let alive: Set<string>;
+let existing: Set<string>;
+let errors: SandboxError[];
+let fails: (operation: string) => "before" | "after" | undefined;
+/** The most that ever stood in the store. */
+let most: number;
+let store: MemoryStore;
+
+beforeEach(() => {
+  alive = new Set(["a", "b", "c"]);
+  existing = new Set();
+  errors = [];
+  fails = () => undefined;
+  most = 0;
+  store = new MemoryStore({
+    fault: ({ operation }) => {
+      const fail = fails(operation);
+      return { delayMs: 1, answerDelayMs: 1, ...(fail && { fail }) };
+    },
+  });
+  const put = store.put.bind(store);
+  store.put = async (key, bytes, condition) => {
+    const tag = await put(key, bytes, condition);
+    if (tag !== undefined) {
+      most = Math.max(most, Object.keys(JSON.parse(Buffer.from(bytes).toString()).holdings).length);
+    }
+    return tag;
+  };
+});
+
+function key(quota: object): Extract<Principal, { kind: "key" }> {
+  const unlimited = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
+  return { kind: "key", keyId, tenant: "t", scopes: ["sandboxes"], quota: { ...unlimited, ...quota } };
+}
+
+function node(nodeId: string, clock = systemClock): SharedQuotas {
+  return new SharedQuotas({
+    store,
+    nodeId,
+    clock,
+    hasQuota: () => true,
+    isNodeAlive: async (id) => alive.has(id),
+    exists: async (id) => existing.has(id),
+    onError: (error) => errors.push(error),
+  });
+}
+
+/** As a node makes one. */
+async function create(quotas: SharedQuotas, owner = key({ maxSandboxes: 3 })): Promise<SandboxId> {
+  using reservation = await quotas.reserve(owner, one);
+  const id = createSandboxId();
+  await reservation.bind(id);
+  existing.add(id);
+  return id;
+}
+
+async function held(): Promise<readonly string[]> {
+  const found = await store.get(DOCUMENT);
+  return Object.keys(JSON.parse(Buffer.from(found?.bytes ?? []).toString()).holdings);
+}
+
+const refused = { code: "resource_exhausted", reason: "quota_exceeded" };
+
+describe("a quota of a cluster", () => {
+  it("is kept and used to the last bit when three nodes create at once, whatever they take back", async () => {
+    const nodes = ["a", "b", "c"].map((id) => node(id));
+    const owner = key({ maxSandboxes: 10 });
+    const attempts = nodes.flatMap((quotas) => Array.from({ length: 12 }, () => create(quotas, owner)));
+    const outcomes = await Promise.allSettled(attempts);
+    const made = outcomes.filter((outcome) => outcome.status === "fulfilled");
+    expect(made).toHaveLength(10);
+    expect(most).toBe(10);
+    expect(outcomes.find((outcome) => outcome.status === "rejected")?.reason).toMatchObject(refused);
+    const [first, second] = made;
+    nodes[1]?.ended(keyId, first?.value as SandboxId);
+    nodes[2]?.ended(keyId, second?.value as SandboxId);
+    await Promise.all(nodes.map((quotas) => quotas.settled()));
+    const again = await Promise.allSettled(nodes.flatMap((quotas) => [create(quotas, owner), create(quotas, owner)]));
+    expect(again.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    expect(most).toBe(10);
+  });
+
+  it.each([
+    [{ maxMemoryMib: 512 }, 2],
+    [{ maxVcpuCount: 3 }, 3],
+    [{ maxSandboxes: 0 }, 0],
+  ])("of %j lets %d in on two nodes together", async (quota, count) => {
+    const nodes = [node("a"), node("b")];
+    const outcomes = await Promise.allSettled(
+      nodes.flatMap((quotas) => [1, 2, 3].map(() => create(quotas, key(quota)))),
+    );
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(count);
+  });
+
+  it("has room again when a creation comes to nothing", async () => {
+    const [a, b] = [node("a"), node("b")];
+    const owner = key({ maxSandboxes: 1 });
+    const reservation = await a.reserve(owner, one);
+    expect(await rejection(create(b, owner))).toMatchObject(refused);
+    reservation[Symbol.dispose]();
+    await a.settled();
+    await create(b, owner);
+  });
+
+  it("counts a sandbox all the while it moves, and no longer than to its end", async () => {
+    const [a, b, c] = [node("a"), node("b"), node("c")];
+    const owner = key({ maxSandboxes: 1 });
+    const id = await create(a, owner);
+    b.hold(keyId, id, one);
+    expect(await rejection(create(c, owner))).toMatchObject(refused);
+    await b.settled();
+    expect(await held()).toEqual([id]);
+    b.ended(keyId, id);
+    await b.settled();
+    await create(c, owner);
+    expect(most).toBe(1);
+  });
+
+  it("counts sandboxes that were there before, also above the limit, and then refuses more", async () => {
+    const a = node("a");
+    const ids = [1, 2].map(() => createSandboxId());
+    for (const id of ids) a.hold(keyId, id, one);
+    await a.settled();
+    expect((await held()).toSorted()).toEqual(ids.toSorted());
+    expect(await rejection(create(node("b"), key({ maxSandboxes: 1 })))).toMatchObject(refused);
+  });
+
+  it("is not asked for a key without one", async () => {
+    const quotas = new SharedQuotas({
+      store,
+      nodeId: "a",
+      clock: systemClock,
+      hasQuota: () => false,
+      isNodeAlive: async () => true,
+      exists: async () => true,
+      onError: (error) => errors.push(error),
+    });
+    const id = await create(quotas, key({}));
+    quotas.hold(keyId, id, one);
+    quotas.ended(keyId, id);
+    await quotas.settled();
+    expect(await store.get(DOCUMENT)).toBeUndefined();
+  });
+});
+
+describe("what a node that died has left in a quota", () => {
+  it("is dropped where nothing came of it, and counts where somebody has the sandbox", async () => {
+    const [a, b] = [node("a"), node("b")];
+    const owner = key({ maxSandboxes: 3 });
+    const [kept, gone] = [await create(a, owner), await create(a, owner)];
+    await a.reserve(owner, one);
+    existing.delete(gone);
+    expect(await rejection(create(b, owner)), "it lives").toMatchObject(refused);
+    alive.delete("a");
+    await create(b, owner);
+    await create(b, owner);
+    expect(await rejection(create(b, owner))).toMatchObject(refused);
+    expect(await held()).toContain(kept);
+    expect(most).toBe(3);
+  });
+
+  it("is dropped by the node itself when it has come back", async () => {
+    const owner = key({ maxSandboxes: 1 });
+    await node("a").reserve(owner, one);
+    await create(node("a"), owner);
+  });
+
+  it("is not used twice when it was only taken for dead", async () => {
+    const [a, b] = [node("a"), node("b")];
+    const owner = key({ maxSandboxes: 1 });
+    const reservation = await a.reserve(owner, one);
+    alive.delete("a");
+    await create(b, owner);
+    expect(await rejection(reservation.bind(createSandboxId()))).toMatchObject(refused);
+    await a.settled();
+    expect(await held()).toHaveLength(1);
+    expect(most).toBe(1);
+  });
+});
+
+describe("a store that fails", () => {
+  it("leaves no room taken by a creation whose answer was lost", async () => {
+    const a = node("a");
+    const owner = key({ maxSandboxes: 1 });
+    let isLost = true;
+    fails = (operation) => {
+      const isThis = operation === "put" && isLost;
+      if (isThis) isLost = false;
+      return isThis ? "after" : undefined;
+    };
+    expect(await rejection(create(a, owner))).toMatchObject({ reason: "store_unreachable" });
+    await a.settled();
+    await create(a, owner);
+  });
+
+  it("is asked again until an end is written, and reported once", async () => {
+    const clock = new FakeClock();
+    const a = node("a", clock);
+    const id = await create(a);
+    fails = () => "before";
+    a.ended(keyId, id);
+    for (let second = 0; second < 3; second++) await clock.advance(1000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(errors).toHaveLength(1);
+    fails = () => undefined;
+    const settled = a.settled();
+    let isDone = false;
+    settled.then(() => {
+      isDone = true;
+    });
+    while (!isDone) await clock.advance(1000);
+    expect(await held()).toEqual([]);
+  });
+});
