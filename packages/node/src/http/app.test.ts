@@ -128,6 +128,8 @@ describe("the documents", () => {
       "Range",
     ]);
     expect(security).toEqual([{ bearer: [] }]);
+    const bodyAt = (path: string) => document.paths[`/v1/sandboxes/{id}/${path}`].post.requestBody;
+    expect(["exec", "fork", "checkpoints"].map((path) => bodyAt(path).required)).toEqual([true, false, false]);
   });
 
   it("have a page for people that loads nothing from elsewhere", async () => {

@@ -60,7 +60,9 @@ export function openApiDocument(version: string): OpenApiDocument {
       tags: [tagOf(route.path)],
       security: route.access === "anyone" ? [] : [{ bearer: [] }],
       parameters: parametersOf(id, route, schemas),
-      ...(route.body === undefined ? {} : { requestBody: { required: true, content: contentOf(route.body, schemas) } }),
+      ...(route.body === undefined
+        ? {}
+        : { requestBody: { required: isRequired(route.body), content: contentOf(route.body, schemas) } }),
       responses: {
         [route.status]: {
           description: "Done.",
@@ -79,6 +81,11 @@ export function openApiDocument(version: string): OpenApiDocument {
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A key, or a sandbox's token." } },
     },
   };
+}
+
+/** No JSON at all is taken for an empty object. */
+function isRequired(body: Content): boolean {
+  return body.kind !== "json" || !body.schema.safeParse({}).success;
 }
 
 function tagOf(path: string): string {
