@@ -1,0 +1,259 @@
+import { open, readdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+  checkStoreKey,
+  checkStorePrefix,
+  type PutCondition,
+  SandboxError,
+  type StoredObject,
+  type StoredObjectInfo,
+} from "@sandpiper/core";
+import { DirectoryBatch } from "./directory-batch.ts";
+import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
+import { emptyIfAbsent, failedWith, fileError, ignoreAbsence } from "./file-error.ts";
+import type { BatchingStore, ObjectBatch } from "./object-batch.ts";
+import { createTag, currentPath, currentTag, dataPath, objectName, objectPath, STAGING } from "./object-layout.ts";
+import { publishObject, stageObject } from "./stage-object.ts";
+import { removeStaleFiles } from "./stale-files.ts";
+
+/** A current version and its bytes; more entries than these are being written, or were left by a writer that died. */
+const ENTRIES_AT_REST = 2;
+
+/**
+ * Objects in a directory that any number of processes and machines share, without a lock that a dead or sleeping one could hold.
+ * An object is a directory with two files: `data.<tag>` holds its bytes, and the name of `current.<tag>` says which data counts.
+ * To swap tag A for B is to rename `current.A` to `current.B`: the file system lets one succeed, and A never comes back. To create
+ * is to move a finished directory to where none is, to delete is to unlink `current.A`.
+ */
+export class DirectoryStore implements BatchingStore {
+  readonly label: string;
+  readonly #root: string;
+  #ready: Promise<void> | undefined;
+
+  constructor(directory: string) {
+    this.#root = resolve(directory);
+    this.label = pathToFileURL(this.#root).href;
+  }
+
+  get(key: string): Promise<StoredObject | undefined> {
+    return this.#attempt(key, () =>
+      this.#readVersion(key, async (tag, path) => {
+        const file = await open(dataPath(path, tag), "r");
+        try {
+          const { size, mtime } = await file.stat();
+          const bytes = Buffer.allocUnsafeSlow(size);
+          const { bytesRead } = size === 0 ? { bytesRead: 0 } : await file.read(bytes, 0, size, 0);
+          if (bytesRead !== size) throw this.#damaged(key);
+          return { key, size, modifiedAt: mtime, tag, bytes };
+        } finally {
+          await file.close();
+        }
+      }),
+    );
+  }
+
+  head(key: string): Promise<StoredObjectInfo | undefined> {
+    return this.#attempt(key, () => this.#info(key));
+  }
+
+  put(key: string, bytes: Uint8Array, condition?: PutCondition): Promise<string | undefined> {
+    return this.#attempt(key, async () => {
+      if (condition !== undefined && "ifMatch" in condition) return this.#swap(key, bytes, condition.ifMatch);
+      for (;;) {
+        const present = await this.#currentTag(key);
+        if (present !== undefined && condition !== undefined) return undefined;
+        const tag = present === undefined ? await this.#create(key, bytes) : await this.#swap(key, bytes, present);
+        if (tag !== undefined) return tag;
+      }
+    });
+  }
+
+  delete(key: string, condition?: { readonly ifMatch: string }): Promise<boolean> {
+    return this.#attempt(key, async () => {
+      if (condition !== undefined) return this.#remove(key, condition.ifMatch);
+      for (;;) {
+        const present = await this.#currentTag(key);
+        if (present === undefined || (await this.#remove(key, present))) return true;
+      }
+    });
+  }
+
+  openBatch(): ObjectBatch {
+    return new DirectoryBatch({
+      root: this.#root,
+      prepare: () => this.#prepare(),
+      replace: async (key, bytes) => {
+        await this.put(key, bytes);
+      },
+      convert: (thrown) => fileError(thrown, this.label),
+    });
+  }
+
+  async *list(prefix: string): AsyncIterable<StoredObjectInfo> {
+    checkStorePrefix(prefix);
+    const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+    try {
+      yield* this.#walk(folder, prefix);
+    } catch (thrown) {
+      throw fileError(thrown, this.label);
+    }
+  }
+
+  async *#walk(folder: string, prefix: string): AsyncIterable<StoredObjectInfo> {
+    const names = await readdir(join(this.#root, folder)).catch(emptyIfAbsent);
+    for (const name of names) {
+      const object = objectName(name);
+      const key = `${folder}${object ?? name}`;
+      if (name === STAGING || !(key.startsWith(prefix) || `${key}/`.startsWith(prefix))) continue;
+      if (object === undefined) {
+        yield* this.#walk(`${key}/`, prefix);
+      } else {
+        const info = await this.#info(key);
+        if (info !== undefined) yield info;
+      }
+    }
+  }
+
+  #info(key: string): Promise<StoredObjectInfo | undefined> {
+    return this.#readVersion(key, async (tag, path) => {
+      const { size, mtime } = await stat(dataPath(path, tag));
+      return { key, size, modifiedAt: mtime, tag };
+    });
+  }
+
+  /** A version may be replaced while it is being read; then the next one is read. */
+  async #readVersion<T>(key: string, read: (tag: string, path: string) => Promise<T>): Promise<T | undefined> {
+    let missing: string | undefined;
+    for (;;) {
+      const tag = await this.#currentTag(key);
+      if (tag === undefined) return undefined;
+      try {
+        return await read(tag, objectPath(this.#root, key));
+      } catch (thrown) {
+        if (!failedWith(thrown, "ENOENT")) throw thrown;
+        // Data goes after its version has ceased to count: if it still counts, its data was lost.
+        if (missing === tag) throw this.#damaged(key);
+        missing = tag;
+      }
+    }
+  }
+
+  async #currentTag(key: string): Promise<string | undefined> {
+    const path = objectPath(this.#root, key);
+    const names = await readdir(path).catch(emptyIfAbsent);
+    const tag = currentTag(names);
+    if (names.length > ENTRIES_AT_REST) {
+      const inUse = [currentPath("", tag ?? ""), dataPath("", tag ?? "")];
+      // Somebody else may be removing them as well.
+      await removeStaleFiles(path, (name) => inUse.includes(name)).catch(() => {});
+    }
+    return tag;
+  }
+
+  async #create(key: string, bytes: Uint8Array): Promise<string | undefined> {
+    await this.#prepare();
+    const staged = await stageObject(this.#root, [bytes]);
+    const path = objectPath(this.#root, key);
+    try {
+      await syncDirectory(staged.directory);
+      if (!(await publishObject(staged, path))) return undefined;
+      await syncDirectory(dirname(path));
+      return staged.tag;
+    } finally {
+      await rm(staged.directory, { recursive: true, force: true });
+    }
+  }
+
+  async #swap(key: string, bytes: Uint8Array, present: string): Promise<string | undefined> {
+    const tag = createTag();
+    const path = objectPath(this.#root, key);
+    if (!isTag(present)) return undefined;
+    try {
+      await writeNewFile(dataPath(path, tag), [bytes]);
+    } catch (thrown) {
+      if (failedWith(thrown, "ENOENT")) return undefined;
+      await rm(dataPath(path, tag), { force: true });
+      throw thrown;
+    }
+    if (!(await this.#rename(currentPath(path, present), currentPath(path, tag)))) {
+      await rm(dataPath(path, tag), { force: true });
+      return undefined;
+    }
+    await syncDirectory(path).catch(ignoreAbsence);
+    await unlink(dataPath(path, present)).catch(ignoreAbsence);
+    return tag;
+  }
+
+  async #rename(from: string, to: string): Promise<boolean> {
+    try {
+      await rename(from, to);
+      return true;
+    } catch (thrown) {
+      if (!failedWith(thrown, "ENOENT")) throw thrown;
+      // A network file system sends a rename again when the first answer was lost; this name is nobody else's.
+      return await stat(to).then(
+        () => true,
+        () => false,
+      );
+    }
+  }
+
+  async #remove(key: string, present: string): Promise<boolean> {
+    const path = objectPath(this.#root, key);
+    if (!isTag(present)) return false;
+    try {
+      await unlink(currentPath(path, present));
+    } catch (thrown) {
+      if (failedWith(thrown, "ENOENT")) return false;
+      throw thrown;
+    }
+    await unlink(dataPath(path, present)).catch(ignoreAbsence);
+    try {
+      await rmdir(path);
+      await syncDirectory(dirname(path));
+    } catch (thrown) {
+      // Somebody has begun to write here, or has created the object again.
+      if (!failedWith(thrown, "ENOTEMPTY", "EEXIST", "ENOENT")) throw thrown;
+      await syncDirectory(path).catch(ignoreAbsence);
+    }
+    return true;
+  }
+
+  /** Once for each handle, before the first object is made. */
+  #prepare(): Promise<void> {
+    this.#ready ??= this.#makeStaging().catch((thrown) => {
+      this.#ready = undefined;
+      throw thrown;
+    });
+    return this.#ready;
+  }
+
+  async #makeStaging(): Promise<void> {
+    const staging = join(this.#root, STAGING);
+    await makeDurableDirectory(staging);
+    await removeStaleFiles(staging, () => false).catch(ignoreAbsence);
+  }
+
+  async #attempt<T>(key: string, work: () => Promise<T>): Promise<T> {
+    checkStoreKey(key);
+    try {
+      return await work();
+    } catch (thrown) {
+      throw fileError(thrown, this.label);
+    }
+  }
+
+  #damaged(key: string): SandboxError {
+    return new SandboxError("data_loss", {
+      reason: "object_damaged",
+      message: `${key} in the store ${this.label} has lost its data`,
+      details: { key },
+    });
+  }
+}
+
+/** Tags become parts of paths; one that this store did not make matches nothing. */
+function isTag(text: string): boolean {
+  return /^[0-9a-f]{24}$/.test(text);
+}

@@ -1,0 +1,24 @@
+/** Works on at most `parallel` items at a time; the first failure ends it, once what is under way has ended. */
+export async function forEachParallel<T>(
+  items: Iterable<T>,
+  parallel: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items[Symbol.iterator]();
+  let hasFailed = false;
+  const worker = async () => {
+    while (!hasFailed) {
+      const { done, value } = queue.next();
+      if (done) return;
+      try {
+        await work(value);
+      } catch (thrown) {
+        hasFailed = true;
+        throw thrown;
+      }
+    }
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: parallel }, worker));
+  const failure = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+}
