@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Clock } from "../clock.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import type { ObjectStore } from "../store/object-store.ts";
+import type { ObjectStore, StoredObject } from "../store/object-store.ts";
 
 export interface Versioned<T> {
   readonly value: T;
@@ -17,9 +17,9 @@ export interface JsonObjectOptions<T> {
 }
 
 /**
- * One JSON object of the store, changed only by compare-and-swap. A change that fails, or finds that somebody was first,
- * may have taken effect all the same: its answer was lost, and the store's client repeated it. Whoever changes it reads
- * it again and recognises its own.
+ * One JSON object of the store, changed only by compare-and-swap. When the answer to a change is lost, it is read again to see
+ * whether it is the change that is there now. A change that finds that somebody was first may have been there first itself, when
+ * the store's own client repeated it: whoever reads it again then recognises a nonce.
  */
 export class JsonObject<T> {
   readonly #options: JsonObjectOptions<T>;
@@ -29,24 +29,39 @@ export class JsonObject<T> {
   }
 
   async read(): Promise<Versioned<T> | undefined> {
-    const { store, key } = this.#options;
-    const stored = await this.#limited("reading", store.get(key));
+    const stored = await this.#get();
     return stored && { value: this.#parse(stored.bytes), tag: stored.tag };
   }
 
-  /** Undefined: it is not as it was known, and nothing was written. */
+  /** Undefined: it is not as it was known, and nothing was written. Every value ever written has to be different. */
   async swap(known: Versioned<T> | undefined, value: T): Promise<Versioned<T> | undefined> {
     const { store, key } = this.#options;
     const bytes = new TextEncoder().encode(JSON.stringify(value));
     const condition = known === undefined ? { ifAbsent: true as const } : { ifMatch: known.tag };
-    const tag = await this.#limited("writing", store.put(key, bytes, condition));
-    return tag === undefined ? undefined : { value, tag };
+    try {
+      const tag = await this.#limited("writing", store.put(key, bytes, condition));
+      return tag === undefined ? undefined : { value, tag };
+    } catch (thrown) {
+      const stored = await this.#get().catch(() => undefined);
+      if (stored === undefined || !isSame(stored.bytes, bytes)) throw thrown;
+      return { value, tag: stored.tag };
+    }
   }
 
   /** False: it is not as it was known. */
-  delete(known: Versioned<T>): Promise<boolean> {
+  async delete(known: Versioned<T>): Promise<boolean> {
     const { store, key } = this.#options;
-    return this.#limited("deleting", store.delete(key, { ifMatch: known.tag }));
+    try {
+      return await this.#limited("deleting", store.delete(key, { ifMatch: known.tag }));
+    } catch (thrown) {
+      if ((await this.#get().catch(() => known)) === undefined) return true;
+      throw thrown;
+    }
+  }
+
+  #get(): Promise<StoredObject | undefined> {
+    const { store, key } = this.#options;
+    return this.#limited("reading", store.get(key));
   }
 
   #parse(bytes: Uint8Array): T {
@@ -78,4 +93,8 @@ export class JsonObject<T> {
       call.then(resolve, reject).finally(takeBack);
     });
   }
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }

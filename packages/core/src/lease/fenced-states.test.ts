@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { rejection } from "../testing/rejection.ts";
+import { acquired, away, Cluster, DURATION_MS, losesAnswersToWrites } from "./testing/cluster.ts";
+
+/** An owner that was put to sleep with a state in its hands, and another one that has the lease since. */
+async function stale() {
+  const cluster = new Cluster();
+  const [a, b] = [cluster.start("a"), cluster.start("b")];
+  const { lease } = acquired(await a.leases.acquire(cluster.id));
+  const old = await a.states.claim(cluster.id, lease.epoch);
+  await old.commit("by a");
+  a.network = away;
+  await cluster.clock.advance(2 * DURATION_MS);
+  a.network = (_, effect) => effect();
+  const next = acquired(await b.leases.acquire(cluster.id)).lease;
+  return { cluster, a, b, old, next };
+}
+
+describe("the state of a sandbox", () => {
+  it("passes from owner to owner", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const state = await a.states.claim(cluster.id, 1);
+    expect(state.content).toBeUndefined();
+    await state.commit({ checkpoint: "one" });
+    await state.commit({ checkpoint: "two" });
+    await lease.release();
+    acquired(await b.leases.acquire(cluster.id));
+    expect((await b.states.claim(cluster.id, 2)).content).toEqual({ checkpoint: "two" });
+    expect(await a.states.read(cluster.id)).toEqual({ checkpoint: "two" });
+  });
+
+  it("is not written by an owner whose lease has ended", async () => {
+    const { cluster, a, old } = await stale();
+    expect(await rejection(old.commit("late"))).toMatchObject({ code: "conflict", reason: "lease_lost" });
+    expect((await rejection(a.states.claim(cluster.id, 1))).reason).toBe("lease_lost");
+    expect(await a.states.read(cluster.id)).toBe("by a");
+  });
+
+  it("is not written by a commit of an earlier owner that was on its way for long", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    acquired(await a.leases.acquire(cluster.id));
+    const old = await a.states.claim(cluster.id, 1);
+    await old.commit("by a");
+    const arrive = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<unknown>();
+    a.network = async (call, effect) => {
+      if (call.operation === "put" && call.key.startsWith("states/")) arrived.resolve(arrive.promise.then(effect));
+      return away(call, effect);
+    };
+    const error = rejection(old.commit("late"));
+    await cluster.clock.advance(2 * DURATION_MS);
+    acquired(await b.leases.acquire(cluster.id));
+    const claimed = await b.states.claim(cluster.id, 2);
+    arrive.resolve();
+    expect(await arrived.promise).toBeUndefined();
+    expect((await error).reason).toBe("lease_lost");
+    expect(claimed.content).toBe("by a");
+    await claimed.commit("by b");
+    expect(await b.states.read(cluster.id)).toBe("by b");
+  });
+
+  it("is not claimed under an epoch that is over, whatever the node believes", async () => {
+    const { cluster, b } = await stale();
+    await b.states.claim(cluster.id, 2);
+    const liar = cluster.start("a");
+    const lock = { ...(await cluster.lock()), owner: "a", epoch: 1 };
+    await cluster.store.put(`locks/${cluster.id}.lock`, new TextEncoder().encode(JSON.stringify(lock)));
+    expect(await liar.leases.resume(cluster.id, 1)).toBeDefined();
+    expect((await rejection(liar.states.claim(cluster.id, 1))).reason).toBe("lease_lost");
+  });
+
+  it("is committed once when the answer is lost", async () => {
+    const cluster = new Cluster();
+    const a = cluster.start("a");
+    acquired(await a.leases.acquire(cluster.id));
+    const state = await a.states.claim(cluster.id, 1);
+    a.network = losesAnswersToWrites;
+    await state.commit("one");
+    a.network = (_, effect) => effect();
+    await state.commit("two");
+    expect(await a.states.read(cluster.id)).toBe("two");
+  });
+
+  it("is claimed when the answer to that was lost", async () => {
+    const cluster = new Cluster();
+    const a = cluster.start("a");
+    acquired(await a.leases.acquire(cluster.id));
+    a.network = losesAnswersToWrites;
+    expect((await a.states.claim(cluster.id, 1)).content).toBeUndefined();
+  });
+
+  it("is given up at the deadline when the store stays away", async () => {
+    const cluster = new Cluster();
+    const a = cluster.start("a");
+    acquired(await a.leases.acquire(cluster.id));
+    const state = await a.states.claim(cluster.id, 1);
+    a.network = away;
+    const error = rejection(state.commit("one"));
+    await cluster.clock.advance(DURATION_MS);
+    expect(await error).toMatchObject({ reason: "lease_lost", cause: { message: "the store is away" } });
+  });
+
+  it("of a node that was restarted is out of reach of what its earlier life has sent", async () => {
+    const cluster = new Cluster();
+    const a = cluster.start("a");
+    acquired(await a.leases.acquire(cluster.id));
+    const old = await a.states.claim(cluster.id, 1);
+    const again = cluster.start("a");
+    await again.leases.resume(cluster.id, 1);
+    await (await again.states.claim(cluster.id, 1)).commit("new");
+    expect((await rejection(old.commit("old"))).reason).toBe("lease_lost");
+    expect(await again.states.read(cluster.id)).toBe("new");
+  });
+});

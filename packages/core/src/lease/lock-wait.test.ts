@@ -1,0 +1,197 @@
+import { describe, expect, it } from "vitest";
+import { rejection } from "../testing/rejection.ts";
+import { acquired, away, CHECKPOINT_BUDGET_MS, Cluster, DURATION_MS, MAX_SKEW_MS, skewed } from "./testing/cluster.ts";
+
+describe("a node that waits for a lease", () => {
+  it("is seen by the owner at once, and has it as soon as it is given back: no time passes", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const seen: unknown[] = [];
+    lease.onWaiter((waiter) => {
+      seen.push(waiter);
+      void lease.release();
+    });
+    const { lease: next, previous } = await b.leases.wait(cluster.id, { takeover: false });
+    expect({ previous, epoch: next.epoch }).toEqual({ previous: "released", epoch: 2 });
+    expect(seen).toEqual([{ node: "b", url: "http://b", takeover: false }]);
+    expect(cluster.nudges).toEqual(["b → http://a", "a → http://b"]);
+    expect(cluster.clock.monotonicMs()).toBe(0);
+    expect(await cluster.lock()).toMatchObject({ owner: "b", waiter: null });
+  });
+
+  it("is seen with the next renewal when its nudge was lost, and once only", async () => {
+    const cluster = new Cluster();
+    cluster.losesNudges = true;
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const seen: unknown[] = [];
+    lease.onWaiter((waiter) => seen.push(waiter));
+    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    await cluster.clock.advance(4_999);
+    expect(seen).toEqual([]);
+    await cluster.clock.advance(10_000);
+    expect(seen).toHaveLength(1);
+    await lease.release();
+    await cluster.clock.advance(1_000);
+    expect((await waiting).lease.epoch).toBe(2);
+  });
+
+  it("outlasts a crashed owner, at any time of its last renewal and with clocks as wrong as they may be", async () => {
+    for (const skewMs of [-MAX_SKEW_MS, 0, MAX_SKEW_MS]) {
+      const cluster = new Cluster();
+      const [a, b] = [cluster.start("a"), cluster.start("b", skewed(cluster.clock, skewMs))];
+      const { lease } = acquired(await a.leases.acquire(cluster.id));
+      const waiting = b.leases.wait(cluster.id, { takeover: false });
+      // The worst owner: alive to the end of its budget, and gone when it should have let go.
+      await cluster.clock.advance(CHECKPOINT_BUDGET_MS);
+      await lease.renewNow();
+      a.leases.dispose();
+      await cluster.clock.advance(DURATION_MS + 2 * MAX_SKEW_MS + 1_000);
+      expect(await waiting).toMatchObject({ previous: "expired", lease: { epoch: 2 } });
+    }
+  });
+
+  it("is not registered any more when it has lost its patience, and blocks nobody", async () => {
+    const cluster = new Cluster();
+    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const error = rejection(b.leases.wait(cluster.id, { takeover: false, patienceMs: 3_000 }));
+    await cluster.clock.advance(3_000);
+    expect(await error).toMatchObject({ code: "deadline_exceeded", reason: "handoff_timeout" });
+    expect(await cluster.lock()).toMatchObject({ owner: "a", waiter: null });
+    const waiting = c.leases.wait(cluster.id, { takeover: false });
+    await cluster.clock.advance(0);
+    await lease.release();
+    expect((await waiting).lease.epoch).toBe(2);
+  });
+
+  it("is not registered any more when its caller has left", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    acquired(await a.leases.acquire(cluster.id));
+    const caller = new AbortController();
+    const error = rejection(b.leases.wait(cluster.id, { takeover: false, signal: caller.signal }));
+    await cluster.clock.advance(10);
+    expect(await cluster.lock()).toMatchObject({ waiter: { node: "b" } });
+    caller.abort();
+    expect((await error).code).toBe("canceled");
+    expect(await cluster.lock()).toMatchObject({ owner: "a", waiter: null });
+    a.leases.dispose();
+    expect(cluster.clock.pending).toBe(0);
+  });
+
+  it("gives back what it got without being told when its caller has left", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const caller = new AbortController();
+    const error = rejection(b.leases.wait(cluster.id, { takeover: false, signal: caller.signal }));
+    await cluster.clock.advance(10);
+    b.network = async (call, effect) => {
+      if (call.operation === "get") return effect();
+      b.network = away;
+      await effect();
+      caller.abort();
+      throw new Error("the answer was lost");
+    };
+    await lease.release();
+    await cluster.clock.advance(100);
+    b.network = (_, effect) => effect();
+    await cluster.clock.advance(1_000);
+    expect((await error).code).toBe("canceled");
+    expect(await cluster.lock()).toMatchObject({ owner: null, epoch: 2 });
+  });
+
+  it("keeps a second one out while it lives, and no longer", async () => {
+    const cluster = new Cluster();
+    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const waiting = rejection(b.leases.wait(cluster.id, { takeover: false, patienceMs: 30_000 }));
+    await cluster.clock.advance(20_000);
+    const error = await rejection(c.leases.wait(cluster.id, { takeover: true }));
+    expect(error).toMatchObject({ code: "unavailable", reason: "handoff_under_way", retryable: true });
+    // From here on b is dead: nothing of it reaches the store.
+    b.network = () => new Promise(() => undefined);
+    await cluster.clock.advance(DURATION_MS / 2 + MAX_SKEW_MS + 1);
+    const next = c.leases.wait(cluster.id, { takeover: true });
+    await cluster.clock.advance(0);
+    await lease.release();
+    expect((await next).lease.epoch).toBe(2);
+    await cluster.clock.advance(30_000);
+    await waiting;
+  });
+
+  it("finds what was given back for it untouched by others", async () => {
+    const cluster = new Cluster();
+    cluster.losesNudges = true;
+    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    await cluster.clock.advance(2_000);
+    await lease.release();
+    expect(await c.leases.acquire(cluster.id)).toMatchObject({ isReleased: true, waiter: { node: "b" } });
+    await cluster.clock.advance(1_000);
+    expect((await waiting).lease.epoch).toBe(2);
+  });
+
+  it("is refused while a client is attached, also to one that comes later, unless it takes over", async () => {
+    const cluster = new Cluster();
+    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const early = rejection(b.leases.wait(cluster.id, { takeover: false }));
+    await cluster.clock.advance(10);
+    await lease.setAttached(true);
+    await cluster.clock.advance(1_000);
+    expect(await early).toMatchObject({ code: "failed_precondition", reason: "sandbox_in_use" });
+    expect((await rejection(b.leases.wait(cluster.id, { takeover: false }))).reason).toBe("sandbox_in_use");
+    expect(await cluster.lock()).toMatchObject({ attached: true, waiter: null });
+    lease.onWaiter(({ takeover }) => takeover && void lease.release());
+    expect((await c.leases.wait(cluster.id, { takeover: true })).lease.epoch).toBe(2);
+    expect(await cluster.lock()).toMatchObject({ attached: false });
+  });
+
+  it("is told that the sandbox was destroyed", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const error = rejection(b.leases.wait(cluster.id, { takeover: false }));
+    await cluster.clock.advance(10);
+    await lease.remove();
+    await cluster.clock.advance(1_000);
+    expect(await error).toMatchObject({ code: "gone", reason: "sandbox_destroyed" });
+    expect(await cluster.lock()).toBeUndefined();
+  });
+
+  it("goes on waiting while the store is away, and says at the end what was wrong", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    await cluster.clock.advance(10);
+    b.network = away;
+    await cluster.clock.advance(5_000);
+    await lease.release();
+    b.network = (_, effect) => effect();
+    await cluster.clock.advance(1_000);
+    expect((await waiting).lease.epoch).toBe(2);
+
+    a.network = away;
+    const error = rejection(a.leases.wait(cluster.id, { takeover: false, patienceMs: 2_000 }));
+    await cluster.clock.advance(10_000);
+    expect(await error).toMatchObject({ reason: "handoff_timeout", cause: { message: "the store is away" } });
+  });
+
+  it("is found by an owner that was killed and started again", async () => {
+    const cluster = new Cluster();
+    const [a, b] = [cluster.start("a"), cluster.start("b")];
+    acquired(await a.leases.acquire(cluster.id));
+    a.leases.dispose();
+    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    await cluster.clock.advance(1_000);
+    const lease = await cluster.start("a").leases.resume(cluster.id, 1);
+    lease?.onWaiter(() => void lease.release());
+    expect((await waiting).lease.epoch).toBe(2);
+    expect(cluster.clock.monotonicMs()).toBe(1_000);
+  });
+});
