@@ -10,6 +10,8 @@ it("exports these values and no others", () => {
     "DEFAULT_MAX_OUTPUT_BYTES",
     "DEFAULT_MAX_SANDBOXES",
     "DEFAULT_RPC_TIMEOUT_MS",
+    "FencedStates",
+    "Leases",
     "Lifetime",
     "Sandbox",
     "SandboxConfig",
