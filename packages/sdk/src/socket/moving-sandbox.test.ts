@@ -36,6 +36,18 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     },
   );
 
+  it("is not waited for longer when it moves once more than when it first did", async () => {
+    const { sandbox, sockets, timing } = await scriptedSandbox();
+    sandbox.exec("a").catch(() => {});
+    sockets.last.accept();
+    for (let stream = 0; stream < 4; stream++) {
+      sockets.last.reply({ type: "opened", stream, pid: 1 });
+      sockets.last.reply({ type: "error", stream, error: unavailable("restoring") });
+      await timing.advance(38);
+      expect(sockets.last.open).toMatchObject({ stream: stream + 1 });
+    }
+  });
+
   it("starts its command with the message that is taken", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const result = sandbox.exec("a");

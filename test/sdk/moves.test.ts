@@ -1,0 +1,52 @@
+import { Client, Sandbox } from "@sandpiper/sdk";
+import { describe, expect, it } from "vitest";
+import { Balancer } from "./balancer.ts";
+import { useNode } from "./sdk-node.ts";
+
+const node = useNode();
+const numbers = (count: number) => `${Array.from({ length: count }, (_, index) => index + 1).join("\n")}\n`;
+
+describe("a client behind a load balancer", () => {
+  it("goes to the node of the newest cookie, with its requests and its connection", async () => {
+    await using sandbox = await node.client.sandboxes.create();
+    await using balancer = await Balancer.start(node.url);
+    await using client = new Client({ url: balancer.url, apiKey: node.apiKey });
+    const behind = await client.sandboxes.connect(sandbox.id);
+    expect((await behind.exec("echo one")).stdout).toBe("one\n");
+    expect(balancer.upgradeCookies).toEqual(["SERVERID=node-1"]);
+    client.close();
+    balancer.move();
+    await behind.refresh();
+    expect((await behind.exec("echo two")).stdout).toBe("two\n");
+    expect(balancer.upgradeCookies).toEqual(["SERVERID=node-1", balancer.cookie]);
+  });
+
+  it("loses and repeats nothing of what runs while its sandbox moves again and again", async () => {
+    await using sandbox = await node.client.sandboxes.create();
+    await using balancer = await Balancer.start(node.url);
+    // The sandbox's token and where it is are all that a client needs.
+    const behind = await Sandbox.connect(sandbox.id, { url: balancer.url, token: sandbox.token });
+    await using cat = await behind.start("cat", { stdin: true });
+    let moves = 0;
+    let lines = 0;
+    const counting = behind.exec("for i in $(seq 1 60); do seq $((i*500-499)) $((i*500)); sleep 0.01; done", {
+      onStdout: (bytes) => {
+        const before = Math.floor(lines / 3_000);
+        lines += bytes.filter((byte) => byte === 10).length;
+        if (Math.floor(lines / 3_000) > before) moves += balancer.move();
+      },
+    });
+    for (let line = 1; line <= 100; line++) await cat.write(`${line}\n`);
+    const { stdout, exitCode, truncated } = await counting;
+    expect({ exitCode, truncated, isSame: stdout === numbers(30_000) }).toEqual({
+      exitCode: 0,
+      truncated: false,
+      isSame: true,
+    });
+    await cat.closeStdin();
+    let echoed = "";
+    for await (const bytes of cat.stdout) echoed += new TextDecoder().decode(bytes);
+    expect(echoed).toBe(numbers(100));
+    expect(moves).toBeGreaterThanOrEqual(5);
+  });
+});
