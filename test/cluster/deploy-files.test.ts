@@ -1,0 +1,129 @@
+import { spawnSync } from "node:child_process";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadNodeConfig } from "@sandpiper/node/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemEnv } from "./namespaces.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const SECRET = "0123456789abcdef0123456789abcdef";
+/** What HAProxy's file may be told in the environment; nodes know none of these. */
+const BALANCER_VARIABLES = /^SANDPIPER_(BIND|NODE_\d|ADMIN_SOCKET)$/;
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "sandpiper-deploy-"));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe("haproxy.cfg", () => {
+  const check = (env: NodeJS.ProcessEnv) => {
+    const file = join(root, "deploy/haproxy/haproxy.cfg");
+    const { status, stderr } = spawnSync("haproxy", ["-c", "-f", file], {
+      env: { ...systemEnv, SANDPIPER_ADMIN_SOCKET: join(directory, "admin.sock"), ...env },
+    });
+    return [status, stderr.toString()];
+  };
+
+  it("is taken by HAProxy without a warning, with a certificate as it stands there", ({ skip }) => {
+    const [pem, key] = [join(directory, "sandpiper.pem"), join(directory, "sandpiper.pem.key")];
+    const kind = [
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-subj",
+      "/CN=localhost",
+    ];
+    const made = spawnSync("openssl", ["req", ...kind, "-keyout", key, "-out", pem]);
+    if (made.status !== 0) skip("openssl is not installed, so there is no certificate");
+    const preset = /presetenv SANDPIPER_BIND "(.*)"/.exec(read("deploy/haproxy/haproxy.cfg"))?.[1] ?? "";
+    expect(preset).toContain("/etc/haproxy/sandpiper.pem");
+    expect(check({ SANDPIPER_BIND: preset.replace("/etc/haproxy/sandpiper.pem", pem) })).toEqual([0, ""]);
+  });
+
+  it("is taken with the values that the compose file sets", () => {
+    const [, balancer = ""] = read("deploy/compose/compose.yaml").split("\n  balancer:\n");
+    const values = Object.fromEntries(settingsIn(balancer));
+    expect(Object.keys(values)).toHaveLength(5);
+    // Only compose's own network knows the names of its containers.
+    const numbers = Object.entries(values).map(([name, value]) => [name, value.replace(/^node-\d/, "127.0.0.1")]);
+    const file = { SANDPIPER_ADMIN_SOCKET: join(directory, "admin.sock") };
+    expect(check({ ...Object.fromEntries(numbers), ...file })).toEqual([0, ""]);
+  });
+});
+
+describe("the unit for systemd", () => {
+  it("has nothing that systemd does not know", ({ skip }) => {
+    if (spawnSync("systemd-analyze", ["--version"]).status !== 0) skip("systemd-analyze is not installed");
+    const unit = join(directory, "sandpiper.service");
+    writeFileSync(unit, read("deploy/systemd/sandpiper.service").replaceAll("/opt/sandpiper", root));
+    const { status, stderr } = spawnSync("systemd-analyze", ["verify", unit]);
+    expect([status, stderr.toString()]).toEqual([0, ""]);
+  });
+});
+
+describe("the script that starts a node in a container", () => {
+  it("is one that sh can read", () => {
+    expect(spawnSync("sh", ["-n", join(root, "deploy/compose/start-node.sh")]).status).toBe(0);
+  });
+});
+
+describe.each([
+  {
+    file: "deploy/systemd/sandpiper.env",
+    stop: read("deploy/systemd/sandpiper.service"),
+    limit: /^TimeoutStopSec=(\d+)$/m,
+  },
+  { file: "deploy/compose/compose.yaml", limit: /^ {2}stop_grace_period: (\d+)s$/m },
+  {
+    file: "deploy/kubernetes/sandpiper.yaml",
+    limit: /^ {6}terminationGracePeriodSeconds: (\d+)$/m,
+    before: /\[sleep, "(\d+)"\]/,
+  },
+  // It is not in the file because nobody can choose it: Cloud Run gives ten seconds.
+  { file: "deploy/cloud-run/service.yaml", stop: "10", limit: /^(\d+)$/ },
+])("$file", ({ file, stop = read(file), limit, before }) => {
+  // Kubernetes puts in the name of the pod.
+  const text = read(file).replaceAll("$(POD_NAME)", "sandpiper-0");
+  const settings = new Map(settingsIn(text).filter(([name]) => !BALANCER_VARIABLES.test(name)));
+  const load = () =>
+    loadNodeConfig({ argv: [], env: { ...Object.fromEntries(settings), SANDPIPER_CLUSTER_SECRET: SECRET } });
+
+  it("has only settings that nodes know, with values that they take", async () => {
+    await expect(load()).resolves.toMatchObject({ allowInsecure: true, store: expect.any(String) });
+  });
+
+  it("has no secret in it", () => {
+    expect(settings.get("SANDPIPER_CLUSTER_SECRET") ?? "").toMatch(/^(|\$\{.*)$/);
+  });
+
+  it("gives a node the time that it may take to stop", async () => {
+    const { drainMs, stopGraceMs } = await load();
+    const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1]);
+    const beforeSignal = before === undefined ? 0 : seconds(stop, before);
+    expect((seconds(stop, limit) - beforeSignal) * 1000).toBeGreaterThan(drainMs + stopGraceMs);
+  });
+});
+
+describe("the pages about running nodes", () => {
+  it("name only settings that there are", () => {
+    const known = new Set(read("docs/configuration.md").match(/SANDPIPER_[A-Z_]+/g));
+    const pages = ["docs/deploy.md", ...globSync("deploy/**/*.md", { cwd: root })];
+    const named = pages.flatMap((page) => read(page).match(/SANDPIPER_[A-Z_]+\d?/g) ?? []);
+    expect(named.filter((name) => !known.has(name) && !BALANCER_VARIABLES.test(name))).toEqual([
+      // The cookie, whose name is like one.
+      ...named.filter((name) => name === "SANDPIPER_NODE"),
+    ]);
+  });
+});
+
+/** What a file sets, be it `NAME=value`, `NAME: value` or `{ name: NAME, value: value }`. */
+function settingsIn(text: string): [string, string][] {
+  const pattern = /^[\s-]*(?:\{ name: )?(SANDPIPER_[A-Z_\d]+)(?:=|: |, value: )"?(.*?)"?(?: \})?$/gm;
+  return [...text.matchAll(pattern)].map(([, name = "", value = ""]) => [name, value]);
+}
