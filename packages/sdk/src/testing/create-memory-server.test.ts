@@ -172,9 +172,17 @@ describe("the in-memory server", () => {
     expect(() => sandbox.token).toThrow(expect.objectContaining({ code: "permission_denied" }));
   });
 
+  it("is one node", async () => {
+    const { clientOptions } = createMemoryServer();
+    const client = new Client(clientOptions);
+    await client.sandboxes.create();
+    expect(await client.nodes.list()).toMatchObject([{ url: client.url, isThisNode: true, sandboxes: 1 }]);
+  });
+
   it("is honest about what it does not do", async () => {
     const { clientOptions } = createMemoryServer();
     expect(await rejection(new Client(clientOptions).pools.list())).toMatchObject({ code: "unimplemented" });
+    expect(await rejection(new Client(clientOptions).nodes.drain())).toMatchObject({ code: "unimplemented" });
   });
 
   it("refuses another key, on either way in", async () => {

@@ -25,14 +25,14 @@ export interface MemoryServer {
 /**
  * A server inside the process, for tests of programs that use this client: no port, no sandbox, nothing runs. Commands get
  * the answers that the test scripts; files are a map, and checkpoints keep files alone. It has no time limits, no
- * lifetimes, no permissions, no archives, and no pools, keys, webhooks and nodes: these answer `unimplemented`.
+ * lifetimes, no permissions, no archives, and no pools, keys, webhooks and drains: these answer `unimplemented`.
  */
 export function createMemoryServer(): MemoryServer {
   const state = new MemoryState();
   const sockets = new Set<{ cut(): void }>();
   return {
     clientOptions: {
-      url: "http://sandpiper.memory",
+      url: state.url,
       apiKey: state.apiKey,
       fetch: createMemoryFetch(state),
       webSocket: createMemoryWebSocket(state, sockets),

@@ -95,6 +95,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const { from, to } = (await call.request.json()) as { from: string; to: string };
     filesOf(state, call).move(from, to);
   },
+  listNodes: (state) => ({ items: [state.node] }),
   listEvents: (state) => ({ items: state.events }),
 };
 

@@ -4,6 +4,7 @@ import {
   type EventBody,
   type EventKind,
   type FileEventBody,
+  type NodeResource,
   SandboxError,
   type SandboxId,
   type SandboxResource,
@@ -27,6 +28,9 @@ type Files = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 /** What the in-memory server knows, and the rules of how it changes. */
 export class MemoryState {
   readonly apiKey = "memory-key";
+  readonly url = "http://sandpiper.memory";
+  readonly #nodeId = crypto.randomUUID();
+  readonly #startedAt = new Date().toISOString();
   readonly sandboxes = new Map<string, MemorySandbox>();
   readonly checkpoints = new MemoryCheckpoints(this);
   readonly events: EventBody[] = [];
@@ -38,6 +42,21 @@ export class MemoryState {
     exitCode: 127,
   });
   readonly #idempotency = new Map<string, string>();
+
+  /** It stands alone. */
+  get node(): NodeResource {
+    return {
+      id: this.#nodeId,
+      url: this.url,
+      startedAt: this.#startedAt,
+      seenAt: new Date().toISOString(),
+      isAlive: true,
+      isDraining: false,
+      isThisNode: true,
+      sandboxes: this.sandboxes.size,
+      version: "memory",
+    };
+  }
 
   create(body: CreateSandboxBody, idempotencyKey: string | null): SandboxResource {
     const known = idempotencyKey === null ? undefined : this.#idempotency.get(idempotencyKey);
