@@ -146,12 +146,16 @@ export class SandboxHandle implements AsyncDisposable {
 
   /** Holds it as it is, with nothing of it running, until `resume`. */
   async pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal }));
+    return this.#learn(
+      await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal, isRepeatable: true }),
+    );
   }
 
   /** Lets it go on after a pause, or after a checkpoint that stopped it. */
   async resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal }));
+    return this.#learn(
+      await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal, isRepeatable: true }),
+    );
   }
 
   /** Sets it back to a checkpoint, the newest by default: what happened since is lost, and streams of it fail. */

@@ -45,6 +45,10 @@ describe("a request that got lost", () => {
     lost.push("request", "503");
     expect(await inTime(timing, sandbox.files.readText("/a"))).toBe("text");
     lost.push("answer");
+    expect(await inTime(timing, sandbox.pause())).toMatchObject({ state: "paused" });
+    lost.push("answer");
+    expect(await inTime(timing, sandbox.resume())).toMatchObject({ state: "ready" });
+    lost.push("answer");
     await inTime(timing, sandbox.destroy());
     expect(server.sandboxes).toEqual([]);
   });

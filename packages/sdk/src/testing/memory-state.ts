@@ -112,6 +112,7 @@ export class MemoryState {
 
   /** Commands that run are not held: what answers them is the test's. */
   pause(id: string): SandboxResource {
+    if (this.sandbox(id).resource.state === "paused") return this.sandbox(id).resource;
     const sandbox = this.readySandbox(id);
     sandbox.resource = { ...sandbox.resource, state: "paused" };
     this.tell("sandbox.paused", sandbox.resource.id);
