@@ -1,0 +1,322 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { FakeClock, rejection } from "@sandpiper/core/testing";
+import { createSandboxId, errorBodySchema, type SandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sendNudge } from "./nudge.ts";
+import { ClusterNodes, KEY } from "./testing/cluster-nodes.ts";
+
+let nodes: ClusterNodes;
+let id: SandboxId;
+
+beforeEach(() => {
+  nodes = new ClusterNodes();
+  id = createSandboxId();
+});
+
+afterEach(() => nodes[Symbol.asyncDispose]());
+
+const authorization = `Bearer ${KEY}`;
+const pathTo = (rest = "") => `/v1/sandboxes/${id}${rest}`;
+
+/** Says who answered, and to what. */
+function echo(name: string) {
+  return async (request: Request) =>
+    Response.json({
+      name,
+      method: request.method,
+      url: request.url.slice(request.url.indexOf("/v1")),
+      headers: Object.fromEntries(request.headers),
+      body: await request.text(),
+    });
+}
+
+async function twoNodes() {
+  const [here, owner] = [await nodes.start("1", echo("here")), await nodes.start("2", echo("owner"))];
+  nodes.holders.set(id, "2");
+  return { here, owner };
+}
+
+describe("a request about a sandbox of another node", () => {
+  it("is answered by that node, with everything it said", async () => {
+    const { here, owner } = await twoNodes();
+    const response = await fetch(`${here}${pathTo("/files?path=a%20b&x=%C3%A4")}`, {
+      method: "PUT",
+      headers: { authorization, "x-request-id": "mine-1", "content-type": "text/plain", "proxy-connection": "close" },
+      body: "content",
+    });
+    expect(await response.json()).toMatchObject({
+      name: "owner",
+      method: "PUT",
+      url: pathTo("/files?path=a%20b&x=%C3%A4"),
+      body: "content",
+      headers: { authorization, "x-request-id": "mine-1", "content-type": "text/plain", host: new URL(owner).host },
+    });
+  });
+
+  it("gets a request id where it has none, and loses what is about the connection", async () => {
+    const { here } = await twoNodes();
+    const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
+    expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
+    const raw = connect(Number(new URL(here).port), "127.0.0.1");
+    const head = [
+      `GET ${pathTo()} HTTP/1.1`,
+      "Host: x",
+      `Authorization: ${authorization}`,
+      "Connection: close, X-Mine",
+      "X-Mine: 1",
+      "X-Other: 2",
+      "TE: trailers",
+    ];
+    raw.write(`${head.join("\r\n")}\r\n\r\n`);
+    const text = Buffer.concat(await Array.fromAsync(raw)).toString();
+    expect(text).toContain('"x-other":"2"');
+    expect(text).not.toMatch(/x-mine|"te"/);
+  });
+
+  it("is not looked up for whom nobody knows: the node says so itself", async () => {
+    const { here } = await twoNodes();
+    for (const headers of [{}, { authorization: "Bearer spk_00000000_wrong" }]) {
+      expect(await (await fetch(`${here}${pathTo("/exec")}`, { method: "POST", headers })).json()).toMatchObject({
+        name: "here",
+      });
+    }
+    expect(nodes.lookups).toEqual([]);
+    expect(nodes.learnt).toEqual([undefined, "spk_00000000_wrong"]);
+  });
+
+  it("goes there with that sandbox's token, and not with another's", async () => {
+    const { here } = await twoNodes();
+    nodes.tokens.set("spt_right", id).set("spt_other", createSandboxId());
+    const ask = async (token: string) =>
+      (await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization: `Bearer ${token}` } }))).name;
+    expect([await ask("spt_right"), await ask("spt_other")]).toEqual(["owner", "here"]);
+  });
+
+  it("stays here when the sandbox is here or nowhere, when it is about none, or asks for the sandbox to come", async () => {
+    const { here } = await twoNodes();
+    const other = createSandboxId();
+    nodes.holders.set(other, "1");
+    const paths = [
+      `/v1/sandboxes/${other}/exec`,
+      `/v1/sandboxes/${createSandboxId()}`,
+      "/v1/sandboxes",
+      "/v1/sandboxes/x",
+    ];
+    for (const path of [...paths, pathTo("/handoff"), pathTo("/handoff?x")]) {
+      const response = await fetch(`${here}${path}`, { method: "POST", headers: { authorization } });
+      expect(await response.json(), path).toMatchObject({ name: "here" });
+    }
+  });
+
+  it("keeps the answer's status, headers and cookies, and answers without a body", async () => {
+    const here = await nodes.start("1", echo("here"));
+    await nodes.start("2", (request) => {
+      const headers = new Headers({ "content-range": "bytes 0-1/5", "x-own": "1" });
+      headers.append("set-cookie", "a=1");
+      headers.append("set-cookie", "b=2");
+      if (request.method === "HEAD") headers.set("content-length", "5");
+      return new Response(request.method === "GET" ? "ab" : null, {
+        status: { GET: 206, HEAD: 200, DELETE: 204 }[request.method] ?? 500,
+        headers,
+      });
+    });
+    nodes.holders.set(id, "2");
+    const ask = (method: string) => fetch(`${here}${pathTo()}`, { method, headers: { authorization } });
+    const got = await ask("GET");
+    expect([got.status, await got.text()]).toEqual([206, "ab"]);
+    expect(got.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+    expect(got.headers.get("content-range")).toBe("bytes 0-1/5");
+    expect((await ask("HEAD")).headers.get("content-length")).toBe("5");
+    expect((await ask("DELETE")).status).toBe(204);
+  });
+
+  it("passes on what comes as it comes, in both directions at once", async () => {
+    const here = await nodes.start("1", echo("here"));
+    await nodes.start("2", (request) => new Response(request.body));
+    nodes.holders.set(id, "2");
+    const upload = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = upload.writable.getWriter();
+    const encoder = new TextEncoder();
+    const first = writer.write(encoder.encode("one"));
+    const response = await fetch(`${here}${pathTo()}`, {
+      method: "POST",
+      headers: { authorization },
+      body: upload.readable,
+      duplex: "half",
+    } as RequestInit);
+    await first;
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toBe("one");
+    await writer.write(encoder.encode("two"));
+    expect((await reader?.read())?.value).toBe("two");
+    await writer.close();
+    expect((await reader?.read())?.done).toBe(true);
+  });
+
+  it("is read no faster than its answer is", async () => {
+    const here = await nodes.start("1", echo("here"));
+    let made = 0;
+    const piece = new Uint8Array(64 * 1024);
+    await nodes.start("2", () => {
+      const pull = (controller: ReadableStreamDefaultController) => {
+        made++;
+        controller.enqueue(piece);
+      };
+      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+    });
+    nodes.holders.set(id, "2");
+    const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    let before = -1;
+    while (before !== made) {
+      before = made;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(made, "what the buffers on the way hold").toBeLessThan(512);
+    await reader?.cancel();
+  });
+
+  it("ends there when its client leaves, before the answer and in the middle of it", async () => {
+    const here = await nodes.start("1", echo("here"));
+    const left: string[] = [];
+    const arrived = Promise.withResolvers<void>();
+    await nodes.start("2", (request) => {
+      const path = request.url.slice(request.url.indexOf(id) + id.length);
+      request.signal.addEventListener("abort", () => left.push(path));
+      arrived.resolve();
+      if (path === "/wait") return new Promise<Response>(() => {});
+      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
+    });
+    nodes.holders.set(id, "2");
+    const leaving = new AbortController();
+    const waiting = fetch(`${here}${pathTo("/wait")}`, { headers: { authorization }, signal: leaving.signal });
+    await arrived.promise;
+    leaving.abort();
+    await rejection(waiting);
+    const response = await fetch(`${here}${pathTo("/events")}`, { headers: { authorization } });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    await until(() => left.length === 2);
+    expect(left.toSorted()).toEqual(["/events", "/wait"]);
+  });
+
+  it("is cut where the owner's answer is cut", async () => {
+    const here = await nodes.start("1", echo("here"));
+    await nodes.start("2", (_, { outgoing }) => {
+      setTimeout(() => outgoing?.destroy(), 20);
+      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
+    });
+    nodes.holders.set(id, "2");
+    const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
+    expect(await rejection(response.arrayBuffer())).toMatchObject({ message: "terminated" });
+  });
+
+  it("is told that its node does not answer, and that asking again may help", async () => {
+    const { here } = await twoNodes();
+    await nodes.stop("2");
+    const headers = { authorization, "x-request-id": "mine-2", origin: "https://app.example" };
+    const response = await fetch(`${here}${pathTo("/exec")}`, { method: "POST", headers, body: "{}" });
+    expect(response.status).toBe(503);
+    expect(response.headers.get("x-request-id")).toBe("mine-2");
+    expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
+    expect(errorBodySchema.parse(await response.json())).toMatchObject({
+      code: "unavailable",
+      reason: "owner_unreachable",
+      requestId: "mine-2",
+    });
+  });
+
+  it("goes through when a connection that was kept has been closed meanwhile", async () => {
+    const here = await nodes.start("1", echo("here"));
+    await nodes.start("2", (_, { outgoing }) => {
+      const { socket } = outgoing ?? {};
+      setTimeout(() => socket?.destroy(), 5);
+      return new Response("ok");
+    });
+    nodes.holders.set(id, "2");
+    for (let round = 0; round < 5; round++) {
+      const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
+      expect(await response.text()).toBe("ok");
+      await new Promise((resolve) => setTimeout(resolve, round * 3));
+    }
+  });
+
+  it("ends when its node hangs and has lost the sandbox", async () => {
+    const clock = new FakeClock();
+    const here = await nodes.start("1", echo("here"), clock);
+    const arrived = Promise.withResolvers<void>();
+    await nodes.start("2", () => {
+      arrived.resolve();
+      return new Promise<Response>(() => {});
+    });
+    nodes.holders.set(id, "2");
+    const waiting = fetch(`${here}${pathTo("/wait")}`, { headers: { authorization } });
+    await arrived.promise;
+    await clock.advance(5000);
+    nodes.holders.delete(id);
+    await clock.advance(1000);
+    expect((await waiting).status).toBe(503);
+  });
+});
+
+describe("a request that comes from a node", () => {
+  it("is never passed on: where the sandbox has moved meanwhile, it is to be asked again", async () => {
+    const { owner } = await twoNodes();
+    nodes.holders.set(id, "3");
+    await nodes.start("3", echo("third"));
+    const proof = nodes.proofOf("1").sign({ method: "GET", path: pathTo() }, owner);
+    const response = await fetch(`${owner}${pathTo()}`, { headers: { authorization, "x-sandpiper-node": proof } });
+    expect(response.status).toBe(503);
+    expect(errorBodySchema.parse(await response.json())).toMatchObject({ reason: "handoff_under_way" });
+  });
+
+  it("is refused without proof, whoever asks", async () => {
+    const { owner } = await twoNodes();
+    const proof = nodes.proofOf("1").sign({ method: "GET", path: "/v1/sandboxes" }, owner);
+    const response = await fetch(`${owner}${pathTo()}`, { headers: { authorization, "x-sandpiper-node": proof } });
+    expect(response.status).toBe(401);
+    expect(errorBodySchema.parse(await response.json())).toMatchObject({ reason: "bad_node_proof" });
+  });
+
+  it("does not let in whom the owner does not: the client's own credential goes along", async () => {
+    const { here } = await twoNodes();
+    const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
+    expect(headers["authorization"]).toBe(authorization);
+    expect(headers["x-sandpiper-node"]).toMatch(/^00000000-0000-4000-8000-000000000001 /);
+  });
+});
+
+describe("a nudge", () => {
+  it("reaches the other node, which knows by whom it is sent", async () => {
+    const { owner } = await twoNodes();
+    await sendNudge(owner, id, nodes.proofOf("1"));
+    expect(nodes.nudges).toEqual([`2 ${id}`]);
+  });
+
+  it("of strangers is refused, and there is nothing at its place for clients", async () => {
+    const { owner } = await twoNodes();
+    const post = (headers: Record<string, string>, body: string) =>
+      fetch(`${owner}/v1/cluster/nudge`, { method: "POST", headers: { authorization, ...headers }, body });
+    expect(await (await post({}, "{}")).json()).toMatchObject({ name: "owner" });
+    expect((await post({ "x-sandpiper-node": "x" }, JSON.stringify({ sandbox: id }))).status).toBe(401);
+    expect((await post({ "x-sandpiper-node": "x" }, "x".repeat(2000))).status).toBe(400);
+    expect(nodes.nudges).toEqual([]);
+  });
+
+  it("to a node that is not there fails in time", async () => {
+    const { owner } = await twoNodes();
+    await nodes.stop("2");
+    expect(await rejection(sendNudge(owner, id, nodes.proofOf("1")))).toMatchObject({ reason: "owner_unreachable" });
+  });
+});
+
+async function echoed(answer: Promise<Response>) {
+  return (await (await answer).json()) as { readonly name: string; readonly headers: Record<string, string> };
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await once(AbortSignal.timeout(5), "abort");
+}
