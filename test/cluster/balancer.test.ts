@@ -66,7 +66,9 @@ describe("three nodes behind HAProxy", () => {
     socket?.destroy();
   });
 
-  it("lose the clients of one that cannot be reached to the others, and get new ones when it is back", async () => {
+  it("lose the clients of one that cannot be reached to the others, and get new ones when it is back", {
+    timeout: 60_000,
+  }, async () => {
     await using bed = await startBed();
     const [, second] = bed.nodes;
     const headers = clientOf(second, "node-2");

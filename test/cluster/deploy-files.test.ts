@@ -8,6 +8,7 @@ import { systemEnv } from "./namespaces.ts";
 
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
+const knownVariables = new Set(read("docs/configuration.md").match(/SANDPIPER_[A-Z_]+/g));
 const SECRET = "0123456789abcdef0123456789abcdef";
 /** What HAProxy's file may be told in the environment; nodes know none of these. */
 const BALANCER_VARIABLES = /^SANDPIPER_(BIND|NODE_\d|ADMIN_SOCKET)$/;
@@ -95,6 +96,7 @@ describe.each([
     loadNodeConfig({ argv: [], env: { ...Object.fromEntries(settings), SANDPIPER_CLUSTER_SECRET: SECRET } });
 
   it("has only settings that nodes know, with values that they take", async () => {
+    expect([...settings.keys()].filter((name) => !knownVariables.has(name))).toEqual([]);
     await expect(load()).resolves.toMatchObject({ allowInsecure: true, store: expect.any(String) });
   });
 
@@ -112,10 +114,9 @@ describe.each([
 
 describe("the pages about running nodes", () => {
   it("name only settings that there are", () => {
-    const known = new Set(read("docs/configuration.md").match(/SANDPIPER_[A-Z_]+/g));
     const pages = ["docs/deploy.md", ...globSync("deploy/**/*.md", { cwd: root })];
     const named = pages.flatMap((page) => read(page).match(/SANDPIPER_[A-Z_]+\d?/g) ?? []);
-    expect(named.filter((name) => !known.has(name) && !BALANCER_VARIABLES.test(name))).toEqual([
+    expect(named.filter((name) => !knownVariables.has(name) && !BALANCER_VARIABLES.test(name))).toEqual([
       // The cookie, whose name is like one.
       ...named.filter((name) => name === "SANDPIPER_NODE"),
     ]);
