@@ -4,6 +4,7 @@ import { type ConnectedChannel, type Instance, type InstanceExit, SandboxError }
 import type { SandboxId } from "@sandpiper/protocol";
 import type { AgentProcess } from "./agent-process.ts";
 import { LocalChannel } from "./channel.ts";
+import { noCheckpoints } from "./no-checkpoints.ts";
 
 /** How long an agent may take to end what it started. */
 const END_TIMEOUT_MS = 5000;
@@ -51,6 +52,10 @@ export class LocalInstance implements Instance {
     this.#hasSpoken = true;
     this.#channel = new LocalChannel(this.#agent);
     return { channel: this.#channel, needsResync };
+  }
+
+  async checkpoint(): Promise<void> {
+    throw noCheckpoints(`instance ${this.id} cannot be saved`);
   }
 
   destroy(): Promise<void> {

@@ -1,10 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import {
+  type CheckpointRequirements,
   type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
+  type PreparedInstance,
   type Provider,
   type ProviderStatus,
   SandboxError,
@@ -19,6 +21,7 @@ import { startAgentProcess } from "./agent-process.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { LocalInstance } from "./instance.ts";
 import { killLeftProcesses } from "./left-processes.ts";
+import { noCheckpoints } from "./no-checkpoints.ts";
 import { probeLocal } from "./probe.ts";
 
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -84,6 +87,14 @@ export class LocalProvider implements Provider {
       message: `instance ${id} cannot be adopted: local instances end with the program that created them`,
       hint: "use the provider gvisor for sandboxes that outlive a program",
     });
+  }
+
+  async prepare({ id }: InstanceSpec): Promise<PreparedInstance> {
+    throw noCheckpoints(`instance ${id} cannot be restored`);
+  }
+
+  async checkpointRequirements(): Promise<CheckpointRequirements> {
+    throw noCheckpoints("nothing can be restored here");
   }
 
   async remove(id: SandboxId): Promise<void> {

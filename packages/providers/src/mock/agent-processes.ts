@@ -2,9 +2,8 @@ import { SandboxError } from "@sandpiper/core";
 import type { AgentParams, AgentResult } from "@sandpiper/protocol";
 import type { Handler, MockAgent } from "./agent.ts";
 import { HOME } from "./file-tree.ts";
-import { MockProcess } from "./process.ts";
-import { type Program, programs } from "./program.ts";
-import { shell } from "./shell.ts";
+import { MockProcess, type ProcessSpec } from "./process.ts";
+import { programs } from "./program.ts";
 
 const DEFAULT_JOURNAL_BYTES = 64 * 1024 * 1024;
 
@@ -119,21 +118,18 @@ function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProc
   if (!agent.files.isDirectory(cwd)) {
     throw new SandboxError("not_found", { reason: "no_such_directory", message: `${cwd} is no directory` });
   }
-  const { argv, program } = programOf(agent, params);
-  const process = new MockProcess({
+  const spec: ProcessSpec = {
     id,
     pid,
-    argv,
-    program,
+    ...programOf(agent, params),
     cwd,
     env: { ...agent.env, ...params.env },
-    files: agent.files,
-    clock: agent.clock,
     hasStdin: params.stdin === true,
     hasPty: params.pty !== undefined,
     journalBytes: params.journal_bytes ?? DEFAULT_JOURNAL_BYTES,
     timeoutMs: params.timeout_ms,
-  });
+  };
+  const process = MockProcess.create(spec, agent);
   agent.processes.set(id, process);
   process.run();
   return process;
@@ -142,17 +138,16 @@ function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProc
 function programOf(
   agent: MockAgent,
   { argv, command, code }: AgentParams<"process.spawn">,
-): { readonly argv: readonly string[]; readonly program: Program } {
-  if (command !== undefined) return { argv: ["/bin/sh", "-c", command], program: shell(command) };
+): Pick<ProcessSpec, "argv" | "script"> {
+  if (command !== undefined) return { argv: ["/bin/sh", "-c", command], script: { text: command, name: "sh" } };
   if (code !== undefined) {
     const source = new TextDecoder().decode(agent.files.read(code.path));
     if (code.ephemeral) agent.files.remove(code.path, { recursive: false, missingOk: true });
     requireLanguage(agent, code.language);
-    return { argv: ["sh", code.path], program: shell(source, code.path) };
+    return { argv: ["sh", code.path], script: { text: source, name: code.path } };
   }
   const name = argv?.[0] ?? "";
-  const program = Object.hasOwn(programs, name) ? programs[name] : undefined;
-  if (argv !== undefined && program !== undefined) return { argv, program };
+  if (argv !== undefined && Object.hasOwn(programs, name)) return { argv, script: undefined };
   throw new SandboxError("not_found", { reason: "no_such_program", message: `there is no program ${name}` });
 }
 
@@ -168,6 +163,7 @@ async function runToEnd(
   stdin: string | undefined,
   canceled: AbortSignal,
 ): Promise<AgentResult<"exec">> {
+  process.isCollected = true;
   canceled.addEventListener("abort", () => process.kill("SIGKILL"), { once: true });
   if (stdin !== undefined) process.feed(new TextEncoder().encode(stdin), true);
   while (process.status === undefined) await process.exited.wait();

@@ -11,7 +11,7 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
   ping: () => ({ pong: true }),
 
   hello(agent) {
-    agent.isQuiesced = false;
+    agent.thaw();
     return {
       generation: PROTOCOL_GENERATION,
       version: "0.0.0-mock",
@@ -34,13 +34,13 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
   }),
 
   "system.quiesce"(agent) {
-    agent.isQuiesced = true;
+    agent.quiesce();
     return {};
   },
 
   "system.thaw"(agent, { epoch }: AgentParams<"system.thaw">) {
-    agent.isQuiesced = false;
     agent.epoch = epoch ?? agent.epoch;
+    agent.thaw();
     return {};
   },
 

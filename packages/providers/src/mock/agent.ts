@@ -4,16 +4,29 @@ import { fileHandlers } from "./agent-files.ts";
 import { processHandlers } from "./agent-processes.ts";
 import { systemHandlers } from "./agent-system.ts";
 import type { MockCall } from "./call.ts";
-import { FileTree } from "./file-tree.ts";
-import { Notifier } from "./notifier.ts";
-import type { MockProcess } from "./process.ts";
+import { FileTree, type SavedFiles } from "./file-tree.ts";
+import { MockProcess, type SavedProcess } from "./process.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: parameters were checked against the method's schema before.
 export type Handler = (agent: MockAgent, params: any, call: MockCall) => object | Promise<object>;
 
 const handlers: Readonly<Record<AgentMethod, Handler>> = { ...systemHandlers, ...processHandlers, ...fileHandlers };
 
-const ANSWERED_WHILE_QUIESCED: readonly AgentMethod[] = ["ping", "hello", "system.thaw"];
+const ANSWERED_WHILE_QUIESCED: readonly string[] = ["ping", "hello", "system.quiesce", "system.thaw"];
+
+export function isAnsweredWhileQuiesced(method: string): boolean {
+  return ANSWERED_WHILE_QUIESCED.includes(method);
+}
+
+/** Everything that an agent has in memory. */
+export interface SavedAgent {
+  readonly env: Readonly<Record<string, string>>;
+  readonly bootId: string;
+  readonly epoch: number;
+  readonly nextPid: number;
+  readonly files: SavedFiles | undefined;
+  readonly processes: readonly SavedProcess[];
+}
 
 /** An agent in memory: speaks the whole protocol, with files in a map and a handful of programs. */
 export class MockAgent {
@@ -24,20 +37,52 @@ export class MockAgent {
   readonly processes = new Map<string, MockProcess>();
   readonly languages: readonly string[] = ["sh"];
   readonly methods = Object.keys(agentMethods);
-  readonly thawed = new Notifier();
-  isQuiesced = false;
-  epoch = 0;
-  #nextPid = 2;
+  /** Told when it may send again. */
+  readonly thawListeners = new Set<() => void>();
+  epoch: number;
+  #isQuiesced = false;
+  #nextPid: number;
 
-  constructor(options: {
-    readonly clock: Clock;
-    readonly env: Readonly<Record<string, string>>;
-    readonly bootId: string;
-  }) {
-    this.clock = options.clock;
-    this.env = options.env;
-    this.bootId = options.bootId;
-    this.files = new FileTree(() => options.clock.now().getTime());
+  private constructor(clock: Clock, saved: SavedAgent) {
+    this.clock = clock;
+    this.env = saved.env;
+    this.bootId = saved.bootId;
+    this.epoch = saved.epoch;
+    this.#nextPid = saved.nextPid;
+    this.files = new FileTree(() => clock.now().getTime(), saved.files);
+    for (const process of saved.processes) this.processes.set(process.spec.id, new MockProcess(process, this));
+  }
+
+  static boot(clock: Clock, options: Pick<SavedAgent, "env" | "bootId">): MockAgent {
+    return new MockAgent(clock, { ...options, epoch: 0, nextPid: 2, files: undefined, processes: [] });
+  }
+
+  /** Its programs go on at once; it says nothing before it is greeted. */
+  static restore(clock: Clock, saved: SavedAgent): MockAgent {
+    const agent = new MockAgent(clock, saved);
+    agent.quiesce();
+    for (const process of agent.processes.values()) process.run();
+    return agent;
+  }
+
+  save(): SavedAgent {
+    const { env, bootId, epoch, files, processes } = this;
+    const kept = [...processes.values()].filter(({ isCollected }) => !isCollected);
+    const saved = kept.map((process) => process.save());
+    return { env, bootId, epoch, nextPid: this.#nextPid, files: files.save(), processes: saved };
+  }
+
+  get isQuiesced(): boolean {
+    return this.#isQuiesced;
+  }
+
+  quiesce(): void {
+    this.#isQuiesced = true;
+  }
+
+  thaw(): void {
+    this.#isQuiesced = false;
+    for (const listener of this.thawListeners) listener();
   }
 
   nextPid(): number {
@@ -45,7 +90,7 @@ export class MockAgent {
   }
 
   async handle(method: AgentMethod, params: unknown, call: MockCall): Promise<object> {
-    if (this.isQuiesced && !ANSWERED_WHILE_QUIESCED.includes(method)) {
+    if (this.#isQuiesced && !isAnsweredWhileQuiesced(method)) {
       const message = `${method} was refused: the sandbox is quiesced`;
       throw new SandboxError("unavailable", { reason: "quiesced", message });
     }

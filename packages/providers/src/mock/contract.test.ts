@@ -1,14 +1,24 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mockCapabilities } from "./capabilities.ts";
 import { MockProvider } from "./provider.ts";
 
+let scratch: string;
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "sandpiper-mock-"));
+});
+afterAll(() => rm(scratch, { recursive: true }));
+
 describeProvider("mock", () => new MockProvider(), {
   framework: { describe, it, beforeAll, afterAll, expect },
   capabilities: mockCapabilities,
   crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
   leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
+  makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),
   async orphan(config) {
     const first = new MockProvider();
     const { id } = await Sandbox.create(first, config);

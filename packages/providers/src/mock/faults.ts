@@ -11,6 +11,12 @@ export interface MockFaults {
   /** That many attempts to destroy an instance fail. */
   failedDestroys?: number;
   destroyDelayMs?: number;
+  checkpointDelayMs?: number;
+  checkpointFailure?: SandboxError;
+  restoreDelayMs?: number;
+  restoreFailure?: SandboxError;
+  /** The release that the host runs, where it must differ from another's: checkpoints do not fit both. */
+  release?: string;
   /** What an earlier caller left unread on the channel. */
   staleBytes?: Uint8Array;
   /** How long the answer to a method is held back. */

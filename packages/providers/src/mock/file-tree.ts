@@ -14,17 +14,25 @@ export interface TreeEvent {
   readonly to?: string;
 }
 
+export type SavedFiles = ReadonlyMap<string, Node>;
+
 export const HOME = "/home/user";
 
 /** Files in memory, by absolute path. */
 export class FileTree {
   readonly listeners = new Set<(event: TreeEvent) => void>();
-  readonly #nodes = new Map<string, Node>();
+  readonly #nodes: Map<string, Node>;
   readonly #nowMs: () => number;
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, saved: SavedFiles = new Map()) {
     this.#nowMs = nowMs;
+    this.#nodes = new Map(saved);
+    if (saved.size > 0) return;
     for (const path of ["/", "/tmp", "/home", HOME]) this.#nodes.set(path, this.#node("directory", 0o755));
+  }
+
+  save(): SavedFiles {
+    return this.#nodes;
   }
 
   /** Relative paths start at the home directory, or where a command runs. */
@@ -35,6 +43,10 @@ export class FileTree {
       else if (part !== "" && part !== ".") parts.push(part);
     }
     return `/${parts.join("/")}`;
+  }
+
+  has(path: string): boolean {
+    return this.#nodes.has(path);
   }
 
   isDirectory(path: string): boolean {
@@ -59,6 +71,14 @@ export class FileTree {
     node.bytes = bytes;
     this.#nodes.set(path, node);
     this.#tell({ kind: old === undefined ? "create" : "write", path });
+  }
+
+  append(path: string, bytes: Uint8Array): void {
+    const old = this.has(path) ? this.read(path) : new Uint8Array(0);
+    const all = new Uint8Array(old.length + bytes.length);
+    all.set(old);
+    all.set(bytes, old.length);
+    this.write(path, all);
   }
 
   mkdir(path: string, parents: boolean, mode = 0o755): boolean {

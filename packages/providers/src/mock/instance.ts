@@ -1,4 +1,5 @@
 import {
+  type CheckpointOptions,
   type Clock,
   type ConnectedChannel,
   type Instance,
@@ -7,15 +8,19 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { MockAgent } from "./agent.ts";
+import { MockAgent, type SavedAgent } from "./agent.ts";
 import { MockChannel } from "./channel.ts";
+import { writeCheckpoint } from "./checkpoint-file.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockSession } from "./session.ts";
+import { sleep } from "./sleep.ts";
 
 export interface MockInstanceOptions {
   readonly spec: InstanceSpec;
   readonly clock: Clock;
   readonly faults: MockFaults;
+  /** Nothing runs in it before it is restored. */
+  readonly isPrepared: boolean;
   /** Called when nothing of it is left. */
   readonly removed: () => void;
 }
@@ -23,17 +28,19 @@ export interface MockInstanceOptions {
 /** An instance in memory. Tests can break it in every way that instances break. */
 export class MockInstance implements Instance {
   readonly id: SandboxId;
-  readonly agent: MockAgent;
   readonly exited: Promise<InstanceExit>;
   readonly channels: MockChannel[] = [];
   readonly #options: MockInstanceOptions;
-  #isRunning = true;
+  #agent: MockAgent;
+  #isRunning: boolean;
+  #hasEnded = false;
   #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(options: MockInstanceOptions) {
     this.#options = options;
     this.id = options.spec.id;
-    this.agent = new MockAgent({ clock: options.clock, env: options.spec.env, bootId: `boot-${options.spec.id}` });
+    this.#agent = MockAgent.boot(options.clock, { env: options.spec.env, bootId: `boot-${options.spec.id}` });
+    this.#isRunning = !options.isPrepared;
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
@@ -50,14 +57,34 @@ export class MockInstance implements Instance {
     const needsResync = this.channels.length > 0;
     const channel = new MockChannel(clock, faults);
     this.channels.push(channel);
-    if (!countDown(faults, "silentConnects")) new MockSession(this.agent, channel, { clock, faults });
+    if (!countDown(faults, "silentConnects")) new MockSession(this.#agent, channel, { clock, faults });
     return { channel, needsResync };
+  }
+
+  async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
+    const { clock, faults } = this.#options;
+    if (faults.checkpointDelayMs !== undefined) await sleep(clock, faults.checkpointDelayMs);
+    if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
+    // In a turn of its own, in which no program is in the middle of something.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!this.#isRunning) throw unavailable("not_running", `instance ${this.id} does not run`);
+    if (!this.#agent.isQuiesced) {
+      const message = `instance ${this.id} cannot be saved: its agent is not quiesced`;
+      throw new SandboxError("failed_precondition", { reason: "not_quiesced", message });
+    }
+    await writeCheckpoint(directory, this.#agent.save());
+    if (!keepsRunning) this.#halt("the instance was saved and stopped");
+  }
+
+  /** For one that was prepared. */
+  restore(saved: SavedAgent): void {
+    this.#agent = MockAgent.restore(this.#options.clock, saved);
+    this.#isRunning = true;
   }
 
   async destroy(): Promise<void> {
     const { clock, faults, removed } = this.#options;
-    const { destroyDelayMs } = faults;
-    if (destroyDelayMs !== undefined) await new Promise<void>((resolve) => clock.schedule(destroyDelayMs, resolve));
+    if (faults.destroyDelayMs !== undefined) await sleep(clock, faults.destroyDelayMs);
     if (countDown(faults, "failedDestroys")) throw unavailable("stuck", `instance ${this.id} could not be destroyed`);
     this.end({ reason: "destroyed", message: "it was destroyed" });
     removed();
@@ -83,11 +110,17 @@ export class MockInstance implements Instance {
 
   /** The channel ends first and the reason is known a moment later, as with real instances. */
   end(exit: InstanceExit): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#halt("the instance has ended");
+    this.#options.clock.schedule(0, () => this.#resolveExited(exit));
+  }
+
+  #halt(why: string): void {
     if (!this.#isRunning) return;
     this.#isRunning = false;
-    this.agent.powerOff();
-    for (const channel of this.channels) channel.drop("the instance has ended");
-    this.#options.clock.schedule(0, () => this.#resolveExited(exit));
+    this.#agent.powerOff();
+    for (const channel of this.channels) channel.drop(why);
   }
 }
 

@@ -14,17 +14,30 @@ interface Entry {
   readonly bytes: Uint8Array;
 }
 
+export interface SavedJournal {
+  readonly entries: readonly Entry[];
+  readonly start: number;
+  readonly end: number;
+}
+
 /** A process's output by offset: the last `capacity` bytes, and as much as its readers still need. */
 export class Journal {
   readonly changed = new Notifier();
   readonly #capacity: number;
   readonly #readers = new Set<JournalReader>();
-  #entries: Entry[] = [];
-  #start = 0;
-  #end = 0;
+  #entries: Entry[];
+  #start: number;
+  #end: number;
 
-  constructor(capacity: number) {
+  constructor(capacity: number, saved: SavedJournal = { entries: [], start: 0, end: 0 }) {
     this.#capacity = capacity;
+    this.#entries = [...saved.entries];
+    this.#start = saved.start;
+    this.#end = saved.end;
+  }
+
+  save(): SavedJournal {
+    return { entries: this.#entries, start: this.#start, end: this.#end };
   }
 
   get start(): number {

@@ -1,23 +1,37 @@
 import type { Clock } from "@sandpiper/core";
 import type { ExitStatus, ProcessInfo } from "@sandpiper/protocol";
 import type { FileTree } from "./file-tree.ts";
-import { Journal } from "./journal.ts";
+import { Journal, type SavedJournal } from "./journal.ts";
 import { Notifier } from "./notifier.ts";
-import type { Program } from "./program.ts";
+import { newProgress, type Program, type Progress, programs } from "./program.ts";
+import { shell } from "./shell.ts";
 
-export interface MockProcessOptions {
+export interface ProcessSpec {
   readonly id: string;
   readonly pid: number;
   readonly argv: readonly string[];
-  readonly program: Program;
+  /** For the shell; without one `argv` names a program. */
+  readonly script: { readonly text: string; readonly name: string } | undefined;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly files: FileTree;
-  readonly clock: Clock;
   readonly hasStdin: boolean;
   readonly hasPty: boolean;
   readonly journalBytes: number;
   readonly timeoutMs: number | undefined;
+}
+
+/** A process as it is at one moment: it can go on from there in another instance. */
+export interface SavedProcess {
+  readonly spec: ProcessSpec;
+  readonly startedAtMs: number;
+  readonly elapsedMs: number;
+  readonly status: ExitStatus | undefined;
+  readonly durationMs: number;
+  readonly journal: SavedJournal | undefined;
+  readonly input: readonly Uint8Array[];
+  readonly isInputOpen: boolean;
+  readonly stdinOffset: number;
+  readonly progress: Progress;
 }
 
 /** A program that runs in memory, with a journal of its output. */
@@ -26,31 +40,89 @@ export class MockProcess {
   readonly pid: number;
   readonly journal: Journal;
   readonly exited = new Notifier();
+  /** Its caller gets all of it in one answer; to nobody else is it of any use. */
+  isCollected = false;
   status: ExitStatus | undefined;
-  durationMs = 0;
-  readonly #options: MockProcessOptions;
+  durationMs: number;
+  readonly #spec: ProcessSpec;
+  readonly #files: FileTree;
+  readonly #clock: Clock;
   readonly #startedMs: number;
-  readonly #startedAt: Date;
+  readonly #startedAtMs: number;
+  readonly #progress: Progress;
   readonly #killed = new AbortController();
-  readonly #input: Uint8Array[] = [];
+  readonly #input: Uint8Array[];
   readonly #inputChanged = new Notifier();
   #isInputOpen: boolean;
-  #stdinOffset = 0;
+  /** The program has the first piece of input and may not have dealt with it yet. */
+  #isInputTaken = false;
+  #stdinOffset: number;
+  #asleepSinceMs: number | undefined;
+  /** What the program does again because it was saved in the middle of a step. */
+  #repeatedBytes: number;
   #stopTimer: () => void = () => {};
 
-  constructor(options: MockProcessOptions) {
-    this.id = options.id;
-    this.pid = options.pid;
-    this.journal = new Journal(options.journalBytes);
-    this.#options = options;
-    this.#startedMs = options.clock.monotonicMs();
-    this.#startedAt = options.clock.now();
-    this.#isInputOpen = options.hasStdin || options.hasPty;
+  constructor(saved: SavedProcess, { files, clock }: { readonly files: FileTree; readonly clock: Clock }) {
+    this.#spec = saved.spec;
+    this.id = saved.spec.id;
+    this.pid = saved.spec.pid;
+    this.journal = new Journal(saved.spec.journalBytes, saved.journal);
+    this.status = saved.status;
+    this.durationMs = saved.durationMs;
+    this.#files = files;
+    this.#clock = clock;
+    this.#startedMs = clock.monotonicMs() - saved.elapsedMs;
+    this.#startedAtMs = saved.startedAtMs;
+    this.#input = [...saved.input];
+    this.#isInputOpen = saved.isInputOpen;
+    this.#stdinOffset = saved.stdinOffset;
+    this.#repeatedBytes = saved.progress.writtenBytes;
+    this.#progress = { ...saved.progress, variables: { ...saved.progress.variables }, writtenBytes: 0 };
+  }
+
+  static create(spec: ProcessSpec, world: { readonly files: FileTree; readonly clock: Clock }): MockProcess {
+    const saved: SavedProcess = {
+      spec,
+      startedAtMs: world.clock.now().getTime(),
+      elapsedMs: 0,
+      status: undefined,
+      durationMs: 0,
+      journal: undefined,
+      input: [],
+      isInputOpen: spec.hasStdin || spec.hasPty,
+      stdinOffset: 0,
+      progress: newProgress(),
+    };
+    return new MockProcess(saved, world);
+  }
+
+  /** Only between two turns of the event loop is every program at a point from which it can go on. */
+  save(): SavedProcess {
+    const nowMs = this.#clock.monotonicMs();
+    return {
+      spec: this.#spec,
+      startedAtMs: this.#startedAtMs,
+      elapsedMs: nowMs - this.#startedMs,
+      status: this.status,
+      durationMs: this.durationMs,
+      journal: this.journal.save(),
+      input: this.#input,
+      isInputOpen: this.#isInputOpen,
+      stdinOffset: this.#stdinOffset,
+      progress: {
+        ...this.#progress,
+        sleptMs: this.#asleepSinceMs === undefined ? 0 : nowMs - this.#asleepSinceMs,
+      },
+    };
   }
 
   run(): void {
-    const { timeoutMs, clock } = this.#options;
-    if (timeoutMs !== undefined) this.#stopTimer = clock.schedule(timeoutMs, () => this.kill("SIGKILL", true));
+    if (this.status !== undefined) return;
+    const { timeoutMs } = this.#spec;
+    if (timeoutMs !== undefined) {
+      const leftMs = this.#startedMs + timeoutMs - this.#clock.monotonicMs();
+      this.#stopTimer = this.#clock.schedule(leftMs, () => this.kill("SIGKILL", true));
+    }
     this.#run().then(
       (exitCode) => this.#end({ exit_code: exitCode & 255, signal: null, timed_out: false, out_of_memory: false }),
       () => this.#end({ exit_code: 1, signal: null, timed_out: false, out_of_memory: false }),
@@ -81,11 +153,11 @@ export class MockProcess {
     return {
       process: this.id,
       pid: this.pid,
-      argv: [...this.#options.argv],
-      cwd: this.#options.cwd,
+      argv: [...this.#spec.argv],
+      cwd: this.#spec.cwd,
       user: "user",
-      pty: this.#options.hasPty,
-      started_at_ms: this.#startedAt.getTime(),
+      pty: this.#spec.hasPty,
+      started_at_ms: this.#startedAtMs,
       start_offset: this.journal.start,
       end_offset: this.journal.end,
       stdin_offset: this.#stdinOffset,
@@ -93,21 +165,20 @@ export class MockProcess {
     };
   }
 
-  #run(): Promise<number> {
-    const { program, argv, env, cwd, files, clock, hasPty } = this.#options;
-    return program({
+  async #run(): Promise<number> {
+    const { argv, env, cwd, hasPty } = this.#spec;
+    return await programOf(this.#spec)({
       args: argv.slice(1),
       env,
       cwd,
-      files,
-      clock,
+      files: this.#files,
+      progress: this.#progress,
       isTerminal: hasPty,
       pid: this.pid,
       killed: this.#killed.signal,
       read: () => this.#read(),
-      write: async (source, bytes) => {
-        if (!this.#killed.signal.aborted) await this.journal.append(hasPty ? "pty" : source, bytes);
-      },
+      write: (source, bytes) => this.#write(source, bytes),
+      sleep: (durationMs) => this.#sleep(durationMs),
       die: (signal) => {
         this.kill(signal);
         return new Promise<never>(() => {});
@@ -116,17 +187,49 @@ export class MockProcess {
   }
 
   async #read(): Promise<Uint8Array | undefined> {
+    if (this.#isInputTaken) {
+      this.#input.shift();
+      this.#isInputTaken = false;
+      this.#progress.writtenBytes = 0;
+    }
     while (this.#input.length === 0 && this.#isInputOpen) await this.#inputChanged.wait();
-    return this.#input.shift();
+    this.#isInputTaken = this.#input.length > 0;
+    return this.#input[0];
+  }
+
+  async #write(source: "stdout" | "stderr", bytes: Uint8Array): Promise<void> {
+    if (this.#killed.signal.aborted) return;
+    const repeated = Math.min(this.#repeatedBytes, bytes.length);
+    this.#repeatedBytes -= repeated;
+    if (repeated < bytes.length) {
+      await this.journal.append(this.#spec.hasPty ? "pty" : source, bytes.subarray(repeated));
+    }
+    this.#progress.writtenBytes += bytes.length;
+  }
+
+  /** Never returns to a program that was killed. */
+  async #sleep(durationMs: number): Promise<void> {
+    const leftMs = durationMs - this.#progress.sleptMs;
+    this.#asleepSinceMs = this.#clock.monotonicMs() - this.#progress.sleptMs;
+    await new Promise<void>((resolve) => {
+      const stop = this.#clock.schedule(leftMs, resolve);
+      this.#killed.signal.addEventListener("abort", stop, { once: true });
+    });
+    this.#asleepSinceMs = undefined;
   }
 
   #end(status: ExitStatus): void {
     if (this.status !== undefined) return;
     this.status = status;
-    this.durationMs = this.#options.clock.monotonicMs() - this.#startedMs;
+    this.durationMs = this.#clock.monotonicMs() - this.#startedMs;
     this.#stopTimer();
     this.#killed.abort();
     this.exited.notify();
     this.journal.changed.notify();
   }
+}
+
+function programOf({ argv, script }: ProcessSpec): Program {
+  if (script !== undefined) return shell(script.text, script.name);
+  return programs[argv[0] ?? ""] ?? (async () => 127);
 }

@@ -1,5 +1,27 @@
-import type { Clock } from "@sandpiper/core";
 import type { FileTree } from "./file-tree.ts";
+
+/** How far a program has come: enough to go on from there in another instance. */
+export interface Progress {
+  /** Of a script. */
+  step: number;
+  /** The exit code of the step before. */
+  status: number;
+  readonly variables: Record<string, string>;
+  /** The files that the step writes are open. */
+  hasBegun: boolean;
+  /** What the step has written since it last took input is not written again. */
+  writtenBytes: number;
+  /** Nor is time slept again. */
+  sleptMs: number;
+}
+
+export function newProgress(): Progress {
+  return { step: 0, status: 0, variables: {}, hasBegun: false, writtenBytes: 0, sleptMs: 0 };
+}
+
+export function beginNextStep(progress: Progress, status: number): void {
+  Object.assign(progress, { step: progress.step + 1, status, hasBegun: false, writtenBytes: 0, sleptMs: 0 });
+}
 
 /** What a program of the mock sees of the world. */
 export interface ProgramContext {
@@ -7,12 +29,13 @@ export interface ProgramContext {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly files: FileTree;
-  readonly clock: Clock;
+  readonly progress: Progress;
   readonly isTerminal: boolean;
   readonly pid: number;
-  /** The next piece of standard input; undefined at its end. */
+  /** The next piece of standard input, which is done with when the one after it is asked for; undefined at its end. */
   readonly read: () => Promise<Uint8Array | undefined>;
   readonly write: (source: "stdout" | "stderr", bytes: Uint8Array) => Promise<void>;
+  readonly sleep: (durationMs: number) => Promise<void>;
   /** Ends the process by a signal; never returns to the program. */
   readonly die: (signal: string) => Promise<never>;
   /** Aborted when the process has been killed. */
@@ -83,10 +106,7 @@ export const programs: Readonly<Record<string, Program>> = {
   },
 
   async sleep(context) {
-    await new Promise<void>((resolve) => {
-      const stop = context.clock.schedule(Number(context.args[0]) * 1000, resolve);
-      context.killed.addEventListener("abort", stop, { once: true });
-    });
+    await context.sleep(Number(context.args[0]) * 1000);
     return 0;
   },
 
@@ -96,10 +116,20 @@ export const programs: Readonly<Record<string, Program>> = {
     return context.die(`SIG${signal.replace("-", "")}`);
   },
 
-  async test(context) {
-    return context.args[0] === "-t" && context.isTerminal ? 0 : 1;
+  async touch(context) {
+    for (const path of context.args) context.files.append(context.files.resolve(path, context.cwd), new Uint8Array(0));
+    return 0;
   },
+
+  test: async (context) => (isTrue(context, context.args) ? 0 : 1),
+  "[": async (context) => (isTrue(context, context.args.slice(0, -1)) ? 0 : 1),
 };
+
+function isTrue(context: ProgramContext, [operator, ...operands]: readonly string[]): boolean {
+  if (operator === "!") return !isTrue(context, operands);
+  if (operator === "-t") return context.isTerminal;
+  return operator === "-e" && context.files.has(context.files.resolve(operands[0] ?? "", context.cwd));
+}
 
 async function writeAll(context: ProgramContext, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; at += ZEROS.length) {

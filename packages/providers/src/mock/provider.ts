@@ -1,17 +1,21 @@
 import {
+  type CheckpointRequirements,
   type Clock,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
+  type PreparedInstance,
   type Provider,
   type ProviderStatus,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { mockCapabilities } from "./capabilities.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockInstance } from "./instance.ts";
+import { MockPrepared } from "./prepared.ts";
+import { sleep } from "./sleep.ts";
 
 interface Entry {
   readonly instance: MockInstance;
@@ -45,18 +49,18 @@ export class MockProvider implements Provider {
     return { available: true, detail: "in memory, isolates nothing, for tests only" };
   }
 
-  async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    const { bootDelayMs, bootFailure } = this.faults;
-    const instance = this.#add(spec);
-    try {
-      if (bootDelayMs !== undefined) await this.#sleep(bootDelayMs, signal);
-      signal.throwIfAborted();
-      if (bootFailure !== undefined) throw bootFailure;
-      return instance;
-    } catch (thrown) {
-      this.#host.delete(spec.id);
-      throw thrown;
-    }
+  create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    return this.#boot(spec, { isPrepared: false }, signal);
+  }
+
+  async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    const instance = await this.#boot(spec, { isPrepared: true }, signal);
+    return new MockPrepared({ instance, clock: this.#clock, faults: this.faults });
+  }
+
+  async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
+    const runtime = `mock ${this.faults.release ?? "1"}`;
+    return { runtime, agentGeneration: String(PROTOCOL_GENERATION), image: rootfs };
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
@@ -106,28 +110,33 @@ export class MockProvider implements Provider {
     return new MockProvider({ clock: this.#clock, faults: this.faults }, this.#host);
   }
 
-  #add(spec: InstanceSpec): MockInstance {
+  async #boot(spec: InstanceSpec, how: { readonly isPrepared: boolean }, signal: AbortSignal): Promise<MockInstance> {
+    const { bootDelayMs, bootFailure } = this.faults;
+    const instance = this.#add(spec, how);
+    try {
+      if (bootDelayMs !== undefined) await sleep(this.#clock, bootDelayMs, signal);
+      signal.throwIfAborted();
+      if (bootFailure !== undefined) throw bootFailure;
+      return instance;
+    } catch (thrown) {
+      this.#host.delete(spec.id);
+      throw thrown;
+    }
+  }
+
+  #add(spec: InstanceSpec, { isPrepared }: { readonly isPrepared: boolean }): MockInstance {
+    if (this.#host.has(spec.id)) {
+      const message = `instance ${spec.id} exists already`;
+      throw new SandboxError("already_exists", { reason: "instance_exists", message });
+    }
     const instance = new MockInstance({
       spec,
+      isPrepared,
       clock: this.#clock,
       faults: this.faults,
       removed: () => this.#host.delete(spec.id),
     });
     this.#host.set(spec.id, { instance, spec, createdAt: this.#clock.now(), owner: this });
     return instance;
-  }
-
-  #sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = this.#clock.schedule(delayMs, resolve);
-      signal.addEventListener(
-        "abort",
-        () => {
-          stop();
-          resolve();
-        },
-        { once: true },
-      );
-    });
   }
 }

@@ -211,8 +211,7 @@ describe("a sandbox", () => {
       () => sandbox.files.watch("x"),
       () => sandbox.dial({ port: 7 }),
       () => sandbox.metrics(),
-      () => sandbox.quiesce(),
-      () => sandbox.thaw(),
+      () => sandbox.checkpoint("/nowhere", { keepsRunning: true }),
     ];
     for (const operation of operations) {
       expect(await rejection(operation())).toMatchObject({
@@ -298,16 +297,6 @@ describe("a sandbox", () => {
     await tunnel.closed;
     expect(at).toBe(sent.length);
     expect(await rejection(sandbox.dial({ port: 8 }))).toMatchObject({ reason: "connection_refused" });
-  });
-
-  it("is quiet between quiesce and thaw", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
-    await sandbox.quiesce();
-    expect(await rejection(sandbox.exec("true"))).toMatchObject({ code: "unavailable", reason: "quiesced" });
-    expect(await sandbox.isHealthy()).toBe(true);
-    await sandbox.thaw({ epoch: 4 });
-    expect((await sandbox.exec("echo thawed")).stdout).toBe("thawed\n");
   });
 
   it("measures itself", async () => {

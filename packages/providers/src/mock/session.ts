@@ -1,6 +1,6 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { agentMethods, type CallId, encodeFrame, type Frame, FrameDecoder, type FrameSink } from "@sandpiper/protocol";
-import type { MockAgent } from "./agent.ts";
+import { isAnsweredWhileQuiesced, type MockAgent } from "./agent.ts";
 import { MockCall } from "./call.ts";
 import type { MockChannel, MockPeer } from "./channel.ts";
 import type { MockFaults } from "./faults.ts";
@@ -16,6 +16,8 @@ export class MockSession implements MockPeer, FrameSink {
   readonly #decoder = new FrameDecoder(this);
   readonly #calls = new Map<CallId, MockCall>();
   #heldAnswers: (() => void)[] = [];
+  /** What must not be sent before the agent is thawed. */
+  #frozen: (() => void)[] = [];
 
   constructor(
     agent: MockAgent,
@@ -27,6 +29,7 @@ export class MockSession implements MockPeer, FrameSink {
     this.#clock = environment.clock;
     this.#faults = environment.faults;
     channel.connectPeer(this);
+    agent.thawListeners.add(this.#thaw);
     if (this.#faults.staleBytes !== undefined) channel.send(this.#faults.staleBytes);
   }
 
@@ -35,12 +38,13 @@ export class MockSession implements MockPeer, FrameSink {
   }
 
   disconnected(): void {
+    this.#agent.thawListeners.delete(this.#thaw);
     for (const call of this.#calls.values()) call.cancel();
   }
 
   fault(reason: string): void {
     const error = { code: -32700, message: reason, data: { code: "invalid_argument", reason } };
-    this.#send({ jsonrpc: "2.0", id: null, error });
+    this.#sendNow({ jsonrpc: "2.0", id: null, error });
   }
 
   frame({ message, attachment }: Frame): void {
@@ -73,9 +77,12 @@ export class MockSession implements MockPeer, FrameSink {
       send: (notification, bytes) => this.#send(notification, bytes),
     });
     this.#calls.set(id, call);
+    // A refusal does not wait either.
+    const isUrgent = this.#agent.isQuiesced || isAnsweredWhileQuiesced(method);
+    const answer = (outcome: object) => this.#answer(call, { jsonrpc: "2.0", id, ...outcome }, isUrgent);
     this.#run(call).then(
-      (result) => this.#answer(call, { jsonrpc: "2.0", id, result }),
-      (thrown) => this.#answer(call, { jsonrpc: "2.0", id, error: rpcError(SandboxError.from(thrown)) }),
+      (result) => answer({ result }),
+      (thrown) => answer({ error: rpcError(SandboxError.from(thrown)) }),
     );
   }
 
@@ -89,22 +96,26 @@ export class MockSession implements MockPeer, FrameSink {
       const message = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
       throw new SandboxError("invalid_argument", { reason: "invalid_params", message });
     }
-    if (method === "hello") for (const other of this.#calls.values()) if (other !== call) other.cancel();
+    if (method === "hello") {
+      for (const other of this.#calls.values()) if (other !== call) other.cancel();
+      this.#frozen = [];
+    }
     return this.#agent.handle(method, parsed.data, call);
   }
 
-  #answer(call: MockCall, message: object): void {
+  #answer(call: MockCall, message: object, isUrgent: boolean): void {
     this.#calls.delete(call.id);
     if (this.#faults.unanswered?.includes(call.method)) return;
+    const send = isUrgent ? () => this.#sendNow(message) : () => this.#send(message);
     const delayMs = this.#faults.answerDelayMs?.(call.method) ?? 0;
-    if (delayMs > 0) this.#clock.schedule(delayMs, () => this.#sendAnswer(message));
-    else this.#sendAnswer(message);
+    if (delayMs > 0) this.#clock.schedule(delayMs, () => this.#sendAnswer(send));
+    else this.#sendAnswer(send);
   }
 
-  #sendAnswer(message: object): void {
+  #sendAnswer(send: () => void): void {
     if (!this.#faults.isOrderReversed) {
       this.#disturb();
-      this.#send(message);
+      send();
       return;
     }
     if (this.#heldAnswers.length === 0) {
@@ -114,7 +125,7 @@ export class MockSession implements MockPeer, FrameSink {
         for (const send of held) send();
       });
     }
-    this.#heldAnswers.push(() => this.#send(message));
+    this.#heldAnswers.push(send);
   }
 
   #disturb(): void {
@@ -122,7 +133,18 @@ export class MockSession implements MockPeer, FrameSink {
     if (this.#faults.hasTornFrames) this.#channel.send(TORN_FRAME);
   }
 
+  readonly #thaw = (): void => {
+    const frozen = this.#frozen;
+    this.#frozen = [];
+    for (const send of frozen) send();
+  };
+
   #send(message: object, attachment?: Uint8Array): void {
+    if (this.#agent.isQuiesced) this.#frozen.push(() => this.#sendNow(message, attachment));
+    else this.#sendNow(message, attachment);
+  }
+
+  #sendNow(message: object, attachment?: Uint8Array): void {
     for (const piece of encodeFrame(message, attachment)) this.#channel.send(piece);
   }
 }

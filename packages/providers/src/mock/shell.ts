@@ -1,31 +1,49 @@
-import { type Program, type ProgramContext, programs } from "./program.ts";
+import { beginNextStep, type Program, type ProgramContext, programs } from "./program.ts";
+import { type CommandStep, type JumpStep, parseScript, type Target } from "./script.ts";
 
-interface ShellCommand {
-  readonly words: readonly string[];
-  /** Runs only when the command before it succeeded. */
-  readonly isConditional: boolean;
-  readonly stdoutTo: "stdout" | "stderr" | "nowhere";
-  readonly stderrTo: "stderr" | "nowhere";
-}
+const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
-const TOKEN =
-  /\s*(?:(#[^\n]*)|(&&|;|\n)|(>&2|1>&2|2>\/dev\/null|>\/dev\/null)|((?:'[^']*'|"[^"]*"|[^\s;&|<>()`'"#]+)+))/y;
-
-/** As much of sh as the contract suite uses: lists of simple commands, quotes, variables, a few redirections. */
-export function shell(script: string, scriptName = "sh"): Program {
+/** Runs a script, from wherever its progress says that it has come to. */
+export function shell(script: string, scriptName: string): Program {
   return async (context) => {
-    let status = 0;
-    for (const command of parse(script, (name) => variable(name, scriptName, context))) {
-      if (command.isConditional && status !== 0) continue;
-      const [name = "", ...args] = command.words;
-      if (name === "exit") return Number(args[0] ?? status);
-      status = await run(name, redirected({ ...context, args }, command));
+    const steps = parseScript(script);
+    const { progress } = context;
+    for (let step = steps[progress.step]; step !== undefined; step = steps[progress.step]) {
+      if (context.killed.aborted) break;
+      if (step.kind === "jump") await jump(step, context);
+      else if (step.isConditional && progress.status !== 0) beginNextStep(progress, progress.status);
+      else {
+        const words = step.words.map((word) => unquote(word, (name) => variable(name, scriptName, context)));
+        const [name, ...args] = words;
+        if (name === "exit") return Number(args[0] ?? progress.status);
+        beginNextStep(progress, await runCommand(words, step, context));
+      }
     }
-    return status;
+    return progress.status;
   };
 }
 
-async function run(name: string, context: ProgramContext): Promise<number> {
+async function jump({ to, isConditional }: JumpStep, { progress }: ProgramContext): Promise<void> {
+  const isTaken = !isConditional || progress.status !== 0;
+  beginNextStep(progress, 0);
+  if (isTaken) progress.step = to;
+  // A loop without end must not keep everybody else from running.
+  if (isTaken && !isConditional) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function runCommand(words: readonly string[], step: CommandStep, context: ProgramContext): Promise<number> {
+  const [name = "", ...args] = words;
+  const [, variableName, value] = ASSIGNMENT.exec(name) ?? [];
+  if (variableName !== undefined && value !== undefined) {
+    context.progress.variables[variableName] = value;
+    return 0;
+  }
+  const redirectedContext = redirected({ ...context, args }, step);
+  context.progress.hasBegun = true;
+  return await runProgram(name, redirectedContext);
+}
+
+async function runProgram(name: string, context: ProgramContext): Promise<number> {
   const complain = (text: string) => context.write("stderr", new TextEncoder().encode(`${name}: ${text}\n`));
   const program = Object.hasOwn(programs, name) ? programs[name] : undefined;
   if (program === undefined) {
@@ -40,49 +58,18 @@ async function run(name: string, context: ProgramContext): Promise<number> {
   }
 }
 
-function redirected(context: ProgramContext, { stdoutTo, stderrTo }: ShellCommand): ProgramContext {
-  const target = { stdout: stdoutTo, stderr: stderrTo };
-  return {
-    ...context,
-    async write(source, bytes) {
-      const to = target[source];
-      if (to !== "nowhere") await context.write(to, bytes);
-    },
-  };
+function redirected(context: ProgramContext, { stdoutTo, stderrTo }: CommandStep): ProgramContext {
+  const write = { stdout: writerTo(stdoutTo, context), stderr: writerTo(stderrTo, context) };
+  return { ...context, write: (source, bytes) => write[source](bytes) };
 }
 
-function* parse(script: string, expand: (name: string) => string): Generator<ShellCommand> {
-  let words: string[] = [];
-  let isConditional = false;
-  let stdoutTo: ShellCommand["stdoutTo"] = "stdout";
-  let stderrTo: ShellCommand["stderrTo"] = "stderr";
-  const text = `${script.trim()}\n`;
-  TOKEN.lastIndex = 0;
-  let at = 0;
-  while (at < text.length) {
-    // Newlines end commands, so blanks are skipped by hand where the pattern would swallow one.
-    while (text[at] === " " || text[at] === "\t") at++;
-    if (text[at] === "\n") {
-      at++;
-      if (words.length > 0) yield { words, isConditional, stdoutTo, stderrTo };
-      [words, isConditional, stdoutTo, stderrTo] = [[], false, "stdout", "stderr"];
-      continue;
-    }
-    TOKEN.lastIndex = at;
-    const token = TOKEN.exec(text);
-    if (token === null) throw new Error(`the mock's shell cannot read ${JSON.stringify(text.slice(at, at + 20))}`);
-    at = TOKEN.lastIndex;
-    const [, comment, separator, redirection, word] = token;
-    if (comment !== undefined) continue;
-    if (word !== undefined) words.push(unquote(word, expand));
-    else if (redirection !== undefined) {
-      if (redirection.startsWith("2")) stderrTo = "nowhere";
-      else stdoutTo = redirection.endsWith("null") ? "nowhere" : "stderr";
-    } else {
-      if (words.length > 0) yield { words, isConditional, stdoutTo, stderrTo };
-      [words, isConditional, stdoutTo, stderrTo] = [[], separator === "&&", "stdout", "stderr"];
-    }
-  }
+function writerTo(target: Target, context: ProgramContext): (bytes: Uint8Array) => Promise<void> {
+  if (target === "stdout" || target === "stderr") return (bytes) => context.write(target, bytes);
+  if (target.path === "/dev/null") return async () => {};
+  const { files, cwd, progress } = context;
+  const path = files.resolve(target.path, cwd);
+  if (!target.isAppended && !progress.hasBegun) files.write(path, new Uint8Array(0));
+  return async (bytes) => files.append(path, bytes);
 }
 
 function unquote(word: string, expand: (name: string) => string): string {
@@ -92,11 +79,15 @@ function unquote(word: string, expand: (name: string) => string): string {
 }
 
 function expandAll(text: string, expand: (name: string) => string): string {
-  return text.replaceAll(/\$([A-Za-z_][A-Za-z0-9_]*|[$0])/g, (_, name: string) => expand(name));
+  return text
+    .replaceAll(/\$\(\(\s*(\w+)\s*\+\s*(\d+)\s*\)\)/g, (_, name: string, by: string) =>
+      String(Number(expand(name)) + Number(by)),
+    )
+    .replaceAll(/\$([A-Za-z_][A-Za-z0-9_]*|[$0])/g, (_, name: string) => expand(name));
 }
 
-function variable(name: string, scriptName: string, context: ProgramContext): string {
-  if (name === "$") return String(context.pid);
+function variable(name: string, scriptName: string, { pid, progress, env }: ProgramContext): string {
+  if (name === "$") return String(pid);
   if (name === "0") return scriptName;
-  return context.env[name] ?? "";
+  return progress.variables[name] ?? env[name] ?? "";
 }

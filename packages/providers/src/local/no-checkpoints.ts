@@ -1,0 +1,10 @@
+import { SandboxError } from "@sandpiper/core";
+
+/** An ordinary process cannot be saved, nor brought back. */
+export function noCheckpoints(what: string): SandboxError {
+  return new SandboxError("unimplemented", {
+    reason: "provider_lacks_capability",
+    message: `${what}: the provider local has no checkpoints`,
+    hint: "use the provider gvisor for sandboxes that can be saved, forked and moved",
+  });
+}

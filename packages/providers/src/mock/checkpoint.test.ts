@@ -1,0 +1,191 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ProcessHandle, Sandbox, SandboxError, type StartOptions } from "@sandpiper/core";
+import { FakeClock, rejection, settle } from "@sandpiper/core/testing";
+import { createSandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { MockFaults } from "./faults.ts";
+import { MockProvider } from "./provider.ts";
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "sandpiper-mock-"));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+/** A sandbox, and another host on which it can be restored, each with its own time and faults. */
+async function setUp(faults: MockFaults = {}) {
+  const clock = new FakeClock();
+  const provider = new MockProvider({ clock, faults });
+  const sandbox = await Sandbox.create(provider, {}, { clock });
+  const otherClock = new FakeClock();
+  await otherClock.advance(1_000_000);
+  const otherFaults: MockFaults = {};
+  const other = new MockProvider({ clock: otherClock, faults: otherFaults });
+  const restore = async (signal?: AbortSignal) => {
+    const prepared = await Sandbox.prepare(other, sandbox.config, { id: createSandboxId() });
+    const { config, createdAt } = sandbox;
+    return await Sandbox.restore(other, config, { prepared, directory, createdAt, clock: otherClock, signal });
+  };
+  return { clock, faults, provider, sandbox, other, otherClock, otherFaults, restore };
+}
+
+async function text(process: ProcessHandle): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(process.output, ({ bytes }) => bytes)).toString();
+}
+
+/** Starts a command, saves it after a while, and finds it again elsewhere. */
+async function moved(command: string, options: StartOptions & { readonly afterMs: number }) {
+  const { clock, sandbox, otherClock, restore } = await setUp();
+  const { id } = await sandbox.start(command, options);
+  await clock.advance(options.afterMs);
+  await sandbox.checkpoint(directory, { keepsRunning: false });
+  return { otherClock, process: await (await restore()).attach(id) };
+}
+
+describe("a program that is restored", () => {
+  it("sleeps only as long as it had left", async () => {
+    const { otherClock, process } = await moved("echo tired; sleep 10; echo awake", { afterMs: 4000 });
+    let isAwake = false;
+    const output = text(process).finally(() => (isAwake = true));
+    await otherClock.advance(5900);
+    expect(isAwake).toBe(false);
+    await otherClock.advance(100);
+    expect(await output).toBe("tired\nawake\n");
+    expect(await process.wait()).toMatchObject({ exitCode: 0, durationMs: 10_000 });
+  });
+
+  it("has only the rest of its time limit", async () => {
+    const { otherClock, process } = await moved("sleep 60", { afterMs: 4000, timeoutMs: 10_000 });
+    await otherClock.advance(6000);
+    expect(await process.wait()).toMatchObject({ timedOut: true, durationMs: 10_000 });
+  });
+
+  it("goes on in the middle of its script, with its variables", async () => {
+    const script = 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "$i"; sleep 1; touch "seen$i"; done; echo end';
+    const { clock, sandbox, otherClock, restore } = await setUp();
+    const { id } = await sandbox.start(script);
+    await clock.advance(2500);
+    await sandbox.checkpoint(directory, { keepsRunning: false });
+    const restored = await restore();
+    await otherClock.advance(1000);
+    await restored.writeFile("stop", "");
+    await otherClock.advance(500);
+    expect(await text(await restored.attach(id))).toBe("1\n2\n3\n4\nend\n");
+    expect((await restored.listDir(".")).map(({ name }) => name)).toEqual(["seen1", "seen2", "seen3", "seen4", "stop"]);
+  });
+
+  it("writes the rest of what it was writing while a reader held it back", async () => {
+    const { sandbox, restore } = await setUp();
+    const process = await sandbox.start("head -c 3000000 /dev/zero; echo end", { journalBytes: 100_000 });
+    const reader = process.output[Symbol.asyncIterator]();
+    await reader.next();
+    await settle();
+    expect(await sandbox.processes()).toMatchObject([{ id: process.id, isRunning: true }]);
+    await sandbox.checkpoint(directory, { keepsRunning: true });
+    const attached = await (await restore()).attach(process.id);
+    const chunks = await Array.fromAsync(attached.output);
+    const output = Buffer.concat(chunks.map(({ bytes }) => bytes)).toString();
+    expect((chunks[0]?.dropped ?? 0) + output.length).toBe(3_000_004);
+    expect(output.endsWith("\0end\n")).toBe(true);
+  });
+
+  it("does not begin a file again that it was writing", async () => {
+    const { sandbox, restore } = await setUp();
+    const process = await sandbox.start("cat > typed", { stdin: true });
+    await process.write("first\n");
+    await sandbox.checkpoint(directory, { keepsRunning: false });
+    const restored = await restore();
+    const attached = await restored.attach(process.id);
+    await attached.writeAt(6, new TextEncoder().encode("second\n"), { close: true });
+    await attached.wait();
+    expect(await restored.readTextFile("typed")).toBe("first\nsecond\n");
+  });
+});
+
+describe("a checkpoint", () => {
+  it("keeps everybody waiting for as long as it takes, and nothing is sent meanwhile", async () => {
+    const { clock, faults, sandbox } = await setUp();
+    faults.checkpointDelayMs = 1000;
+    const process = await sandbox.start('i=0; while true; do i=$((i+1)); echo "$i"; sleep 0.3; done');
+    const lines: string[] = [];
+    (async () => {
+      for await (const { bytes } of process.output) lines.push(Buffer.from(bytes).toString());
+    })().catch(() => {});
+    await settle();
+    const saving = sandbox.checkpoint(directory, { keepsRunning: true });
+    await clock.advance(999);
+    expect(lines).toEqual(["1\n"]);
+    await clock.advance(1);
+    expect(await saving).toEqual({ pausedMs: 1000 });
+    await settle();
+    expect(lines.join("")).toBe("1\n2\n3\n4\n");
+    await sandbox.destroy();
+  });
+
+  it("that fails leaves the sandbox as it was", async () => {
+    const { faults, sandbox } = await setUp();
+    faults.checkpointFailure = new SandboxError("unavailable", { reason: "disk_full", message: "?" });
+    expect(await rejection(sandbox.checkpoint(directory, { keepsRunning: false }))).toMatchObject({
+      reason: "disk_full",
+    });
+    expect(sandbox.state).toBe("ready");
+    expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
+  });
+
+  it("needs an agent that is quiesced", async () => {
+    const { provider, sandbox } = await setUp();
+    const saving = provider.instance(sandbox.id).checkpoint(directory, { keepsRunning: true });
+    expect(await rejection(saving)).toMatchObject({ reason: "not_quiesced" });
+  });
+
+  it("says what a host must have in common with another", async () => {
+    const { provider, other, otherFaults } = await setUp();
+    const here = await provider.checkpointRequirements("host");
+    expect(await other.checkpointRequirements("host")).toEqual(here);
+    otherFaults.release = "2";
+    expect(await other.checkpointRequirements("host")).toEqual({ ...here, runtime: "mock 2" });
+  });
+});
+
+describe("a restore", () => {
+  it.each<[string, MockFaults, string]>([
+    ["fails", { restoreFailure: new SandboxError("internal", { reason: "no_memory", message: "?" }) }, "no_memory"],
+    ["finds no place", { bootFailure: new SandboxError("internal", { reason: "no_place", message: "?" }) }, "no_place"],
+  ])("that %s leaves nothing behind", async (_, faults, reason) => {
+    const { sandbox, other, otherFaults, restore } = await setUp();
+    await sandbox.checkpoint(directory, { keepsRunning: true });
+    Object.assign(otherFaults, faults);
+    expect(await rejection(restore())).toMatchObject({ reason });
+    expect(other.size).toBe(0);
+  });
+
+  it("of something damaged says so and leaves nothing behind", async () => {
+    const { sandbox, other, restore } = await setUp();
+    await sandbox.checkpoint(directory, { keepsRunning: true });
+    await writeFile(join(directory, "agent.bin"), "torn");
+    expect(await rejection(restore())).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged" });
+    expect(other.size).toBe(0);
+  });
+
+  it("that is aborted leaves nothing behind", async () => {
+    const { sandbox, other, otherClock, otherFaults, restore } = await setUp();
+    await sandbox.checkpoint(directory, { keepsRunning: true });
+    otherFaults.restoreDelayMs = 1000;
+    const abort = new AbortController();
+    const restoring = rejection(restore(abort.signal));
+    await otherClock.advance(500);
+    expect(other.size).toBe(1);
+    abort.abort();
+    await restoring;
+    expect(other.size).toBe(0);
+  });
+
+  it("under an id that is taken is refused", async () => {
+    const { provider, sandbox } = await setUp();
+    const preparing = Sandbox.prepare(provider, sandbox.config, { id: sandbox.id });
+    expect(await rejection(preparing)).toMatchObject({ code: "already_exists", reason: "instance_exists" });
+    expect((await sandbox.exec("echo untouched")).stdout).toBe("untouched\n");
+  });
+});
