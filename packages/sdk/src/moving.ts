@@ -1,6 +1,6 @@
 import type { SandboxError } from "@sandpiper/protocol";
 
-const REASONS: readonly string[] = ["restoring", "handoff_under_way", "owner_unreachable"];
+const REASONS: readonly string[] = ["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"];
 
 /** The sandbox is between two nodes, or its node is being replaced: asked again a little later, it is there. */
 export function isMoving({ code, reason }: SandboxError): boolean {

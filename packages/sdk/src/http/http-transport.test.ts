@@ -85,7 +85,7 @@ describe("a request that got lost", () => {
 });
 
 describe("a request about a sandbox that is on its way to another node", () => {
-  it.each(["restoring", "handoff_under_way", "owner_unreachable"])(
+  it.each(["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"])(
     "is repeated while the answer is %s",
     async (reason) => {
       const { timing, lost, requests, client } = badNetwork();
