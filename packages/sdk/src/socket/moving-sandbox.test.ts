@@ -10,7 +10,7 @@ function unavailable(reason: string) {
 }
 
 describe("a stream of a sandbox that is on its way to another node", () => {
-  it.each(["restoring", "handoff_under_way", "owner_unreachable"])(
+  it.each(["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"])(
     "is opened again, under another number and from its offset, after %s",
     async (reason) => {
       const { sandbox, sockets, timing } = await scriptedSandbox();
