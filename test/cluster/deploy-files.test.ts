@@ -12,6 +12,8 @@ const knownVariables = new Set(read("docs/configuration.md").match(/SANDPIPER_[A
 const SECRET = "0123456789abcdef0123456789abcdef";
 /** What HAProxy's file may be told in the environment; nodes know none of these. */
 const BALANCER_VARIABLES = /^SANDPIPER_(BIND|NODE_\d|ADMIN_SOCKET)$/;
+/** No error and not a word of warning. */
+const TAKEN = { status: 0, stderr: "" };
 
 let directory: string;
 beforeAll(() => {
@@ -21,11 +23,8 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("haproxy.cfg", () => {
   const check = (env: NodeJS.ProcessEnv) => {
-    const file = join(root, "deploy/haproxy/haproxy.cfg");
-    const { status, stderr } = spawnSync("haproxy", ["-c", "-f", file], {
-      env: { ...systemEnv, SANDPIPER_ADMIN_SOCKET: join(directory, "admin.sock"), ...env },
-    });
-    return [status, stderr.toString()];
+    const adminSocket = { SANDPIPER_ADMIN_SOCKET: join(directory, "admin.sock") };
+    return call(["haproxy", "-c", "-f", join(root, "deploy/haproxy/haproxy.cfg")], { ...env, ...adminSocket });
   };
 
   it("is taken by HAProxy without a warning, with a certificate as it stands there", ({ skip }) => {
@@ -40,11 +39,11 @@ describe("haproxy.cfg", () => {
       "-subj",
       "/CN=localhost",
     ];
-    const made = spawnSync("openssl", ["req", ...kind, "-keyout", key, "-out", pem]);
+    const made = call(["openssl", "req", ...kind, "-keyout", key, "-out", pem]);
     if (made.status !== 0) skip("openssl is not installed, so there is no certificate");
     const preset = /presetenv SANDPIPER_BIND "(.*)"/.exec(read("deploy/haproxy/haproxy.cfg"))?.[1] ?? "";
     expect(preset).toContain("/etc/haproxy/sandpiper.pem");
-    expect(check({ SANDPIPER_BIND: preset.replace("/etc/haproxy/sandpiper.pem", pem) })).toEqual([0, ""]);
+    expect(check({ SANDPIPER_BIND: preset.replace("/etc/haproxy/sandpiper.pem", pem) })).toEqual(TAKEN);
   });
 
   it("is taken with the values that the compose file sets", () => {
@@ -53,24 +52,22 @@ describe("haproxy.cfg", () => {
     expect(Object.keys(values)).toHaveLength(5);
     // Only compose's own network knows the names of its containers.
     const numbers = Object.entries(values).map(([name, value]) => [name, value.replace(/^node-\d/, "127.0.0.1")]);
-    const file = { SANDPIPER_ADMIN_SOCKET: join(directory, "admin.sock") };
-    expect(check({ ...Object.fromEntries(numbers), ...file })).toEqual([0, ""]);
+    expect(check(Object.fromEntries(numbers))).toEqual(TAKEN);
   });
 });
 
 describe("the unit for systemd", () => {
   it("has nothing that systemd does not know", ({ skip }) => {
-    if (spawnSync("systemd-analyze", ["--version"]).status !== 0) skip("systemd-analyze is not installed");
+    if (call(["systemd-analyze", "--version"]).status !== 0) skip("systemd-analyze is not installed");
     const unit = join(directory, "sandpiper.service");
     writeFileSync(unit, read("deploy/systemd/sandpiper.service").replaceAll("/opt/sandpiper", root));
-    const { status, stderr } = spawnSync("systemd-analyze", ["verify", unit]);
-    expect([status, stderr.toString()]).toEqual([0, ""]);
+    expect(call(["systemd-analyze", "verify", unit])).toEqual(TAKEN);
   });
 });
 
 describe("the script that starts a node in a container", () => {
   it("is one that sh can read", () => {
-    expect(spawnSync("sh", ["-n", join(root, "deploy/compose/start-node.sh")]).status).toBe(0);
+    expect(call(["sh", "-n", join(root, "deploy/compose/start-node.sh")])).toEqual(TAKEN);
   });
 });
 
@@ -127,4 +124,9 @@ describe("the pages about running nodes", () => {
 function settingsIn(text: string): [string, string][] {
   const pattern = /^[\s-]*(?:\{ name: )?(SANDPIPER_[A-Z_\d]+)(?:=|: |, value: )"?(.*?)"?(?: \})?$/gm;
   return [...text.matchAll(pattern)].map(([, name = "", value = ""]) => [name, value]);
+}
+
+function call([program, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv = {}) {
+  const { status, stderr } = spawnSync(program, args, { env: { ...systemEnv, ...env }, encoding: "utf8" });
+  return { status, stderr };
 }
