@@ -27,6 +27,7 @@ export {
   type CreateOptions,
   type DestroyAllResult,
   type ManagerDependencies,
+  type PreparedSandbox,
   type RegisterResult,
   SandboxManager,
 } from "./manager/sandbox-manager.ts";

@@ -45,7 +45,7 @@ export interface InstanceSpec {
 
 /** Why an instance ended. */
 export interface InstanceExit {
-  readonly reason: "destroyed" | "out_of_memory" | "crashed";
+  readonly reason: "destroyed" | "checkpointed" | "out_of_memory" | "crashed";
   readonly message: string;
 }
 

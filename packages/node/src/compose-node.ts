@@ -1,6 +1,10 @@
 import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import manifest from "../package.json" with { type: "json" };
+import type { CheckpointVault } from "./checkpoints/checkpoint-vault.ts";
+import type { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
+import { LoneNodes } from "./cluster/lone-nodes.ts";
+import { openNodeId } from "./cluster/node-id.ts";
 import { composeParts } from "./compose-parts.ts";
 import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
@@ -33,6 +37,9 @@ export interface RunningNode extends AsyncDisposable {
 /** How often sandboxes that ended long ago are forgotten. */
 const PRUNE_INTERVAL_MS = 3_600_000;
 
+/** How often checkpoints whose time is over are deleted, and then what belongs to none any more. */
+const CHECKPOINT_SWEEP_MS = 60_000;
+
 /** Starts a node: takes over what an earlier one left, then listens. */
 export async function startNode(config: NodeConfig, options: StartNodeOptions): Promise<RunningNode> {
   requireSafeBind(config);
@@ -43,20 +50,24 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     providers: options.providers,
     onError: (error, about) => logger.error({ err: error, ...about }, error.message),
     observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
+    observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
-  const { clock, database, records, events, keys, live, pool, service, authenticator } = parts;
+  const { clock, database, records, events, keys, live, pool, service, checkpoints, locator, vault, authenticator } =
+    parts;
   await using undo = new AsyncDisposableStack();
   undo.defer(() => database[Symbol.dispose]());
   undo.defer(() => live.release());
   undo.defer(() => pool.close());
   undo.defer(() => service.settled());
   keys.firstKey(config.home);
+  await vault.clear();
   const reconciled = await reconcileNode(parts);
   for (const { id, error } of reconciled.failed) logger.error({ err: error, sandboxId: id }, "could not be taken over");
   const counts = {
     adopted: reconciled.adopted.length,
     lost: reconciled.lost.length,
+    setBack: reconciled.setBack.length,
     removed: reconciled.removed.length,
   };
   events.emit({ kind: "node.reconciled", tenant: null, sandboxId: null, details: counts });
@@ -75,8 +86,18 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   );
   webhooks.start();
   const audit = undo.use(new SqliteAuditLog(database, { clock }));
+  const nodes = new LoneNodes({
+    id: openNodeId(config.home),
+    url: () => serving.url,
+    version: manifest.version,
+    clock,
+    count: () => live.count,
+  });
   const app = createHttpApp({
     service,
+    checkpoints,
+    locator,
+    nodes,
     authenticator,
     keys,
     events,
@@ -102,6 +123,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
       const { corsOrigins } = config;
       sockets = attachSockets(server, {
         service,
+        locator,
         authenticator,
         events,
         audit,
@@ -120,6 +142,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(
     repeat(clock, PRUNE_INTERVAL_MS, () => records.prune(new Date(clock.now().getTime() - config.keepRecordsMs))),
   );
+  undo.defer(repeat(clock, CHECKPOINT_SWEEP_MS, () => sweepCheckpoints(checkpoints, vault, logger)));
   events.emit({ kind: "node.started", tenant: null, sandboxId: null, details: { version: manifest.version } });
 
   const owned = undo.move();
@@ -135,6 +158,13 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function sweepCheckpoints(checkpoints: NodeCheckpoints, vault: CheckpointVault, logger: Logger): void {
+  checkpoints
+    .expire()
+    .then(() => vault.collectGarbage())
+    .catch((thrown) => logger.error({ err: thrown }, "checkpoints could not be cleared away"));
 }
 
 function counted(records: readonly SandboxRecord[]): SandboxCount[] {

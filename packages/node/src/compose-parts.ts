@@ -1,10 +1,17 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, type Provider, type SandboxError, systemClock } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
 import { KeyService } from "./auth/key-service.ts";
 import { NodeAuthenticator } from "./auth/node-authenticator.ts";
 import { openSandboxTokens } from "./auth/sandbox-tokens.ts";
+import { AutomaticCheckpoints } from "./checkpoints/automatic-checkpoints.ts";
+import { LoneCustody } from "./checkpoints/lone-custody.ts";
+import { LoneLocator } from "./checkpoints/lone-locator.ts";
+import { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
+import { SandboxTurns } from "./checkpoints/sandbox-turns.ts";
 import { composedProviders, createProvider } from "./compose.ts";
+import { composeSaving } from "./compose-saving.ts";
 import type { NodeConfig } from "./config/node-config.ts";
 import { SqliteEventLog } from "./events/sqlite-event-log.ts";
 import { NodePool } from "./pool/node-pool.ts";
@@ -14,6 +21,7 @@ import { SqliteSandboxRecords } from "./records/sqlite-sandbox-records.ts";
 import { LiveSandboxes } from "./service/live-sandboxes.ts";
 import { NodeService } from "./service/node-service.ts";
 import { Providers } from "./service/providers.ts";
+import { DirectoryStore } from "./store/directory-store.ts";
 
 export interface NodePartsOptions {
   readonly clock?: Clock | undefined;
@@ -22,6 +30,7 @@ export interface NodePartsOptions {
   /** Told about failures that no caller waits for. */
   readonly onError: (error: SandboxError, about: object) => void;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
+  readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
 }
 
@@ -45,15 +54,31 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       onError: (error, id) => onError(error, { sandboxId: id }),
     });
     const defaults = { provider: config.defaultProvider, ...config.defaults };
+    const turns = new SandboxTurns();
+    const store = new DirectoryStore(join(config.home, "store"));
+    const custody = new LoneCustody(store);
+    const about = (error: SandboxError, id: SandboxId) => onError(error, { sandboxId: id });
     const live = new LiveSandboxes({
       records,
       events,
       clock,
       observeExec,
+      automatic: new AutomaticCheckpoints({
+        clock,
+        policyOf: (id) => live.get(id)?.record.checkpointPolicy,
+        save: (id) => checkpoints.createAutomatic(id),
+        onError: about,
+      }),
       expired: (record, expired) => {
-        service.destroy(record, { expired }).catch((error) => onError(error, { sandboxId: record.id, expired }));
+        const end =
+          record.onExpiry === "pause" ? checkpoints.pauseNow(record.id) : service.destroy(record, { expired });
+        end.catch((error) => onError(error, { sandboxId: record.id, expired }));
       },
     });
+    const { home } = config;
+    const { observeCheckpoint } = options;
+    const saving = { store, home, custody, providers, records, live, clock, observeCheckpoint, onError: about };
+    const { vault, saver } = composeSaving(saving);
     const pool = new NodePool({
       providers,
       defaults,
@@ -71,14 +96,49 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       transaction: (work) => database.transaction(work),
       events,
       live,
+      custody,
+      turns,
+      forgetSaved: (id) => saver.forget(id),
+      createFrom: (principal, body, checkpoint) => checkpoints.createFrom(principal, body, checkpoint),
+      nodeId: null,
       tokenOf: (id) => tokens.tokenOf(id),
       defaults,
       maxSandboxes: config.maxSandboxes,
       clock,
       observeCreate,
     });
+    const checkpoints: NodeCheckpoints = new NodeCheckpoints({
+      service,
+      saver,
+      vault,
+      custody,
+      turns,
+      providers,
+      records,
+      live,
+      events,
+      clock,
+      onDamaged: about,
+    });
+    const locator = new LoneLocator({ live, records, turns, checkpoints });
     const authenticator = new NodeAuthenticator({ keys, tokens, records });
-    return { clock, database, records, events, keys, providers, live, pool, service, authenticator };
+    return {
+      clock,
+      database,
+      records,
+      events,
+      keys,
+      providers,
+      live,
+      pool,
+      service,
+      checkpoints,
+      locator,
+      vault,
+      custody,
+      canRestore: async (id: SandboxId) => ((await custody.peek(id))?.checkpoints.length ?? 0) > 0,
+      authenticator,
+    };
   } catch (thrown) {
     database[Symbol.dispose]();
     throw thrown;

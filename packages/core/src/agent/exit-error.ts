@@ -16,6 +16,12 @@ export function exitError(label: string, exit: InstanceExit): SandboxError {
         message: `${label} has crashed: ${exit.message}`,
         hint: "create a new sandbox",
       });
+    case "checkpointed":
+      return new SandboxError("unavailable", {
+        reason: "sandbox_stopped",
+        message: `${label} was checkpointed and stopped`,
+        hint: "resume it, or ask again: it may be running elsewhere by now",
+      });
     case "destroyed":
       return new SandboxError("gone", {
         reason: "sandbox_destroyed",

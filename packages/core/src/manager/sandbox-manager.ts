@@ -6,7 +6,7 @@ import type { Command } from "../process/command.ts";
 import type { ExecOptions, ExecResult } from "../process/exec.ts";
 import type { InstanceExit, InstanceRecord, Provider } from "../provider.ts";
 import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
-import { Sandbox } from "../sandbox/sandbox.ts";
+import { type PrepareOptions, Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 import { requireReady } from "../sandbox/sandbox-state.ts";
 import { SandboxError } from "../sandbox-error.ts";
@@ -28,6 +28,17 @@ export interface ManagerDependencies
 export interface CreateOptions {
   readonly signal?: AbortSignal | undefined;
   readonly id?: SandboxId | undefined;
+}
+
+/** A place for a sandbox, in which it is not yet. */
+export interface PreparedSandbox {
+  /** Once only. On failure nothing is left. */
+  restore(
+    directory: string,
+    options: { readonly createdAt: Date; readonly signal?: AbortSignal | undefined },
+  ): Promise<Sandbox>;
+  /** For one that is not needed after all. */
+  destroy(): Promise<void>;
 }
 
 /** A refused sandbox stays with its owner, who decides what becomes of it. */
@@ -67,6 +78,20 @@ export class SandboxManager implements AsyncDisposable {
     return this.#inSlot(createOptions.signal, (signal) =>
       Sandbox.create(this.#provider, config, { ...this.#dependencies, id, signal }),
     );
+  }
+
+  /** Makes a place for a sandbox that was saved; its `restore` brings it to life there and takes it in. */
+  async prepare(options: SandboxConfigOptions, { id, signal }: PrepareOptions): Promise<PreparedSandbox> {
+    const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
+    const provider = this.#provider;
+    const prepared = await Sandbox.prepare(provider, config, { id, signal });
+    return {
+      restore: (directory, { createdAt, signal: caller }) =>
+        this.#inSlot(caller, (signal) =>
+          Sandbox.restore(provider, config, { ...this.#dependencies, prepared, directory, createdAt, signal }),
+        ),
+      destroy: () => prepared.destroy(),
+    };
   }
 
   createDefault(createOptions: CreateOptions = {}): Promise<Sandbox> {

@@ -72,6 +72,7 @@ export class Sandbox implements AsyncDisposable {
   readonly #link: AgentLink;
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
+  #wasStopped = false;
   #destroying: Promise<void> | undefined;
 
   private constructor(parts: SandboxParts) {
@@ -297,13 +298,21 @@ export class Sandbox implements AsyncDisposable {
     await this.#instance.destroy();
   }
 
+  /** It is about to go on as something else, at an earlier moment: whoever waits for it here is told to ask again. */
+  halt(): void {
+    this.#become("checkpointing");
+    this.#stopped();
+  }
+
   /** Its processes go on elsewhere: whoever waited for them here may ask again there. */
   #stopped(): void {
     this.#become("stopped");
-    this.#link.close(checkpointed(this.id));
+    this.#wasStopped = true;
+    this.#link.close(exitError(`sandbox ${this.id}`, { reason: "checkpointed", message: "it was saved" }));
   }
 
   #ended(exit: InstanceExit): InstanceExit {
+    if (this.#wasStopped) return { reason: "checkpointed", message: "it was saved" };
     const error = exitError(`sandbox ${this.id}`, exit);
     const next = exit.reason === "destroyed" ? "destroyed" : "failed";
     if (canTransition(this.#state, next)) {
@@ -330,14 +339,6 @@ export class Sandbox implements AsyncDisposable {
       timeoutMs: options.timeoutMs ?? this.config.timeoutMs,
     };
   }
-}
-
-function checkpointed(id: SandboxId): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "sandbox_stopped",
-    message: `sandbox ${id} was checkpointed and stopped`,
-    hint: "resume it, or ask again: it may be running elsewhere by now",
-  });
 }
 
 async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {

@@ -2,9 +2,10 @@ import type { StartedNode } from "./run-daemon.ts";
 
 /** What somebody at a terminal needs to know first. */
 export function banner(node: StartedNode, version: string): string {
-  const { adopted, lost, removed } = node.reconciled;
+  const { adopted, lost, setBack, removed } = node.reconciled;
   const found = [
     adopted.length > 0 && `took over ${sandboxes(adopted.length)}`,
+    setBack.length > 0 && `${sandboxes(setBack.length)} will go on from the newest checkpoint`,
     lost.length > 0 && `${sandboxes(lost.length)} did not survive`,
     removed.length > 0 && `removed ${sandboxes(removed.length)} that belonged to nobody`,
   ].filter(Boolean);

@@ -25,6 +25,7 @@ function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNo
       reconciled: {
         adopted: [createSandboxId(), createSandboxId()],
         lost: [],
+        setBack: [],
         removed: [createSandboxId()],
         failed: [],
       },

@@ -68,8 +68,8 @@ function announce(node: StartedNode, { config, logger, stdout, isTerminal }: Ann
     stdout.write(banner(node, manifest.version));
     return;
   }
-  const { adopted, lost, removed } = node.reconciled;
-  const found = { adopted: adopted.length, lost: lost.length, removed: removed.length };
+  const { adopted, lost, setBack, removed } = node.reconciled;
+  const found = { adopted: adopted.length, lost: lost.length, setBack: setBack.length, removed: removed.length };
   logger.info({ url: node.url, apiKeyFile: node.apiKeyFile, version: manifest.version, ...found }, "ready");
 }
 

@@ -1,4 +1,4 @@
-import { type OperationId, type Route, routes } from "@sandpiper/protocol";
+import { type OperationId, type Route, routes, type SandboxId } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestNode, errorOf, type TestNode } from "./testing/test-node.ts";
@@ -94,7 +94,7 @@ async function everything() {
     keys: node.keys.list().filter(({ tenant }) => tenant !== "watcher"),
     pools: node.pool.list(),
     webhooks: node.webhooks.list(),
-    checkpoints: [...node.checkpoints.kept],
+    checkpoints: await node.custody.peek(sandbox.id as SandboxId),
     drains: [...node.nodes.drains],
     files: await Array.fromAsync(live.files.list("/", { depth: 0 })),
     processes: await live.processes(),

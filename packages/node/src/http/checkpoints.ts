@@ -1,7 +1,4 @@
-import type { CheckpointService } from "../service/checkpoint-service.ts";
 import type { Handlers } from "./call.ts";
-import { installed } from "./installed.ts";
-import type { HttpDependencies } from "./ports.ts";
 
 export const checkpointHandlers: Handlers<
   | "createCheckpoint"
@@ -14,32 +11,29 @@ export const checkpointHandlers: Handlers<
   | "rollbackSandbox"
   | "handoffSandbox"
 > = {
-  createCheckpoint: ({ principal, params, body, deps }) => checkpointsOf(deps).create(principal, params.id, body),
+  createCheckpoint: ({ principal, params, body, deps }) => deps.checkpoints.create(principal, params.id, body),
 
   async listCheckpoints({ principal, params, deps }) {
-    return { items: [...(await checkpointsOf(deps).list(principal, params.id))] };
+    return { items: [...(await deps.checkpoints.list(principal, params.id))] };
   },
 
-  getCheckpoint: ({ principal, params, deps }) => checkpointsOf(deps).get(principal, params.id, params.checkpoint),
+  getCheckpoint: ({ principal, params, deps }) => deps.checkpoints.get(principal, params.id, params.checkpoint),
 
   async deleteCheckpoint({ principal, params, deps }) {
-    await checkpointsOf(deps).remove(principal, params.id, params.checkpoint);
+    await deps.checkpoints.remove(principal, params.id, params.checkpoint);
     return undefined;
   },
 
   async forkSandbox({ principal, params, body, deps }) {
-    return { items: [...(await checkpointsOf(deps).fork(principal, params.id, body))] };
+    return { items: [...(await deps.checkpoints.fork(principal, params.id, body))] };
   },
 
-  pauseSandbox: ({ principal, params, deps }) => checkpointsOf(deps).pause(principal, params.id),
+  pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),
 
-  resumeSandbox: ({ principal, params, deps }) => checkpointsOf(deps).resume(principal, params.id),
+  resumeSandbox: ({ principal, params, deps }) => deps.checkpoints.resume(principal, params.id),
 
-  rollbackSandbox: ({ principal, params, body, deps }) => checkpointsOf(deps).rollback(principal, params.id, body),
+  rollbackSandbox: ({ principal, params, body, deps }) => deps.checkpoints.rollback(principal, params.id, body),
 
-  handoffSandbox: ({ principal, params, body, deps }) => checkpointsOf(deps).handoff(principal, params.id, body),
+  handoffSandbox: ({ principal, params, body, request, deps }) =>
+    deps.locator.bring(principal, params.id, { takeover: body.takeover ?? false, signal: request.signal }),
 };
-
-function checkpointsOf({ checkpoints }: HttpDependencies): CheckpointService {
-  return installed(checkpoints, "no_checkpoints");
-}

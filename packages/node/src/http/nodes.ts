@@ -1,13 +1,12 @@
 import type { Handlers } from "./call.ts";
-import { installed } from "./installed.ts";
 
 export const clusterHandlers: Handlers<"listNodes" | "drainNode"> = {
   async listNodes({ deps }) {
-    return { items: [...(await installed(deps.nodes, "no_cluster").list())] };
+    return { items: [...(await deps.nodes.list())] };
   },
 
   async drainNode({ body, deps }) {
-    await installed(deps.nodes, "no_cluster").drain(body);
+    await deps.nodes.drain(body);
     return undefined;
   },
 };

@@ -10,6 +10,7 @@ import type {
   WebhookResource,
 } from "@sandpiper/protocol";
 import type { Authenticator } from "../auth/principal.ts";
+import type { Locator } from "../checkpoints/locator.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { CheckpointService, NodeDirectory } from "../service/checkpoint-service.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
@@ -57,8 +58,9 @@ interface HttpLogger {
 /** What the REST interface stands on. */
 export interface HttpDependencies {
   readonly service: SandboxService;
-  readonly checkpoints?: CheckpointService | undefined;
-  readonly nodes?: NodeDirectory | undefined;
+  readonly locator: Locator;
+  readonly checkpoints: CheckpointService;
+  readonly nodes: NodeDirectory;
   readonly authenticator: Authenticator;
   readonly keys: KeyAdmin;
   readonly events: EventLog;

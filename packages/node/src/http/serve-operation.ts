@@ -11,6 +11,7 @@ import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
+import { movedOn } from "../cluster/owner-unreachable.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
 import { credentialOf } from "./credential.ts";
 import { errorResponse, publicError } from "./error-response.ts";
@@ -61,6 +62,10 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       route.body?.kind === "json"
         ? await readJsonBody(route.body.schema, request, { limitBytes: deps.bodyLimitBytes })
         : undefined;
+    if (caller.principal !== undefined && params.id !== "" && id !== "handoffSandbox") {
+      const found = await deps.locator.locate(caller.principal, params.id);
+      if (found?.kind === "node") throw movedOn(params.id as SandboxId);
+    }
     const call = {
       operation: id,
       request,

@@ -96,4 +96,11 @@ export const migrations: readonly string[] = [
     createdAt INTEGER NOT NULL
   ) STRICT;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN fidelity TEXT NOT NULL DEFAULT 'none';
+  ALTER TABLE sandboxes ADD COLUMN checkpointPolicy TEXT;
+  ALTER TABLE sandboxes ADD COLUMN rolledBackTo TEXT;
+  ALTER TABLE sandboxes ADD COLUMN rollbacks INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE sandboxes ADD COLUMN epoch INTEGER;
+  `,
 ];

@@ -28,6 +28,14 @@ export interface SandboxRecord {
   readonly idleExcept: readonly Activity[];
   readonly onExpiry: SandboxResource["onExpiry"];
   readonly failure: SandboxResource["failure"];
+  /** What its checkpoints keep. */
+  readonly fidelity: SandboxResource["fidelity"];
+  readonly checkpointPolicy: SandboxResource["checkpointPolicy"];
+  readonly rolledBackTo: SandboxResource["rolledBackTo"];
+  /** How often it was set back to an earlier moment. */
+  readonly rollbacks: number;
+  /** Of the lease that this node has on it; null: it needs none. */
+  readonly epoch: number | null;
   readonly createdAt: Date;
   /** When it was destroyed or failed. */
   readonly endedAt: Date | null;
@@ -47,6 +55,10 @@ export type SandboxChange = Partial<
     | "idleExcept"
     | "onExpiry"
     | "failure"
+    | "checkpointPolicy"
+    | "rolledBackTo"
+    | "rollbacks"
+    | "epoch"
     | "endedAt"
   >
 >;
@@ -75,6 +87,8 @@ export interface SandboxRecords {
   add(record: SandboxRecord): void;
   /** Throws `not_found`. Gives the changed record. */
   change(id: SandboxId, change: SandboxChange): SandboxRecord;
+  /** It is another node's now. */
+  remove(id: SandboxId): void;
   /** With a tenant only if it is that tenant's. */
   get(id: SandboxId, options?: { readonly tenant?: string | undefined }): SandboxRecord | undefined;
   /** Newest first. Without a state: those that are not destroyed. */

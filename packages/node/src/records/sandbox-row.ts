@@ -28,6 +28,11 @@ export const sandboxColumns = [
   "idleExcept",
   "onExpiry",
   "failure",
+  "fidelity",
+  "checkpointPolicy",
+  "rolledBackTo",
+  "rollbacks",
+  "epoch",
   "createdAt",
   "endedAt",
 ] as const satisfies readonly (keyof SandboxRecord)[];
@@ -40,6 +45,8 @@ export function rowFromRecord(record: SandboxRecord): SandboxRow {
     env: JSON.stringify(record.env),
     idleExcept: JSON.stringify(record.idleExcept),
     failure: record.failure && JSON.stringify(record.failure),
+    checkpointPolicy: record.checkpointPolicy && JSON.stringify(record.checkpointPolicy),
+    rolledBackTo: record.rolledBackTo && JSON.stringify(record.rolledBackTo),
     createdAt: record.createdAt.getTime(),
     expiresAt: record.expiresAt?.getTime() ?? null,
     endedAt: record.endedAt?.getTime() ?? null,
@@ -73,10 +80,19 @@ export function recordFromRow(row: Record<string, unknown>): SandboxRecord {
     idleTimeoutMs: fields.idleTimeoutMs,
     idleExcept: JSON.parse(fields.idleExcept),
     onExpiry: fields.onExpiry,
-    failure: fields.failure === null ? null : JSON.parse(fields.failure),
+    failure: parsed(fields.failure),
+    fidelity: fields.fidelity,
+    checkpointPolicy: parsed(fields.checkpointPolicy),
+    rolledBackTo: parsed(fields.rolledBackTo),
+    rollbacks: fields.rollbacks,
+    epoch: fields.epoch,
     createdAt: new Date(fields.createdAt),
     endedAt: instant(fields.endedAt),
   };
+}
+
+function parsed<T>(json: string | null): T | null {
+  return json === null ? null : (JSON.parse(json) as T);
 }
 
 function instant(ms: number | null): Date | null {

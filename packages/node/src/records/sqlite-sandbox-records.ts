@@ -16,6 +16,10 @@ const changeable = [
   "idleExcept",
   "onExpiry",
   "failure",
+  "checkpointPolicy",
+  "rolledBackTo",
+  "rollbacks",
+  "epoch",
   "endedAt",
 ] as const satisfies readonly (keyof SandboxChange)[];
 
@@ -65,6 +69,10 @@ export class SqliteSandboxRecords implements SandboxRecords {
       });
       return after;
     });
+  }
+
+  remove(id: SandboxId): void {
+    this.#database.prepare("DELETE FROM sandboxes WHERE id = :id").run({ id });
   }
 
   get(id: SandboxId, { tenant }: { readonly tenant?: string | undefined } = {}): SandboxRecord | undefined {

@@ -3,7 +3,6 @@ import type {
   CreateCheckpointBody,
   DrainNodeBody,
   ForkBody,
-  HandoffBody,
   NodeResource,
   RollbackBody,
   SandboxResource,
@@ -25,8 +24,6 @@ export interface CheckpointService {
   pause(principal: Principal, id: string): Promise<SandboxResource>;
   resume(principal: Principal, id: string): Promise<SandboxResource>;
   rollback(principal: Principal, id: string, body: RollbackBody): Promise<SandboxResource>;
-  /** Brings it to this node. */
-  handoff(principal: Principal, id: string, body: HandoffBody): Promise<SandboxResource>;
 }
 
 /** The nodes that share a store; a node without one knows itself alone. */

@@ -14,7 +14,7 @@ import type { Activity, SandboxId, StartProcessBody } from "@sandpiper/protocol"
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** Told what a sandbox is used for, so that it is not taken for idle. */
-interface ActivityWatch {
+export interface ActivityWatch {
   /** It happened now. */
   touch(activity: Activity): void;
   /** It goes on until it is disposed. */

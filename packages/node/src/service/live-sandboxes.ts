@@ -7,6 +7,7 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import type { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
 import type { EventLog, NewEvent } from "../events/event-log.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import { LiveSandbox } from "./live-sandbox.ts";
@@ -16,6 +17,8 @@ export interface LiveSandboxesOptions {
   readonly events: EventLog;
   readonly clock: Clock;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
+  /** Sees what each sandbox is used for. */
+  readonly automatic?: AutomaticCheckpoints | undefined;
   /** Its time is over. */
   readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
 }
@@ -26,6 +29,7 @@ interface Entry {
   readonly sandbox: Sandbox;
   readonly live: LiveSandbox;
   readonly lifetime: Lifetime;
+  readonly watched: Disposable | undefined;
 }
 
 /** The sandboxes that run here and belong to somebody, each with its lifetime. */
@@ -46,6 +50,17 @@ export class LiveSandboxes {
     return this.#entries.get(id)?.live;
   }
 
+  /** Throws unless it runs here. */
+  require(id: SandboxId): { readonly sandbox: Sandbox; readonly record: SandboxRecord } {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) return entry;
+    throw new SandboxError("failed_precondition", {
+      reason: "not_ready",
+      message: `sandbox ${id} does not run, so it cannot be saved`,
+      hint: "resume it first",
+    });
+  }
+
   /** `record` is in the records already. */
   add(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
     const { clock, expired } = this.#options;
@@ -57,16 +72,17 @@ export class LiveSandboxes {
       idleExcept: record.idleExcept,
       onExpiry: (reason) => expired(current(), reason),
     });
+    const watched = this.#options.automatic?.watch(record.id, lifetime);
     const live = new LiveSandbox({
       sandbox,
       record: current,
-      activity: lifetime,
+      activity: watched ?? lifetime,
       processStarted: (process) => this.#follow(live, process),
     });
-    const entry: Entry = { record, sandbox, live, lifetime };
+    const entry: Entry = { record, sandbox, live, lifetime, watched };
     this.#entries.set(record.id, entry);
     sandbox.closed.then(({ reason }) => {
-      if (reason !== "destroyed") this.#ended(sandbox);
+      if (reason !== "destroyed" && reason !== "checkpointed") this.#ended(sandbox);
     });
     return live;
   }
@@ -90,6 +106,7 @@ export class LiveSandboxes {
   remove(id: SandboxId): Sandbox | undefined {
     const entry = this.#entries.get(id);
     entry?.lifetime.dispose();
+    entry?.watched?.[Symbol.dispose]();
     this.#entries.delete(id);
     return entry?.sandbox;
   }
@@ -97,7 +114,10 @@ export class LiveSandboxes {
   /** Stops the clocks; the sandboxes go on. */
   release(): void {
     this.#isReleased = true;
-    for (const { lifetime } of this.#entries.values()) lifetime.dispose();
+    for (const { lifetime, watched } of this.#entries.values()) {
+      lifetime.dispose();
+      watched?.[Symbol.dispose]();
+    }
     this.#entries.clear();
   }
 

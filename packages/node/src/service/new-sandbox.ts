@@ -17,7 +17,17 @@ export interface SandboxDefaults {
 /** A sandbox that is to be made: complete and checked. */
 export type NewSandbox = Omit<
   SandboxRecord,
-  "id" | "tenant" | "keyId" | "state" | "createdAt" | "expiresAt" | "endedAt" | "failure"
+  | "id"
+  | "tenant"
+  | "keyId"
+  | "state"
+  | "createdAt"
+  | "expiresAt"
+  | "endedAt"
+  | "failure"
+  | "rolledBackTo"
+  | "rollbacks"
+  | "epoch"
 >;
 
 export function newSandbox(
@@ -54,7 +64,16 @@ export function newSandbox(
     idleTimeoutMs: body.idleTimeoutMs === undefined ? (defaults.idleTimeoutMs ?? null) : body.idleTimeoutMs,
     idleExcept: body.idleExcept ?? [],
     onExpiry: body.onExpiry ?? "destroy",
+    fidelity: provider.capabilities.checkpoint,
+    checkpointPolicy: checkpointPolicy(body.checkpointPolicy),
   };
+}
+
+/** Complete, as it is kept. */
+export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): SandboxRecord["checkpointPolicy"] {
+  if (body === undefined || body === null) return null;
+  const { everyMs = null, onIdle = false, onDisconnect = false, perCommand = false, keepLast = 3 } = body;
+  return { everyMs, onIdle, onDisconnect, perCommand, keepLast };
 }
 
 function unknownProvider(name: string, known: readonly string[]): SandboxError {

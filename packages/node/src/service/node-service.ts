@@ -13,6 +13,8 @@ import {
 import { isAdmin, mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
+import type { Custody } from "../checkpoints/custody.ts";
+import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NodePool } from "../pool/node-pool.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
@@ -26,7 +28,7 @@ import type {
 import { instanceKey } from "./instance-key.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { LiveSandboxes } from "./live-sandboxes.ts";
-import { cannotPause, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
+import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
 import type { Providers } from "./providers.ts";
 import { limitReached, Reservations, sum } from "./reservations.ts";
 import { sandboxResource } from "./sandbox-resource.ts";
@@ -43,6 +45,15 @@ export interface NodeServiceOptions {
   readonly transaction: (work: () => void) => void;
   readonly events: EventLog;
   readonly live: LiveSandboxes;
+  readonly custody: Custody;
+  /** Whoever changes what a sandbox is waits for its turn. */
+  readonly turns: SandboxTurns;
+  /** Removes what is saved of a sandbox that was destroyed. */
+  readonly forgetSaved: (id: SandboxId) => Promise<void>;
+  /** Makes a sandbox from a checkpoint. */
+  readonly createFrom: (principal: Principal, body: CreateSandboxBody, checkpoint: string) => Promise<SandboxResource>;
+  /** Of this node, as others know it; null: there are no others. */
+  readonly nodeId: string | null;
   readonly tokenOf: (id: SandboxId) => string;
   readonly defaults: SandboxDefaults;
   /** 0: no limit. */
@@ -71,18 +82,19 @@ export class NodeService implements SandboxService {
   async create(principal: Principal, body: CreateSandboxBody, options: CreateOptions = {}): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (principal.kind !== "key") throw new RangeError("a sandbox's token passed an access check for keys");
-    const { providers, defaults } = this.#options;
+    const { providers, defaults, createFrom } = this.#options;
+    if (body.checkpoint !== undefined) return await createFrom(principal, body, body.checkpoint);
     const wanted = newSandbox(body, { defaults, providers: providers.byName });
     const { idempotencyKey: key } = options;
-    if (key === undefined) return this.#resource(principal, await this.#create(principal, wanted, options));
+    if (key === undefined) return this.resource(principal, await this.#create(principal, wanted, options));
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
     const request = { tenant: principal.tenant, key, fingerprint };
     const create = (noted: (id: SandboxId) => void) => this.#create(principal, wanted, options, noted);
-    return this.#resource(principal, await this.#createOnce(request, create, options.signal));
+    return this.resource(principal, await this.#createOnce(request, create, options.signal));
   }
 
   get(principal: Principal, id: string): SandboxResource {
-    return this.#resource(principal, this.#find(principal, id, true));
+    return this.resource(principal, this.find(principal, id, { readOnly: true }));
   }
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
@@ -96,26 +108,27 @@ export class NodeService implements SandboxService {
       limit: query.limit ?? DEFAULT_PAGE_SIZE,
       cursor: query.cursor,
     });
-    return { items: items.map((record) => this.#resource(principal, record)), nextCursor };
+    return { items: items.map((record) => this.resource(principal, record)), nextCursor };
   }
 
   async update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource> {
     const { providers, records, live, clock, events } = this.#options;
-    const record = this.#find(principal, id, false);
+    const record = this.find(principal, id, { readOnly: false });
     if (record.endedAt !== null) throw ended(record);
     if (this.#removals.has(record.id)) throw ending(record);
     const { checkpoint } = providers.byName.get(record.provider)?.capabilities ?? { checkpoint: "none" };
     if (body.onExpiry === "pause" && checkpoint === "none") throw cannotPause(record.provider);
     const { ttlMs } = body;
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
-    const changed = records.change(record.id, { ...given(body), ...expiry });
+    const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
+    const changed = records.change(record.id, { ...given(body), ...expiry, ...policy });
     live.update(changed);
     events.emit({ kind: "sandbox.updated", tenant: record.tenant, sandboxId: record.id });
-    return this.#resource(principal, changed);
+    return this.resource(principal, changed);
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
-    const record = this.#find(principal, id, false);
+    const record = this.find(principal, id, { readOnly: false });
     if (record.state === "destroyed") throw noSuchSandbox(id);
     await this.destroy(record, {});
   }
@@ -124,7 +137,10 @@ export class NodeService implements SandboxService {
   destroy(record: SandboxRecord, details: { readonly expired?: "ttl" | "idle" }): Promise<void> {
     const running = this.#removals.get(record.id);
     if (running !== undefined) return running;
-    const removal = this.#destroy(record, details).finally(() => this.#removals.delete(record.id));
+    const { turns } = this.#options;
+    const removal = turns
+      .take(record.id, () => this.#destroy(record, details))
+      .finally(() => this.#removals.delete(record.id));
     this.#removals.set(record.id, removal);
     return removal;
   }
@@ -144,7 +160,7 @@ export class NodeService implements SandboxService {
       requireAccess(principal, "sandbox", { readOnly, sandbox: live.record });
       return live;
     }
-    const record = this.#find(principal, id, readOnly);
+    const record = this.find(principal, id, { readOnly });
     if (this.#removals.has(record.id)) throw ending(record);
     throw record.endedAt === null ? notReady(record) : ended(record);
   }
@@ -156,13 +172,10 @@ export class NodeService implements SandboxService {
     options: CreateOptions,
     noted?: (id: SandboxId) => void,
   ): Promise<SandboxRecord> {
-    const { records, pool, providers, maxSandboxes, clock, observeCreate } = this.#options;
+    const { records, pool, providers, clock, observeCreate } = this.#options;
     const startedAtMs = clock.monotonicMs();
     const signal = options.signal ?? new AbortController().signal;
-    const taken = { sandboxes: 1, memoryMib: wanted.memoryMib, vcpuCount: wanted.vcpuCount };
-    if (maxSandboxes > 0 && this.#count >= maxSandboxes) throw limitReached(maxSandboxes);
-    requireQuota(owner, sum(records.usage(owner.keyId), this.#reservations.of(owner.keyId)), taken);
-    using reservation = this.#reservations.reserve(owner.keyId, taken);
+    using reservation = this.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
     const key = instanceKey(wanted);
     const warm = await pool.claim(key, signal);
     const id = warm?.id ?? createSandboxId();
@@ -182,11 +195,38 @@ export class NodeService implements SandboxService {
     reservation[Symbol.dispose]();
     this.#emit("sandbox.created", record);
     options.onId?.(id, this.#options.tokenOf(id));
+    const custodyBegun = this.#beginCustody(record);
     try {
-      return warm === undefined ? await this.#boot(record, signal) : this.#ready(warm, record);
+      const ready = warm === undefined ? await this.#boot(record, signal) : this.#ready(warm, record);
+      await custodyBegun;
+      return ready;
+    } catch (thrown) {
+      const custodyError = await custodyBegun.then(
+        () => undefined,
+        (refused) => SandboxError.from(refused),
+      );
+      // Without custody it must not run, and nobody has been told that it does.
+      if (custodyError !== undefined) await this.#undo(id, custodyError);
+      throw thrown;
     } finally {
       observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
     }
+  }
+
+  async #undo(id: SandboxId, error: SandboxError): Promise<void> {
+    const { live, records, providers } = this.#options;
+    live.remove(id);
+    const record = records.get(id);
+    if (record === undefined) return;
+    await providers.destroy(record.provider, id);
+    if (record.endedAt === null) this.#failed(record, error);
+  }
+
+  /** From here on no other node runs it. */
+  async #beginCustody(record: SandboxRecord): Promise<void> {
+    const { custody, records, live } = this.#options;
+    const epoch = await custody.begin({ ...record, state: "ready" });
+    if (epoch !== null) live.update(records.change(record.id, { epoch }));
   }
 
   get #count(): number {
@@ -257,7 +297,7 @@ export class NodeService implements SandboxService {
   }
 
   async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
-    const { live, records, providers, clock } = this.#options;
+    const { live, records, providers, clock, forgetSaved } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
     live.remove(record.id);
     // By its id, so that a destruction that failed can be asked for again: nobody else knows the instance any more.
@@ -267,6 +307,7 @@ export class NodeService implements SandboxService {
       this.#failed(record, SandboxError.from(thrown));
       throw thrown;
     }
+    await forgetSaved(record.id);
     records.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
     if (expired !== undefined) this.#emit("sandbox.expired", record, { reason: expired });
     this.#emit("sandbox.destroyed", record);
@@ -275,10 +316,12 @@ export class NodeService implements SandboxService {
   #record(id: SandboxId, { tenant, keyId }: Owner, wanted: NewSandbox, state: SandboxRecord["state"]): SandboxRecord {
     const createdAt = this.#options.clock.now();
     const ends = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
-    return { ...wanted, id, tenant, keyId, state, createdAt, ...ends };
+    const past = { rolledBackTo: null, rollbacks: 0, epoch: null };
+    return { ...wanted, id, tenant, keyId, state, createdAt, ...ends, ...past };
   }
 
-  #find(principal: Principal, id: string, readOnly: boolean): SandboxRecord {
+  /** Throws `not_found` also for what belongs to others. */
+  find(principal: Principal, id: string, { readOnly }: { readonly readOnly: boolean }): SandboxRecord {
     // What belongs to others is not even read: how long that takes would tell that it is there.
     const tenant = isAdmin(principal) ? undefined : principal.tenant;
     const record = isSandboxId(id) ? this.#options.records.get(id, { tenant }) : undefined;
@@ -288,9 +331,28 @@ export class NodeService implements SandboxService {
   }
 
   /** A token may do everything with its sandbox, so it is told only to those who may too. */
-  #resource(principal: Principal, record: SandboxRecord): SandboxResource {
+  resource(principal: Principal, record: SandboxRecord): SandboxResource {
+    const { tokenOf, nodeId: node } = this.#options;
     const mayUse = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });
-    return sandboxResource(record, mayUse ? this.#options.tokenOf(record.id) : null);
+    return sandboxResource(record, { token: mayUse ? tokenOf(record.id) : null, node });
+  }
+
+  /** Sets aside what so many sandboxes like this one take, or throws when there is no room for them. */
+  reserve(
+    principal: Principal,
+    { memoryMib, vcpuCount, keyId }: Pick<SandboxRecord, "memoryMib" | "vcpuCount" | "keyId">,
+    count: number,
+  ): Disposable {
+    const { records, maxSandboxes } = this.#options;
+    const owner = principal.kind === "key" ? principal.keyId : keyId;
+    if (maxSandboxes > 0 && this.#count + count > maxSandboxes) throw limitReached(maxSandboxes);
+    const taken = { sandboxes: count, memoryMib: memoryMib * count, vcpuCount: vcpuCount * count };
+    requireQuota(principal, sum(records.usage(owner), this.#reservations.of(owner)), taken);
+    return this.#reservations.reserve(owner, taken);
+  }
+
+  requireNotEnded(record: SandboxRecord): void {
+    if (record.endedAt !== null) throw ended(record);
   }
 
   #emit(kind: Parameters<EventLog["emit"]>[0]["kind"], record: SandboxRecord, details = {}): void {
@@ -321,6 +383,14 @@ function parseLabel(text: string): { key: string; value: string | null } {
 }
 
 function notReady(record: SandboxRecord): SandboxError {
+  if (record.state === "paused") {
+    return new SandboxError("failed_precondition", {
+      reason: "sandbox_paused",
+      message: `sandbox ${record.id} is paused`,
+      hint: "resume it",
+      details: { id: record.id, state: record.state },
+    });
+  }
   return new SandboxError("failed_precondition", {
     reason: "not_ready",
     message: `sandbox ${record.id} is ${record.state}`,

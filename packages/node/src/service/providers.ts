@@ -1,4 +1,13 @@
-import { type Provider, type Sandbox, SandboxError, SandboxManager } from "@sandpiper/core";
+import { join } from "node:path";
+import {
+  type CheckpointRequirements,
+  type PreparedSandbox,
+  type Provider,
+  type Sandbox,
+  type SandboxConfigOptions,
+  SandboxError,
+  SandboxManager,
+} from "@sandpiper/core";
 import type { PoolKeyBody, SandboxId } from "@sandpiper/protocol";
 
 export interface ProvidersOptions {
@@ -12,9 +21,12 @@ export interface ProvidersOptions {
 /** The providers of a node, each with the manager that keeps its sandboxes. */
 export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
+  readonly #options: ProvidersOptions;
   readonly #managers: ReadonlyMap<string, SandboxManager>;
 
-  constructor({ providers, imagesDir, onError }: ProvidersOptions) {
+  constructor(options: ProvidersOptions) {
+    const { providers, imagesDir, onError } = options;
+    this.#options = options;
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
     // The node counts its sandboxes itself, over all providers.
     const config = { maxSandboxes: 0, imagesDir };
@@ -38,11 +50,10 @@ export class Providers {
     key: PoolKeyBody,
     options: { readonly id?: SandboxId; readonly signal?: AbortSignal | undefined },
   ): Promise<Sandbox> {
-    const { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses } = key;
+    const { provider } = key;
     let sandbox: Sandbox;
     try {
-      const config = { rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses };
-      sandbox = await this.manager(provider).create(config, options);
+      sandbox = await this.manager(provider).create(configOf(key), options);
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown), key);
     }
@@ -52,11 +63,34 @@ export class Providers {
     throw SandboxError.from(options.signal.reason, "canceled");
   }
 
+  /** Makes a place for a sandbox of this shape that was saved. */
+  async prepare(
+    key: PoolKeyBody,
+    options: { readonly id: SandboxId; readonly signal?: AbortSignal | undefined },
+  ): Promise<PreparedSandbox> {
+    try {
+      return await this.manager(key.provider).prepare(configOf(key), options);
+    } catch (thrown) {
+      throw publicBootError(SandboxError.from(thrown), key);
+    }
+  }
+
+  /** What a node must have in common with this one to restore what is saved here. */
+  async checkpointRequirements({ provider, image }: PoolKeyBody): Promise<CheckpointRequirements> {
+    const { imagesDir } = this.#options;
+    const rootfs = image === "host" || imagesDir === undefined ? image : join(imagesDir, image);
+    return (await this.byName.get(provider)?.checkpointRequirements(rootfs)) ?? {};
+  }
+
   /** One that has ended by itself is being removed or gone already. */
   async destroy(provider: string, id: SandboxId): Promise<void> {
     const manager = this.manager(provider);
     if (manager.exists(id)) await manager.destroy(id);
   }
+}
+
+function configOf({ image, memoryMib, vcpuCount, diskMib, maxProcesses }: PoolKeyBody): SandboxConfigOptions {
+  return { rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses };
 }
 
 /**

@@ -11,6 +11,8 @@ export interface ReconcileNodeOptions {
   readonly events: EventLog;
   readonly live: LiveSandboxes;
   readonly clock: Clock;
+  /** Whether there is a checkpoint of it. */
+  readonly canRestore: (id: SandboxId) => Promise<boolean>;
 }
 
 /** What a start found of the time before it. */
@@ -19,6 +21,8 @@ export interface NodeReconciliation {
   readonly adopted: readonly SandboxId[];
   /** Should have been running and were not. */
   readonly lost: readonly SandboxId[];
+  /** Should have been running, and go on from their newest checkpoint when they are used. */
+  readonly setBack: readonly SandboxId[];
   /** Ran for nobody, and were removed. */
   readonly removed: readonly SandboxId[];
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
@@ -33,24 +37,32 @@ export async function reconcileNode(options: ReconcileNodeOptions): Promise<Node
   const result = {
     adopted: [] as SandboxId[],
     lost: [] as SandboxId[],
+    setBack: [] as SandboxId[],
     removed: [] as SandboxId[],
     failed: [] as { id: SandboxId; error: SandboxError }[],
   };
-  const expected = new Map(records.live().map((record) => [record.id, record]));
+  // Those that are saved and do not run are where they should be.
+  const running = records.live().filter(({ state }) => state !== "paused" && state !== "stopped");
+  const expected = new Map(running.map((record) => [record.id, record]));
   for (const provider of providers.byName.values()) {
     const found = (await provider.list()).filter(({ isOrphan }) => isOrphan);
     await eachOf(found, async (instance) => {
       const record = expected.get(instance.id);
       expected.delete(instance.id);
       try {
-        if (record?.state === "ready" && instance.isRunning && provider.capabilities.supportsAdopt) {
+        if (
+          record !== undefined &&
+          record.state !== "creating" &&
+          instance.isRunning &&
+          provider.capabilities.supportsAdopt
+        ) {
           await adopt(options, provider, instance, record);
           result.adopted.push(instance.id);
           return;
         }
         await provider.remove(instance.id);
         if (record === undefined) result.removed.push(instance.id);
-        else result.lost.push(lose(options, record, whyLost(record, instance, provider)));
+        else await end(options, result, record, whyLost(record, instance, provider));
       } catch (thrown) {
         const error = SandboxError.from(thrown);
         result.failed.push({ id: instance.id, error });
@@ -60,28 +72,42 @@ export async function reconcileNode(options: ReconcileNodeOptions): Promise<Node
         await provider.remove(instance.id).catch((left) => {
           result.failed.push({ id: instance.id, error: SandboxError.from(left) });
         });
-        lose(options, record, error.message);
+        await end(options, result, record, error.message);
       }
     });
   }
-  for (const record of expected.values()) result.lost.push(lose(options, record, "nothing was left of it"));
+  for (const record of expected.values()) await end(options, result, record, "nothing was left of it");
   return result;
 }
 
 async function adopt(
-  { providers, live }: ReconcileNodeOptions,
+  { providers, live, records }: ReconcileNodeOptions,
   provider: Provider,
   instance: InstanceRecord,
   record: SandboxRecord,
 ): Promise<void> {
   const sandbox = await providers.manager(provider.name).adopt(instance);
-  await live.followProcesses(live.add(sandbox, record));
+  const ready = record.state === "ready" ? record : records.change(record.id, { state: "ready" });
+  await live.followProcesses(live.add(sandbox, ready));
 }
 
 function whyLost(record: SandboxRecord, instance: InstanceRecord, provider: Provider): string {
   if (record.state === "creating") return "the node ended before it was ready";
   if (!instance.isRunning) return "it ended while no node watched it";
   return `provider ${provider.name} cannot take over instances`;
+}
+
+/** What has a checkpoint goes on from there when it is used again; the rest is lost. */
+async function end(
+  options: ReconcileNodeOptions,
+  result: { readonly lost: SandboxId[]; readonly setBack: SandboxId[] },
+  record: SandboxRecord,
+  why: string,
+): Promise<void> {
+  if (await options.canRestore(record.id)) {
+    options.records.change(record.id, { state: "stopped" });
+    result.setBack.push(record.id);
+  } else result.lost.push(lose(options, record, why));
 }
 
 function lose({ records, events, clock }: ReconcileNodeOptions, record: SandboxRecord, why: string): SandboxId {

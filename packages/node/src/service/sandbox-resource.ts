@@ -2,7 +2,10 @@ import type { SandboxResource } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** What callers see of a record. */
-export function sandboxResource(record: SandboxRecord, token: string | null): SandboxResource {
+export function sandboxResource(
+  record: SandboxRecord,
+  { token, node }: { readonly token: string | null; readonly node: string | null },
+): SandboxResource {
   return {
     id: record.id,
     state: record.state,
@@ -26,10 +29,10 @@ export function sandboxResource(record: SandboxRecord, token: string | null): Sa
     idleExcept: [...record.idleExcept],
     onExpiry: record.onExpiry,
     expiresAt: record.expiresAt?.toISOString() ?? null,
-    fidelity: "none",
-    checkpointPolicy: null,
-    rolledBackTo: null,
-    node: null,
+    fidelity: record.fidelity,
+    checkpointPolicy: record.checkpointPolicy,
+    rolledBackTo: record.rolledBackTo,
+    node,
     failure: record.failure,
   };
 }

@@ -1,5 +1,5 @@
-import { SandboxError } from "@sandpiper/core";
-import type { SessionEvent } from "@sandpiper/protocol";
+import { SandboxError, systemClock } from "@sandpiper/core";
+import type { SandboxResource, SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
 import { closeCodes } from "../socket/message-socket.ts";
 import { Session } from "./session.ts";
@@ -11,43 +11,73 @@ export interface AttachRequest {
   readonly query: URLSearchParams;
 }
 
-/** `WS /attach/<id>`: attaches a client to a sandbox, unless another one is. */
-export function attachSession(context: SessionContext, { id, query }: AttachRequest): void {
-  const { socket, principal, dependencies, sessions, logger, audit } = context;
+/** `WS /attach/<id>`: attaches a client to a sandbox, wherever it was, unless another client is attached to it. */
+export async function attachSession(context: SessionContext, { id, query }: AttachRequest): Promise<void> {
+  const { socket, principal, sessions, logger, audit } = context;
   const refuse = (event: SessionEvent) => {
     socket.send(event);
     socket.close(closeCodes.normal, "refused");
   };
+  const isTakeover = query.get("takeover") === "true";
+  const takeover = isTakeover && principal.kind === "sandbox";
+  let session: Session | undefined;
+  socket.onMessage((data, isBinary) => {
+    if (session !== undefined) session.receive(data, isBinary);
+    else socket.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: "the sandbox is not running yet" }));
+  });
+  const startedAt = (context.dependencies.clock ?? systemClock).now();
   let live: LiveSandbox;
+  let restored: SandboxResource | undefined;
   try {
-    live = dependencies.service.open(principal, id);
+    ({ live, restored } = await bring(context, id, takeover));
   } catch (thrown) {
-    audit.note("startProcess", id, SandboxError.from(thrown));
-    refuse(refusal(thrown));
+    const error = SandboxError.from(thrown);
+    audit.note("startProcess", id, error);
+    if (error.code === "internal") logger.error({ err: error }, "a sandbox could not be brought here");
+    refuse(error.reason === "sandbox_in_use" ? inUse(id, isTakeover) : refusal(error));
     return;
   }
+  if (socket.isClosed) return;
   const slot = sessions.slotOf(live);
-  if (slot.session !== undefined && !slot.session.isLeaving) {
-    const wantsTakeover = query.get("takeover") === "true";
-    if (!wantsTakeover || principal.kind !== "sandbox") {
-      refuse(statusUpdate("SANDBOX_IN_USE", { message: inUse(id, wantsTakeover) }));
-      return;
-    }
+  if (slot.session !== undefined && !slot.session.isLeaving && !takeover) {
+    refuse(inUse(id, isTakeover));
+    return;
   }
   slot.session?.detach();
-  const session = new Session({ socket, slot, logger, audit });
-  socket.onMessage((data, isBinary) => session.receive(data, isBinary));
-  session.begin();
+  session = new Session({ socket, slot, logger, audit });
+  const { rolledBackTo } = restored ?? {};
+  const isNew = rolledBackTo && new Date(rolledBackTo.at) >= startedAt;
+  session.begin(isNew ? { rolledBackTo } : {});
 }
 
-function refusal(thrown: unknown): SessionEvent {
-  const error = SandboxError.from(thrown);
+/** Says that it restores the sandbox as soon as it knows that it must. */
+async function bring(
+  { socket, principal, dependencies }: SessionContext,
+  id: string,
+  takeover: boolean,
+): Promise<{ readonly live: LiveSandbox; readonly restored?: SandboxResource }> {
+  const { service, locator } = dependencies;
+  try {
+    return { live: service.open(principal, id) };
+  } catch (thrown) {
+    const { reason } = SandboxError.from(thrown);
+    const isElsewhere = ["no_such_sandbox", "sandbox_paused", "not_ready"].includes(reason);
+    if (!isElsewhere) throw thrown;
+    const leaving = new AbortController();
+    socket.closed.then(() => leaving.abort());
+    const onWaiting = () => void socket.send(statusUpdate("SANDBOX_RESTORING"));
+    const restored = await locator.bring(principal, id, { takeover, signal: leaving.signal, onWaiting });
+    return { live: service.open(principal, id), restored };
+  }
+}
+
+function refusal(error: SandboxError): SessionEvent {
   const isMissing = error.code === "not_found" || error.code === "gone";
   const message = errorText(error);
   return isMissing ? statusUpdate("SANDBOX_NOT_FOUND", { message }) : { event: "error", message };
 }
 
-function inUse(id: string, wantsTakeover: boolean): string {
+function inUse(id: string, wantsTakeover: boolean): SessionEvent {
   const hint = wantsTakeover ? "to take it over, connect with its own token" : "wait until that client has left";
-  return `another client is attached to sandbox ${id} (${hint})`;
+  return statusUpdate("SANDBOX_IN_USE", { message: `another client is attached to sandbox ${id} (${hint})` });
 }

@@ -9,7 +9,7 @@ import type { SessionRegistry } from "./session-registry.ts";
 export interface SessionContext {
   readonly socket: MessageSocket;
   readonly principal: Principal;
-  readonly dependencies: Pick<SocketDependencies, "service">;
+  readonly dependencies: Pick<SocketDependencies, "service" | "locator" | "clock">;
   readonly sessions: SessionRegistry;
   readonly logger: Logger;
   readonly audit: SocketAudit;

@@ -3,7 +3,7 @@ import type { SessionEvent, SessionStatus } from "@sandpiper/protocol";
 
 export function statusUpdate(
   status: SessionStatus,
-  fields: { readonly message?: string | undefined; readonly exit_code?: number } = {},
+  fields: Omit<Extract<SessionEvent, { event: "status_update" }>, "event" | "status"> = {},
 ): SessionEvent {
   return { event: "status_update", status, ...fields };
 }

@@ -45,9 +45,9 @@ export class Session implements ExecutionListener {
   }
 
   /** Says that it is ready, and goes on with what is running. */
-  begin(): void {
+  begin(fields: Parameters<typeof statusUpdate>[1] = {}): void {
     const { slot } = this.#options;
-    this.send(statusUpdate("SANDBOX_RUNNING"));
+    this.send(statusUpdate("SANDBOX_RUNNING", fields));
     this.#begun = slot.recovered.then(() => {
       if (slot.execution !== undefined && !this.signal.aborted) this.#deliver(slot.execution);
     });
@@ -81,6 +81,11 @@ export class Session implements ExecutionListener {
   async sandboxEnded({ reason, message }: InstanceExit): Promise<void> {
     const { slot, socket } = this.#options;
     await this.#delivery;
+    if (reason === "checkpointed") {
+      this.send(statusUpdate("SANDBOX_MOVED", { message: `sandbox ${slot.live.id} goes on elsewhere, or later` }));
+      socket.close(closeCodes.comeBack, reason);
+      return;
+    }
     const text = `sandbox ${slot.live.id} has ended: ${message}`;
     if (reason === "destroyed") this.send(statusUpdate("SANDBOX_DELETED", { message: text }));
     else this.send({ event: "error", message: text });
@@ -112,6 +117,8 @@ export class Session implements ExecutionListener {
 
   #refuse(thrown: unknown): void {
     const error = SandboxError.from(thrown);
+    // What runs goes on with the sandbox, and its end says so.
+    if (error.reason === "sandbox_stopped") return;
     if (error.code === "internal") this.#options.logger.error({ err: error }, "an execution failed");
     this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: errorText(error) }));
   }

@@ -7,7 +7,14 @@ const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_ANSWERED_BYTES = 2 * MAX_BUFFERED_BYTES;
 
 /** Why a connection ends; codes of RFC 6455. */
-export const closeCodes = { normal: 1000, goingAway: 1001, protocolError: 1002, policy: 1008, internal: 1011 } as const;
+export const closeCodes = {
+  normal: 1000,
+  goingAway: 1001,
+  protocolError: 1002,
+  policy: 1008,
+  internal: 1011,
+  comeBack: 1012,
+} as const;
 
 /** A WebSocket that never holds more than a few megabytes for a client that reads slowly, or not at all. */
 export class MessageSocket {

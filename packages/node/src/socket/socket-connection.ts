@@ -9,6 +9,7 @@ import {
 } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
+import { movedOn } from "../cluster/owner-unreachable.ts";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
@@ -99,7 +100,11 @@ export class SocketConnection {
     const { principal, dependencies } = this.#options;
     const { events } = dependencies;
     if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
+    const found = await dependencies.locator.locate(principal, message.sandbox);
+    // It left between two looks; the client's next attempt is relayed.
+    if (found?.kind === "node") throw movedOn(message.sandbox);
     const live = this.#sandbox(message);
+    stream.live = live;
     const hold = this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
     const subject = { stream, live };
@@ -144,10 +149,16 @@ export class SocketConnection {
 
   #fail(stream: SocketStream, error: SandboxError): void {
     if (stream.signal.aborted) return;
+    if (error.reason === "sandbox_stopped") {
+      // It goes on elsewhere, or at another time: a client that connects again finds it, and continues where it is.
+      this.#options.socket.close(closeCodes.comeBack, error.reason);
+      return;
+    }
     this.#remove(stream);
     const { logger, requestId } = this.#options;
     if (error.code === "internal") logger.error({ err: error, stream: stream.number }, "a stream failed");
-    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId) });
+    const about = stream.live === undefined ? {} : { rollbacks: stream.live.record.rollbacks };
+    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId), ...about });
   }
 
   #remove(stream: SocketStream): void {

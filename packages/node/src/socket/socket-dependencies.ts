@@ -1,6 +1,7 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/principal.ts";
+import type { Locator } from "../checkpoints/locator.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
 import type { AuditSink } from "./socket-audit.ts";
@@ -8,6 +9,7 @@ import type { AuditSink } from "./socket-audit.ts";
 /** What WebSockets need of the node. */
 export interface SocketDependencies {
   readonly service: SandboxService;
+  readonly locator: Locator;
   readonly authenticator: Authenticator;
   readonly events: EventLog;
   readonly logger: Logger;

@@ -15,6 +15,8 @@ export class SocketStream {
   readonly credit: Credit;
   /** What the client sends on it; only streams of standard input have any. */
   readonly stdin: StdinQueue | undefined;
+  /** The sandbox that it is about, once that is found. */
+  live: LiveSandbox | undefined;
   readonly #ending = new AbortController();
 
   constructor({ number, socket, window }: { number: number; socket: MessageSocket; window: number | undefined }) {
@@ -33,7 +35,7 @@ export class SocketStream {
     this.#ending.abort();
   }
 
-  opened(fields: { readonly offset?: number; readonly pid?: number } = {}): void {
+  opened(fields: { readonly offset?: number; readonly pid?: number; readonly rollbacks?: number } = {}): void {
     this.#send({ type: "opened", stream: this.number, ...fields });
   }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { instantSchema } from "../api/names.ts";
 
 /** The statuses of `WS /create` and `WS /attach/<id>`. */
 export const sessionStatusSchema = z.enum([
@@ -27,6 +28,8 @@ export const sessionEventSchema = z.union([
     status: sessionStatusSchema,
     message: z.string().optional(),
     exit_code: z.int().optional(),
+    /** The sandbox's node has crashed: what it had done after this checkpoint is lost. */
+    rolledBackTo: z.strictObject({ checkpoint: z.string(), createdAt: instantSchema, at: instantSchema }).optional(),
   }),
   z.strictObject({ event: z.literal("sandbox_id"), sandbox_id: z.string(), token: z.string() }),
   z.strictObject({ event: z.enum(["stdout", "stderr"]), data: z.string() }),

@@ -18,7 +18,7 @@ import { NodeMetrics } from "../../telemetry/node-metrics.ts";
 import { Webhooks } from "../../telemetry/webhooks.ts";
 import { createHttpApp } from "../app.ts";
 import type { HttpDependencies } from "../ports.ts";
-import { FakeCheckpoints, FakeNodes } from "./fake-checkpoints.ts";
+import { FakeNodes } from "./fake-nodes.ts";
 
 export interface TestNodeOptions {
   readonly provider: Provider;
@@ -43,7 +43,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const home = mkdtempSync(join(tmpdir(), "sandpiper-http-"));
   undo.defer(() => rmSync(home, { recursive: true, force: true }));
   const parts = composeParts(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
-  const { database, live, pool, records, service, authenticator, keys, events } = parts;
+  const { database, live, pool, records, service, checkpoints, locator, authenticator, keys, events } = parts;
   undo.defer(() => database[Symbol.dispose]());
   undo.defer(() => live.release());
   undo.defer(async () => {
@@ -54,11 +54,11 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
   const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
   const audit = new SqliteAuditLog(database);
-  const checkpoints = new FakeCheckpoints(service);
   const nodes = new FakeNodes();
   const app = createHttpApp({
     service,
     checkpoints,
+    locator,
     nodes,
     authenticator,
     keys,
@@ -98,7 +98,6 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     app,
     audit,
     webhooks,
-    checkpoints,
     nodes,
     logged,
     key,

@@ -32,12 +32,13 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   // The mock is no provider that people may choose.
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
   const parts = composeParts(config, { providers: [provider], onError: () => {} });
-  const { service, authenticator, events, keys } = parts;
+  const { service, locator, authenticator, events, keys } = parts;
   const audit: Omit<AuditEntry, "id" | "at">[] = [];
   const server = createServer();
   let isStopping = false;
   const sockets = attachSockets(server, {
     service,
+    locator,
     authenticator,
     events,
     audit: { add: (entry) => audit.push(entry) },

@@ -1,0 +1,141 @@
+import { type Clock, SandboxError } from "@sandpiper/core";
+import type { Activity, CheckpointPolicy, SandboxId } from "@sandpiper/protocol";
+import type { ActivityWatch } from "../service/live-sandbox.ts";
+
+/** Nothing has happened for so long: a sandbox that is saved when it is idle is saved now. */
+const IDLE_MS = 2000;
+
+export interface AutomaticCheckpointsOptions {
+  readonly clock: Clock;
+  /** As it is now; undefined: nothing is saved unless asked for. */
+  readonly policyOf: (id: SandboxId) => CheckpointPolicy | null | undefined;
+  readonly save: (id: SandboxId) => Promise<void>;
+  /** Told about saves that failed; nobody waits for them, and the next one is tried in its time. */
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
+}
+
+interface Watched {
+  readonly id: SandboxId;
+  readonly held: Map<Activity, number>;
+  /** Something may differ from what was saved. */
+  isChanged: boolean;
+  isSaving: boolean;
+  /** Wanted again while it was being saved. */
+  isWanted: boolean;
+  savedAtMs: number;
+  activeAtMs: number;
+  cancelTimer: () => void;
+}
+
+/** Takes checkpoints when a sandbox's policy says so, from what the sandbox is used for. */
+export class AutomaticCheckpoints {
+  readonly #options: AutomaticCheckpointsOptions;
+
+  constructor(options: AutomaticCheckpointsOptions) {
+    this.#options = options;
+  }
+
+  /** What is told of a sandbox's use passes through here; disposed of when the sandbox is. */
+  watch(id: SandboxId, next: ActivityWatch): ActivityWatch & Disposable {
+    const now = this.#options.clock.monotonicMs();
+    const watched: Watched = {
+      id,
+      held: new Map(),
+      isChanged: true,
+      isSaving: false,
+      isWanted: false,
+      savedAtMs: now,
+      activeAtMs: now,
+      cancelTimer: () => {},
+    };
+    return {
+      touch: (activity) => {
+        next.touch(activity);
+        this.#changed(watched);
+      },
+      hold: (activity) => {
+        const hold = next.hold(activity);
+        this.#hold(watched, activity, 1);
+        let isHeld = true;
+        return {
+          [Symbol.dispose]: () => {
+            hold[Symbol.dispose]();
+            if (isHeld) this.#hold(watched, activity, -1);
+            isHeld = false;
+          },
+        };
+      },
+      [Symbol.dispose]: () => watched.cancelTimer(),
+    };
+  }
+
+  #hold(watched: Watched, activity: Activity, change: 1 | -1): void {
+    const count = (watched.held.get(activity) ?? 0) + change;
+    watched.held.set(activity, count);
+    this.#changed(watched);
+    const policy = this.#options.policyOf(watched.id);
+    if (change === 1 || policy === null || policy === undefined) return;
+    const isCommand = activity === "exec" || activity === "process";
+    if ((isCommand && policy.perCommand) || (activity === "client" && count === 0 && policy.onDisconnect)) {
+      this.#save(watched);
+    }
+  }
+
+  #changed(watched: Watched): void {
+    watched.isChanged = true;
+    watched.activeAtMs = this.#options.clock.monotonicMs();
+    this.#schedule(watched);
+  }
+
+  /** At the first moment at which a save may be due. */
+  #schedule(watched: Watched): void {
+    const { clock, policyOf } = this.#options;
+    watched.cancelTimer();
+    watched.cancelTimer = () => {};
+    const policy = policyOf(watched.id);
+    if (policy === null || policy === undefined) return;
+    const times = [
+      ...(policy.everyMs === null ? [] : [watched.savedAtMs + policy.everyMs]),
+      ...(policy.onIdle && watched.isChanged ? [watched.activeAtMs + IDLE_MS] : []),
+    ];
+    if (times.length === 0) return;
+    const delayMs = Math.max(0, Math.min(...times) - clock.monotonicMs());
+    watched.cancelTimer = clock.schedule(delayMs, () => this.#due(watched));
+  }
+
+  #due(watched: Watched): void {
+    const { clock, policyOf } = this.#options;
+    const policy = policyOf(watched.id);
+    if (policy === null || policy === undefined) return;
+    const now = clock.monotonicMs();
+    const isBusy = (watched.held.get("process") ?? 0) + (watched.held.get("exec") ?? 0) > 0;
+    const isTime = policy.everyMs !== null && now - watched.savedAtMs >= policy.everyMs;
+    const isIdle = policy.onIdle && !isBusy && now - watched.activeAtMs >= IDLE_MS;
+    if ((isTime && (watched.isChanged || isBusy)) || (isIdle && watched.isChanged)) this.#save(watched);
+    else if (isTime) watched.savedAtMs = now;
+    if (!watched.isSaving && (isBusy || policy.everyMs !== null)) this.#schedule(watched);
+  }
+
+  #save(watched: Watched): void {
+    if (watched.isSaving) {
+      watched.isWanted = true;
+      return;
+    }
+    const { clock, save, onError } = this.#options;
+    watched.isSaving = true;
+    watched.isChanged = false;
+    save(watched.id)
+      .catch((thrown) => {
+        watched.isChanged = true;
+        onError(SandboxError.from(thrown), watched.id);
+      })
+      .finally(() => {
+        watched.isSaving = false;
+        watched.savedAtMs = clock.monotonicMs();
+        if (watched.isWanted) {
+          watched.isWanted = false;
+          this.#save(watched);
+        } else this.#schedule(watched);
+      });
+  }
+}

@@ -1,0 +1,122 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type ObjectStore, SandboxError } from "@sandpiper/core";
+import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
+import { z } from "zod";
+import { type CheckpointFile, hashesOf } from "../store/checkpoint-files.ts";
+import type { CheckpointRepository } from "../store/checkpoint-repository.ts";
+
+const fileSchema = z.object({
+  name: z.string().regex(/^[^/\0]+$/),
+  size: z.int(),
+  chunks: z.array(z.union([z.object({ hash: z.string(), size: z.int() }), z.object({ zero: z.int() })])),
+});
+const manifestSchema = z.object({
+  version: z.literal(1),
+  sandbox: sandboxIdSchema,
+  files: z.array(fileSchema),
+});
+
+export interface CheckpointVaultOptions {
+  readonly store: ObjectStore;
+  readonly repository: CheckpointRepository;
+  /** Where checkpoints are while they are made or restored. */
+  readonly directory: string;
+}
+
+export interface SavedSize {
+  readonly sizeBytes: number;
+  readonly uploadedBytes: number;
+}
+
+/** Checkpoints as files in the store; which of them count is said in their sandbox's state. */
+export class CheckpointVault {
+  readonly #options: CheckpointVaultOptions;
+  /** What the newest checkpoint of a sandbox consists of: none of it needs to be looked for again. */
+  readonly #known = new Map<SandboxId, ReadonlySet<string>>();
+
+  constructor(options: CheckpointVaultOptions) {
+    this.#options = options;
+  }
+
+  /** An empty directory for the files of a checkpoint, removed when it is disposed of. */
+  async scratch(): Promise<AsyncDisposable & { readonly path: string }> {
+    const path = join(this.#options.directory, crypto.randomUUID());
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  }
+
+  /** What an earlier node was working on when it ended. */
+  async clear(): Promise<void> {
+    await rm(this.#options.directory, { recursive: true, force: true });
+  }
+
+  async save(sandbox: SandboxId, checkpoint: string, directory: string): Promise<SavedSize> {
+    const { store, repository } = this.#options;
+    const known = this.#known.get(sandbox) ?? new Set();
+    const { files, sizeBytes, uploadedBytes } = await repository.save({ directory, known });
+    const manifest = Buffer.from(JSON.stringify({ version: 1, sandbox, files }));
+    await store.put(keyOf(sandbox, checkpoint), manifest);
+    this.#known.set(sandbox, new Set(hashesOf(files)));
+    return { sizeBytes, uploadedBytes: uploadedBytes + manifest.length };
+  }
+
+  async load(sandbox: SandboxId, checkpoint: string, directory: string): Promise<void> {
+    const { repository } = this.#options;
+    const files = await this.#files(sandbox, checkpoint);
+    await repository.load(files, directory, new AbortController().signal);
+    this.#known.set(sandbox, new Set(hashesOf(files)));
+  }
+
+  /** The sandbox that a checkpoint is of; undefined: there is no such checkpoint. */
+  async sandboxOf(checkpoint: string): Promise<SandboxId | undefined> {
+    for await (const { key } of this.#options.store.list("checkpoints/")) {
+      if (key.endsWith(`/${checkpoint}.json`)) return key.split("/")[1] as SandboxId;
+    }
+    return undefined;
+  }
+
+  async remove(sandbox: SandboxId, checkpoint: string): Promise<void> {
+    await this.#options.store.delete(keyOf(sandbox, checkpoint));
+  }
+
+  /** It is not this node's any more. */
+  forget(sandbox: SandboxId): void {
+    this.#known.delete(sandbox);
+  }
+
+  /** Deletes what belongs to no checkpoint. */
+  async collectGarbage(): Promise<void> {
+    await this.#options.repository.collectGarbage({ referenced: () => this.#referenced() });
+  }
+
+  async *#referenced(): AsyncGenerator<string> {
+    for await (const { key } of this.#options.store.list("checkpoints/")) {
+      const [, sandbox, name] = key.split("/");
+      if (sandbox === undefined || name === undefined) continue;
+      yield* hashesOf(await this.#files(sandbox as SandboxId, name.replace(/\.json$/, "")));
+    }
+  }
+
+  async #files(sandbox: SandboxId, checkpoint: string): Promise<readonly CheckpointFile[]> {
+    const stored = await this.#options.store.get(keyOf(sandbox, checkpoint));
+    if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");
+    try {
+      return manifestSchema.parse(JSON.parse(Buffer.from(stored.bytes).toString())).files;
+    } catch (thrown) {
+      throw damaged(checkpoint, `its manifest cannot be read: ${thrown instanceof Error ? thrown.message : thrown}`);
+    }
+  }
+}
+
+function keyOf(sandbox: SandboxId, checkpoint: string): string {
+  return `checkpoints/${sandbox}/${checkpoint}.json`;
+}
+
+function damaged(checkpoint: string, why: string): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "checkpoint_damaged",
+    message: `checkpoint ${checkpoint} cannot be restored: ${why}`,
+    hint: "restore an earlier one",
+  });
+}

@@ -1,0 +1,31 @@
+import { type CreateSandboxBody, createSandboxId, type ForkBody } from "@sandpiper/protocol";
+import type { Principal } from "../auth/principal.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+/** A record of its own for a sandbox that begins as another one. */
+export function forkOf(
+  record: SandboxRecord,
+  principal: Principal,
+  { name, labels, ttlMs = record.ttlMs, ...body }: ForkBody | CreateSandboxBody,
+  createdAt: Date,
+): SandboxRecord {
+  const owner = principal.kind === "key" ? { tenant: principal.tenant, keyId: principal.keyId } : {};
+  const more = "metadata" in body && body.metadata !== undefined ? { metadata: body.metadata } : {};
+  return {
+    ...record,
+    ...owner,
+    ...more,
+    id: createSandboxId(),
+    state: "restoring",
+    name: name ?? null,
+    labels: labels ?? record.labels,
+    ttlMs,
+    expiresAt: ttlMs === null ? null : new Date(createdAt.getTime() + ttlMs),
+    createdAt,
+    endedAt: null,
+    failure: null,
+    rolledBackTo: null,
+    rollbacks: 0,
+    epoch: null,
+  };
+}

@@ -1,0 +1,26 @@
+import type { SandboxResource } from "@sandpiper/protocol";
+import type { Principal } from "../auth/principal.ts";
+
+/** Where a sandbox is, as far as whoever asks may know: what they may not see is here, where it is not found. */
+export type Whereabout =
+  | { readonly kind: "here" }
+  | { readonly kind: "node"; readonly id: string; readonly url: string };
+
+export interface BringOptions {
+  /** Also when a client is attached to it on another node. */
+  readonly takeover: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** It will take a while: it has to be restored. */
+  readonly onWaiting?: (() => void) | undefined;
+}
+
+/** Finds sandboxes for those who want to use them. */
+export interface Locator {
+  /**
+   * Waits for one that is being saved or restored, and restores one that was stopped. Undefined: it runs here, and nobody
+   * needs to wait.
+   */
+  locate(principal: Principal, id: string): Promise<Whereabout> | undefined;
+  /** Has it run here, wherever it was, also when it was paused. */
+  bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource>;
+}

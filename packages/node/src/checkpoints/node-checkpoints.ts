@@ -1,0 +1,352 @@
+import { type Clock, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import type {
+  CheckpointResource,
+  CreateCheckpointBody,
+  CreateSandboxBody,
+  ForkBody,
+  RollbackBody,
+  SandboxId,
+  SandboxResource,
+} from "@sandpiper/protocol";
+import { mayAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import type { CheckpointService } from "../service/checkpoint-service.ts";
+import { instanceKey } from "../service/instance-key.ts";
+import type { LiveSandboxes } from "../service/live-sandboxes.ts";
+import type { NodeService } from "../service/node-service.ts";
+import type { Providers } from "../service/providers.ts";
+import { cannotResume, noCheckpoint, noCheckpoints, onlyThere } from "./checkpoint-errors.ts";
+import type { CheckpointVault } from "./checkpoint-vault.ts";
+import type { Custody } from "./custody.ts";
+import { forkOf } from "./fork-record.ts";
+import { requireRestorable } from "./requirements.ts";
+import { findCheckpoint, type Place, type SandboxSaver } from "./sandbox-saver.ts";
+import type { SandboxTurns } from "./sandbox-turns.ts";
+import type { SavedSandbox } from "./saved-sandbox.ts";
+
+export interface NodeCheckpointsOptions {
+  readonly service: NodeService;
+  readonly saver: SandboxSaver;
+  readonly vault: CheckpointVault;
+  readonly custody: Custody;
+  readonly turns: SandboxTurns;
+  readonly providers: Providers;
+  readonly records: SandboxRecords;
+  readonly live: LiveSandboxes;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  /** Told about a checkpoint that could not be read, where an earlier one could. */
+  readonly onDamaged: (error: SandboxError, id: SandboxId) => void;
+}
+
+/** Checkpoints of the sandboxes that this node has. */
+export class NodeCheckpoints implements CheckpointService {
+  readonly #options: NodeCheckpointsOptions;
+
+  constructor(options: NodeCheckpointsOptions) {
+    this.#options = options;
+  }
+
+  async create(principal: Principal, id: string, body: CreateCheckpointBody): Promise<CheckpointResource> {
+    const record = this.#find(principal, id, false);
+    const { clock } = this.#options;
+    const { name, ttlMs, keepLast, stop } = body;
+    const expiresAt = ttlMs === undefined || ttlMs === null ? undefined : new Date(clock.now().getTime() + ttlMs);
+    const stopAs = stop ? "paused" : undefined;
+    return await this.#inTurn(record.id, () => this.#save(record.id, { name, expiresAt, keepLast, stopAs }));
+  }
+
+  /** By policy. Nobody waits for it. */
+  async createAutomatic(id: SandboxId): Promise<void> {
+    const { live } = this.#options;
+    await this.#inTurn(id, async () => {
+      const keepLast = live.get(id)?.record.checkpointPolicy?.keepLast;
+      if (keepLast !== undefined) await this.#save(id, { isAutomatic: true, keepLast });
+    });
+  }
+
+  async list(principal: Principal, id: string): Promise<readonly CheckpointResource[]> {
+    const record = this.#find(principal, id, true);
+    return (await this.#saved(record.id))?.checkpoints.toReversed() ?? [];
+  }
+
+  async get(principal: Principal, id: string, checkpoint: string): Promise<CheckpointResource> {
+    const record = this.#find(principal, id, true);
+    return findCheckpoint(await this.#saved(record.id), checkpoint);
+  }
+
+  async remove(principal: Principal, id: string, wanted: string): Promise<void> {
+    const record = this.#find(principal, id, false);
+    const { custody, vault, events } = this.#options;
+    await this.#inTurn(record.id, async () => {
+      const state = await custody.state(record.id);
+      const checkpoint = findCheckpoint(state.content, wanted);
+      const { state: now } = this.#now(record);
+      const rest = state.content?.checkpoints.filter(({ id }) => id !== checkpoint.id) ?? [];
+      if ((now === "paused" || now === "stopped") && checkpoint.id === state.content?.checkpoints.at(-1)?.id) {
+        throw onlyThere(record.id, checkpoint.id);
+      }
+      await state.commit({ ...(state.content as SavedSandbox), checkpoints: rest });
+      await vault.remove(record.id, checkpoint.id);
+      events.emit({
+        kind: "checkpoint.deleted",
+        tenant: record.tenant,
+        sandboxId: record.id,
+        details: { checkpoint: checkpoint.id },
+      });
+    });
+  }
+
+  async fork(principal: Principal, id: string, body: ForkBody): Promise<readonly SandboxResource[]> {
+    const record = this.#find(principal, id, false);
+    const { service, clock, events } = this.#options;
+    const count = body.count ?? 1;
+    using _ = service.reserve(principal, record, count);
+    const forks = Array.from({ length: count }, () => forkOf(record, principal, body, clock.now()));
+    const made = await this.#inTurn(record.id, () => this.#fork(record, forks, body.checkpoint));
+    for (const fork of made) {
+      events.emit({ kind: "sandbox.forked", tenant: fork.tenant, sandboxId: fork.id, details: { from: record.id } });
+    }
+    return made.map((fork) => service.resource(principal, fork));
+  }
+
+  /** A new sandbox that begins where a checkpoint was taken, of whatever sandbox and on whatever node. */
+  async createFrom(principal: Principal, body: CreateSandboxBody, checkpointId: string): Promise<SandboxResource> {
+    const { service, clock, vault, custody, saver, providers } = this.#options;
+    const source = await vault.sandboxOf(checkpointId);
+    const saved = source === undefined ? undefined : await custody.peek(source);
+    const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
+    const checkpoint = findCheckpoint(isVisible ? saved : undefined, checkpointId);
+    const record = saved?.record as SandboxRecord;
+    using _ = service.reserve(principal, record, 1);
+    requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saver.requirements(record));
+    const fork = forkOf(record, principal, body, clock.now());
+    await using scratch = await vault.scratch();
+    const place = await providers.prepare(instanceKey(record), { id: fork.id });
+    try {
+      await vault.load(record.id, checkpointId, scratch.path);
+    } catch (thrown) {
+      await place.destroy();
+      throw thrown;
+    }
+    return service.resource(principal, await this.#forkInto(fork, place, scratch.path));
+  }
+
+  async pause(principal: Principal, id: string): Promise<SandboxResource> {
+    const { service } = this.#options;
+    const record = this.#find(principal, id, false);
+    await this.pauseNow(record.id);
+    return service.resource(principal, this.#now(record));
+  }
+
+  async pauseNow(id: SandboxId): Promise<void> {
+    const { records, events } = this.#options;
+    await this.#inTurn(id, async () => {
+      const record = records.get(id);
+      if (record === undefined || record.state === "paused") return;
+      await this.#save(id, { stopAs: "paused", isAutomatic: true, keepLast: record.checkpointPolicy?.keepLast ?? 3 });
+      events.emit({ kind: "sandbox.paused", tenant: record.tenant, sandboxId: id });
+    });
+  }
+
+  async resume(principal: Principal, id: string): Promise<SandboxResource> {
+    const { service, events } = this.#options;
+    const record = this.#find(principal, id, false);
+    const ready = await this.#inTurn(record.id, async () => {
+      const now = this.#now(record);
+      if (now.state === "ready") return now;
+      if (now.state !== "paused" && now.state !== "stopped") throw cannotResume(now);
+      const resumed = await this.restoreNewest(now);
+      events.emit({ kind: "sandbox.resumed", tenant: record.tenant, sandboxId: record.id });
+      return resumed;
+    });
+    return service.resource(principal, ready);
+  }
+
+  async rollback(principal: Principal, id: string, body: RollbackBody): Promise<SandboxResource> {
+    const { service } = this.#options;
+    const record = this.#find(principal, id, false);
+    const ready = await this.#inTurn(record.id, () => this.#rollBack(record, body.checkpoint));
+    return service.resource(principal, ready);
+  }
+
+  /**
+   * Restores the newest checkpoint that can be read; the caller has the sandbox's turn. `isRollback`: what it had done
+   * since is lost, as after a crash.
+   */
+  async restoreNewest(
+    record: SandboxRecord,
+    { isRollback = false, place }: { readonly isRollback?: boolean; readonly place?: Place | undefined } = {},
+  ): Promise<SandboxRecord> {
+    const { saver, records, custody } = this.#options;
+    const saved = (await custody.state(record.id)).content;
+    const candidates = saved?.checkpoints.toReversed() ?? [];
+    if (candidates.length === 0) throw noCheckpoint(record.id);
+    const before = record.state;
+    records.change(record.id, { state: "restoring" });
+    for (const [index, checkpoint] of candidates.entries()) {
+      const isBehind = isRollback || index > 0;
+      try {
+        const target = isBehind ? this.#setBack(record, checkpoint) : record;
+        const ready = await saver.restore(target, checkpoint, index === 0 ? place : undefined);
+        if (isBehind) await this.#tellRollback(ready);
+        return ready;
+      } catch (thrown) {
+        const error = SandboxError.from(thrown);
+        if (error.reason === "checkpoint_damaged" && index + 1 < candidates.length) {
+          this.#options.onDamaged(error, record.id);
+          continue;
+        }
+        const { rolledBackTo, rollbacks } = record;
+        records.change(record.id, { state: before === "restoring" ? "stopped" : before, rolledBackTo, rollbacks });
+        throw error;
+      }
+    }
+    throw noCheckpoint(record.id);
+  }
+
+  /** One that was stopped, and not by its owner's wish, goes on when it is used. */
+  async awaken(id: SandboxId): Promise<void> {
+    await this.#inTurn(id, async () => {
+      const record = this.#options.records.get(id);
+      if (record?.state === "stopped") await this.restoreNewest(record);
+    });
+  }
+
+  /** Checkpoints whose time is over. */
+  async expire(): Promise<void> {
+    const { records, custody, vault, clock } = this.#options;
+    const now = clock.now().toISOString();
+    for (const { id } of records.live()) {
+      const state = await custody.state(id).catch(() => undefined);
+      const expired = state?.content?.checkpoints.filter(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
+      if (expired === undefined || expired.length === 0) continue;
+      await this.#inTurn(id, async () => {
+        const current = await custody.state(id);
+        const over = new Set(expired.map((checkpoint) => checkpoint.id));
+        // What a sandbox that does not run consists of is not thrown away.
+        if (records.get(id)?.state !== "ready") over.delete(current.content?.checkpoints.at(-1)?.id ?? "");
+        const checkpoints = current.content?.checkpoints.filter((checkpoint) => !over.has(checkpoint.id)) ?? [];
+        await current.commit({ ...(current.content as SavedSandbox), checkpoints });
+        for (const checkpoint of over) await vault.remove(id, checkpoint);
+      });
+    }
+  }
+
+  async #save(id: SandboxId, options: Parameters<SandboxSaver["save"]>[1]): Promise<CheckpointResource> {
+    const { saver, records, events } = this.#options;
+    const checkpoint = await saver.save(id, options);
+    const record = records.get(id) as SandboxRecord;
+    events.emit({
+      kind: "sandbox.checkpointed",
+      tenant: record.tenant,
+      sandboxId: id,
+      details: { checkpoint: checkpoint.id, isAutomatic: checkpoint.isAutomatic, pausedMs: checkpoint.pausedMs },
+    });
+    if (options.stopAs !== undefined) await saver.retire(record);
+    return checkpoint;
+  }
+
+  /** All, or none. Places are made while the original is being saved. */
+  async #fork(
+    record: SandboxRecord,
+    forks: readonly SandboxRecord[],
+    wanted: string | undefined,
+  ): Promise<readonly SandboxRecord[]> {
+    const { vault, providers, saver, live, records, service } = this.#options;
+    await using scratch = await vault.scratch();
+    const places = forks.map(({ id }) => providers.prepare(instanceKey(record), { id }));
+    const settled = Promise.allSettled(places);
+    try {
+      const running = live.get(record.id) === undefined ? undefined : live.require(record.id).sandbox;
+      if (wanted === undefined && running !== undefined) {
+        await running.checkpoint(scratch.path, { keepsRunning: true });
+      } else {
+        const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
+        requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saver.requirements(record));
+        await vault.load(record.id, checkpoint.id, scratch.path);
+      }
+      await Promise.all(places);
+    } catch (thrown) {
+      for (const place of await settled) if (place.status === "fulfilled") await place.value.destroy();
+      throw thrown;
+    }
+    const outcomes = await Promise.allSettled(
+      forks.map(async (fork, k) => this.#forkInto(fork, (await places[k]) as PreparedSandbox, scratch.path)),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed === undefined)
+      return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<SandboxRecord>).value);
+    for (const fork of forks) {
+      const known = records.get(fork.id);
+      if (known !== undefined) await service.destroy(known, {});
+    }
+    throw failed.reason;
+  }
+
+  async #forkInto(fork: SandboxRecord, place: PreparedSandbox, directory: string): Promise<SandboxRecord> {
+    const { records, live, custody } = this.#options;
+    records.add(fork);
+    const [sandbox, epoch] = await Promise.all([
+      place.restore(directory, { createdAt: fork.createdAt }),
+      custody.begin({ ...fork, state: "ready" }),
+    ]);
+    const ready = records.change(fork.id, { state: "ready", epoch });
+    await live.followProcesses(live.add(sandbox, ready));
+    return ready;
+  }
+
+  /** What can fail without harm comes first: until the checkpoint is here, the sandbox runs on. */
+  async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
+    const { saver, vault, live } = this.#options;
+    const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
+    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saver.requirements(record));
+    await using scratch = await vault.scratch();
+    await vault.load(record.id, checkpoint.id, scratch.path);
+    if (live.get(record.id) !== undefined) {
+      live.require(record.id).sandbox.halt();
+      await saver.retire(record);
+    }
+    const ready = await saver.restoreFrom(this.#setBack(this.#now(record), checkpoint), scratch.path);
+    await this.#tellRollback(ready);
+    return ready;
+  }
+
+  /** Before it can be reached: whoever comes back must see at once that it has another past. */
+  #setBack(record: SandboxRecord, { id: checkpoint, createdAt }: CheckpointResource): SandboxRecord {
+    const { records, clock } = this.#options;
+    const rolledBackTo = { checkpoint, createdAt, at: clock.now().toISOString() };
+    return records.change(record.id, { rolledBackTo, rollbacks: record.rollbacks + 1 });
+  }
+
+  async #tellRollback(record: SandboxRecord): Promise<void> {
+    const { custody, events } = this.#options;
+    const state = await custody.state(record.id);
+    await state.commit({ ...(state.content as SavedSandbox), record });
+    const details = record.rolledBackTo ?? {};
+    events.emit({ kind: "sandbox.rolled_back", tenant: record.tenant, sandboxId: record.id, details });
+  }
+
+  #find(principal: Principal, id: string, readOnly: boolean): SandboxRecord {
+    const record = this.#options.service.find(principal, id, { readOnly });
+    if (record.endedAt !== null) this.#options.service.requireNotEnded(record);
+    if (record.fidelity === "none") throw noCheckpoints(record);
+    return record;
+  }
+
+  /** As it is by now. */
+  #now({ id }: SandboxRecord): SandboxRecord {
+    const { records } = this.#options;
+    return records.get(id) as SandboxRecord;
+  }
+
+  async #saved(id: SandboxId): Promise<SavedSandbox | undefined> {
+    return (await this.#options.custody.state(id)).content;
+  }
+
+  #inTurn<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {
+    return this.#options.turns.take(id, work);
+  }
+}

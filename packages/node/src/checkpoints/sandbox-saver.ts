@@ -1,0 +1,183 @@
+import { type Clock, type PreparedSandbox, type Sandbox, SandboxError } from "@sandpiper/core";
+import type { CheckpointResource, SandboxId } from "@sandpiper/protocol";
+import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import { instanceKey } from "../service/instance-key.ts";
+import type { LiveSandboxes } from "../service/live-sandboxes.ts";
+import type { Providers } from "../service/providers.ts";
+import type { CheckpointVault } from "./checkpoint-vault.ts";
+import type { Custody } from "./custody.ts";
+import { keepLast } from "./keep-last.ts";
+import { requireRestorable } from "./requirements.ts";
+import type { SavedSandbox } from "./saved-sandbox.ts";
+
+export interface SandboxSaverOptions {
+  readonly providers: Providers;
+  readonly records: SandboxRecords;
+  readonly live: LiveSandboxes;
+  readonly vault: CheckpointVault;
+  readonly custody: Custody;
+  readonly clock: Clock;
+  readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
+  /** Told about failures that no caller waits for. */
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
+}
+
+/** Where a sandbox will run, made while it is still being saved or fetched. */
+export type Place = Promise<PreparedSandbox>;
+
+export interface SaveOptions {
+  readonly name?: string | undefined;
+  readonly expiresAt?: Date | undefined;
+  readonly isAutomatic?: boolean | undefined;
+  /** How many of the same kind are kept, this one among them. */
+  readonly keepLast?: number | undefined;
+  /** What becomes of the sandbox afterwards; it goes on unless given. */
+  readonly stopAs?: "paused" | "stopped" | undefined;
+}
+
+/** Saves sandboxes to the store and brings them back. Whoever calls it has the sandbox's turn. */
+export class SandboxSaver {
+  readonly #options: SandboxSaverOptions;
+
+  constructor(options: SandboxSaverOptions) {
+    this.#options = options;
+  }
+
+  /** When it fails the sandbox runs on as before. */
+  async save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {
+    const { vault, custody, live, records, clock, observeCheckpoint } = this.#options;
+    const { sandbox, record } = live.require(id);
+    const state = await custody.state(id);
+    const before = state.content?.checkpoints ?? [];
+    if (options.name !== undefined && before.some(({ name }) => name === options.name)) throw nameTaken(options.name);
+    const requirements = await this.requirements(record);
+    const startedAtMs = clock.monotonicMs();
+    await using scratch = await vault.scratch();
+    const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
+    try {
+      const checkpointId = crypto.randomUUID();
+      const size = await vault.save(id, checkpointId, scratch.path);
+      const checkpoint: CheckpointResource = {
+        id: checkpointId,
+        sandboxId: id,
+        name: options.name ?? null,
+        fidelity: record.fidelity as CheckpointResource["fidelity"],
+        createdAt: clock.now().toISOString(),
+        expiresAt: options.expiresAt?.toISOString() ?? null,
+        ...size,
+        pausedMs,
+        isAutomatic: options.isAutomatic ?? false,
+        requirements,
+      };
+      const all = [...before, checkpoint];
+      const last = options.keepLast;
+      const { kept, dropped } =
+        last === undefined
+          ? { kept: all, dropped: [] }
+          : keepLast(all, last, ({ isAutomatic }) => !options.isAutomatic || isAutomatic);
+      const after = { ...record, state: options.stopAs ?? record.state };
+      await state.commit({ record: after, requirements, checkpoints: kept });
+      if (options.stopAs !== undefined) records.change(id, { state: options.stopAs });
+      await this.#removeAll(id, dropped);
+      return checkpoint;
+    } catch (thrown) {
+      if (options.stopAs !== undefined) await this.#bringBack(record, sandbox, scratch.path);
+      throw thrown;
+    } finally {
+      observeCheckpoint?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000);
+    }
+  }
+
+  /** Ends the instance of a sandbox that has been saved, and everything this node knows of it but its record. */
+  async retire({ id, provider }: SandboxRecord): Promise<void> {
+    const { live, providers } = this.#options;
+    live.remove(id);
+    await providers.destroy(provider, id);
+  }
+
+  /** From a checkpoint to a sandbox that runs here; when it cannot be restored, the reason says what differs. */
+  async restore(record: SandboxRecord, checkpoint: CheckpointResource, place?: Place): Promise<SandboxRecord> {
+    const { vault, providers } = this.#options;
+    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await this.requirements(record));
+    await using scratch = await vault.scratch();
+    const prepared = place ?? providers.prepare(instanceKey(record), { id: record.id });
+    try {
+      await vault.load(checkpoint.sandboxId, checkpoint.id, scratch.path);
+    } catch (thrown) {
+      await (await prepared.catch(() => undefined))?.destroy();
+      throw thrown;
+    }
+    return await this.restoreFrom(record, scratch.path, prepared);
+  }
+
+  /** From the files of a checkpoint. The record is in the records already, and nothing runs for it. */
+  async restoreFrom(record: SandboxRecord, directory: string, place?: Place): Promise<SandboxRecord> {
+    const { providers, live, records } = this.#options;
+    const { id, createdAt } = record;
+    const prepared = await (place ?? providers.prepare(instanceKey(record), { id }));
+    const sandbox = await prepared.restore(directory, { createdAt });
+    const ready = records.change(id, { state: "ready" });
+    await live.followProcesses(live.add(sandbox, ready));
+    return ready;
+  }
+
+  /** Nothing that was saved of it is left. */
+  async forget(id: SandboxId): Promise<void> {
+    const { vault, custody } = this.#options;
+    const saved = (await custody.state(id)).content;
+    for (const checkpoint of saved?.checkpoints ?? []) await vault.remove(id, checkpoint.id);
+    await custody.remove(id);
+    vault.forget(id);
+  }
+
+  requirements(record: SandboxRecord): Promise<Readonly<Record<string, string>>> {
+    return this.#options.providers.checkpointRequirements(instanceKey(record));
+  }
+
+  /** Checkpoints that no state names any more; what cannot be deleted now is unreachable all the same. */
+  async #removeAll(id: SandboxId, checkpoints: readonly CheckpointResource[]): Promise<void> {
+    const { vault, onError } = this.#options;
+    for (const checkpoint of checkpoints) {
+      await vault.remove(id, checkpoint.id).catch((thrown) => onError(SandboxError.from(thrown), id));
+    }
+  }
+
+  /** It was stopped, and could not be kept: the files of its checkpoint are still here. */
+  async #bringBack(record: SandboxRecord, sandbox: Sandbox, directory: string): Promise<void> {
+    const { onError, records, clock } = this.#options;
+    try {
+      await sandbox.destroy();
+      await this.retire(record);
+      await this.restoreFrom(record, directory);
+    } catch (thrown) {
+      const error = SandboxError.from(thrown);
+      onError(error, record.id);
+      const { code, reason, message } = error;
+      records.change(record.id, { state: "failed", failure: { code, reason, message }, endedAt: clock.now() });
+    }
+  }
+}
+
+/** A checkpoint by its id or its name; the newest when nothing is asked for. */
+export function findCheckpoint(saved: SavedSandbox | undefined, wanted: string | undefined): CheckpointResource {
+  const checkpoints = saved?.checkpoints ?? [];
+  const found =
+    wanted === undefined
+      ? checkpoints.at(-1)
+      : checkpoints.find(({ id, name }) => id === wanted || (name !== null && name === wanted));
+  if (found !== undefined) return found;
+  throw new SandboxError("not_found", {
+    reason: "no_such_checkpoint",
+    message: wanted === undefined ? "the sandbox has no checkpoint" : `the sandbox has no checkpoint ${wanted}`,
+    hint: "list its checkpoints to see those there are",
+  });
+}
+
+function nameTaken(name: string): SandboxError {
+  return new SandboxError("already_exists", {
+    reason: "checkpoint_exists",
+    message: `the sandbox has a checkpoint named ${name}`,
+    hint: "use another name, or delete that one first",
+    details: { name },
+  });
+}

@@ -1,0 +1,214 @@
+import { type Leases, type LockWaiter, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import { mayAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { BringOptions, Locator, Whereabout } from "../checkpoints/locator.ts";
+import type { NodeCheckpoints } from "../checkpoints/node-checkpoints.ts";
+import { requireRestorable } from "../checkpoints/requirements.ts";
+import type { SandboxSaver } from "../checkpoints/sandbox-saver.ts";
+import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
+import type { SavedSandbox } from "../checkpoints/saved-sandbox.ts";
+import type { EventLog } from "../events/event-log.ts";
+import { noSuchSandbox } from "../records/no-such-sandbox.ts";
+import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import { instanceKey } from "../service/instance-key.ts";
+import type { LiveSandboxes } from "../service/live-sandboxes.ts";
+import type { NodeService } from "../service/node-service.ts";
+import type { Providers } from "../service/providers.ts";
+import type { ClusterCustody } from "./cluster-custody.ts";
+
+/** How many automatic checkpoints a sandbox without a policy keeps. */
+const KEPT = 3;
+/** So many are saved at once when the node drains: more would only make each of them slower. */
+const DRAINS_AT_ONCE = 4;
+
+export interface HandoffsOptions {
+  readonly nodeId: string;
+  readonly leases: Leases;
+  readonly custody: ClusterCustody;
+  readonly checkpoints: NodeCheckpoints;
+  readonly saver: SandboxSaver;
+  readonly turns: SandboxTurns;
+  readonly providers: Providers;
+  readonly service: NodeService;
+  readonly records: SandboxRecords;
+  readonly live: LiveSandboxes;
+  readonly events: EventLog;
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
+}
+
+/** Where a sandbox is, as far as whoever asks may know: what they may not see is here, where it is not found. */
+export type Whereabouts =
+  | { readonly kind: "here" }
+  | { readonly kind: "node"; readonly id: string; readonly url: string };
+
+const here: Whereabouts = { kind: "here" };
+
+/** Brings sandboxes to this node and gives them to others. */
+export class Handoffs implements Locator {
+  readonly #options: HandoffsOptions;
+
+  constructor(options: HandoffsOptions) {
+    this.#options = options;
+  }
+
+  locate(principal: Principal, id: string): Promise<Whereabout> | undefined {
+    return this.#options.live.get(id as SandboxId) === undefined ? this.#find(principal, id) : undefined;
+  }
+
+  async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
+    const { live, custody, turns, checkpoints } = this.#options;
+    if (live.get(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
+    const where = await this.#find(principal, id, options.onWaiting);
+    if (where.kind === "node") {
+      const saved = await custody.peek(id as SandboxId);
+      if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
+        throw noSuchSandbox(id);
+      }
+      options.onWaiting?.();
+      await turns.take(id as SandboxId, () => this.#fetch(id as SandboxId, saved, options));
+    }
+    return await checkpoints.resume(principal, id);
+  }
+
+  /** Another node waits for it. */
+  wanted(id: SandboxId, _waiter: LockWaiter): void {
+    this.#giveUp(id).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
+  }
+
+  /** It is another node's by now: what still runs here must end, and nothing of it may be kept. */
+  lost(id: SandboxId): void {
+    const { live, turns, saver, records, onError } = this.#options;
+    const record = records.get(id);
+    if (record === undefined) return;
+    const entry = live.get(id) === undefined ? undefined : live.require(id);
+    if (entry?.sandbox.state === "ready") entry.sandbox.halt();
+    turns
+      .take(id, async () => {
+        records.remove(id);
+        await saver.retire(record);
+      })
+      .catch((thrown) => onError(SandboxError.from(thrown), id));
+  }
+
+  /** Leaves everything to other nodes. Rejects with what could not be saved in time; that stays where it is. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { records, onError } = this.#options;
+    const queue = records.live().values();
+    const worker = async () => {
+      for (const { id } of queue) {
+        if (signal.aborted) return;
+        await this.#giveUp(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+      }
+    };
+    await Promise.all(Array.from({ length: DRAINS_AT_ONCE }, worker));
+  }
+
+  /** Saves it, gives its lease back, and only then ends what ran here. */
+  async #giveUp(id: SandboxId): Promise<void> {
+    const { live, turns, saver, custody, records, events } = this.#options;
+    await turns.take(id, async () => {
+      const record = records.get(id);
+      if (record === undefined) return;
+      if (live.get(id) !== undefined) {
+        const keepLast = record.checkpointPolicy?.keepLast ?? KEPT;
+        await saver.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
+      }
+      await custody.release(id);
+      records.remove(id);
+      events.emit({ kind: "sandbox.moved", tenant: record.tenant, sandboxId: id });
+      await saver.retire(record);
+    });
+  }
+
+  /** Waits for what is on its way, and takes in what rests in the store or has lost its node. */
+  async #find(principal: Principal, id: string, onWaiting?: () => void): Promise<Whereabout> {
+    const { live, turns, records, leases, custody, nodeId, checkpoints } = this.#options;
+    if (!isSandboxId(id)) return here;
+    for (;;) {
+      await turns.free(id);
+      if (live.get(id) !== undefined) return here;
+      const record = records.get(id);
+      if (record !== undefined) {
+        const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
+        if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
+        if (isVisible && record.state === "stopped") await checkpoints.awaken(id);
+        return here;
+      }
+      const lock = await leases.read(id);
+      if (lock === undefined) return here;
+      if (lock.isLive && lock.owner !== null && lock.owner !== nodeId && lock.url !== null) {
+        return { kind: "node", id: lock.owner, url: lock.url };
+      }
+      const saved = await custody.peek(id);
+      if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record }))
+        return here;
+      onWaiting?.();
+      await turns.take(id, () => this.#takeIn(id, saved));
+    }
+  }
+
+  /** From its owner, whom it is asked of; its place is made while the owner saves it. */
+  async #fetch(id: SandboxId, saved: SavedSandbox, { takeover, signal }: BringOptions): Promise<void> {
+    const { leases, providers } = this.#options;
+    await this.#requireRestorable(saved);
+    const place = providers.prepare(instanceKey(saved.record), { id });
+    place.catch(() => {});
+    try {
+      const { lease } = await leases.wait(id, { takeover, signal });
+      await this.#receive(id, lease, place);
+    } catch (thrown) {
+      await (await place.catch(() => undefined))?.destroy();
+      throw thrown;
+    }
+  }
+
+  /** Nobody has it: it was saved and given back, or its owner has died. */
+  async #takeIn(id: SandboxId, saved: SavedSandbox): Promise<void> {
+    const { leases } = this.#options;
+    await this.#requireRestorable(saved);
+    const acquired = await leases.acquire(id);
+    // Another node was faster.
+    if ("lease" in acquired) await this.#receive(id, acquired.lease);
+  }
+
+  async #receive(
+    id: SandboxId,
+    lease: Parameters<ClusterCustody["take"]>[1]["lease"],
+    place?: Promise<PreparedSandbox>,
+  ): Promise<void> {
+    const { custody, records, checkpoints, events, nodeId } = this.#options;
+    const saved = await custody.take(id, { lease });
+    if (saved === undefined) {
+      await custody.remove(id);
+      throw noSuchSandbox(id);
+    }
+    const crashed = saved.record.state === "ready";
+    const record: SandboxRecord = {
+      ...saved.record,
+      state: crashed ? "stopped" : saved.record.state,
+      epoch: lease.epoch,
+    };
+    records.remove(id);
+    records.add(record);
+    if (record.state === "paused") {
+      await (await place)?.destroy();
+      return;
+    }
+    try {
+      await checkpoints.restoreNewest(record, { isRollback: crashed, place });
+    } catch (thrown) {
+      // Others may be able to, and what is saved is not this node's to lose.
+      records.remove(id);
+      await custody.release(id);
+      throw thrown;
+    }
+    events.emit({ kind: "sandbox.moved", tenant: record.tenant, sandboxId: id, details: { node: nodeId } });
+  }
+
+  /** Before anything is asked of its owner: a sandbox that cannot run here stays where it is. */
+  async #requireRestorable({ record, requirements }: SavedSandbox): Promise<void> {
+    const { saver } = this.#options;
+    requireRestorable(`sandbox ${record.id}`, requirements, await saver.requirements(record));
+  }
+}
