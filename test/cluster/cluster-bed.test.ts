@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import type { Abandoned } from "./abandon-bed.ts";
 import { ClusterBed } from "./cluster-bed.ts";
+import type { ClusterNode } from "./cluster-node.ts";
 import { listNamespaces } from "./namespaces.ts";
 import { bedDirectory, removeAbandonedBeds } from "./sweep.ts";
 
@@ -27,6 +28,23 @@ describe("a node in a network of its own", () => {
     await expect(fetch(`${first?.url}/health`, { signal: AbortSignal.timeout(300) })).rejects.toThrow();
     first?.thaw();
     expect((await fetch(`${first?.url}/health`)).status).toBe(200);
+  });
+});
+
+describe("a node that is cut off", () => {
+  it("reaches no other node and is reached by none, until it is healed", async () => {
+    await using bed = await ClusterBed.start();
+    const [first, second] = bed.nodes;
+    const fetchSecond = "fetch('http://10.77.0.12:4747/health', { signal: AbortSignal.timeout(1000) })";
+    const ask = () =>
+      first?.runInside([process.execPath, "-e", `${fetchSecond}.then(({ status }) => console.log(status))`]);
+    expect(await ask()).toBe("200\n");
+    await bed.cut(second as ClusterNode);
+    await expect(ask()).rejects.toThrow(/TimeoutError|EHOSTUNREACH/);
+    await expect(fetch(`${second?.url}/health`, { signal: AbortSignal.timeout(1000) })).rejects.toThrow();
+    expect((await fetch(`${first?.url}/health`)).status).toBe(200);
+    await bed.heal(second as ClusterNode);
+    expect(await ask()).toBe("200\n");
   });
 });
 

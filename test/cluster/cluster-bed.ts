@@ -7,7 +7,7 @@ import { newBedName } from "./bed-name.ts";
 import { ClusterNode } from "./cluster-node.ts";
 import { type Door, doorsConfig, ownLoopbackAddress } from "./doors.ts";
 import { Haproxy } from "./haproxy.ts";
-import { Network } from "./network.ts";
+import { type Host, Network } from "./network.ts";
 import { bedDirectory, removeAbandonedBeds, removeBed } from "./sweep.ts";
 
 /** The very file that operators are given. */
@@ -15,13 +15,23 @@ const balancerConfig = fileURLToPath(new URL("../../deploy/haproxy/haproxy.cfg",
 const NODE_NAMES = ["node-1", "node-2", "node-3"] as const;
 const NODE_PORT = 4747;
 const BALANCER_PORT = 8080;
+const STORE_PORT = 7070;
 const FIRST_DOOR_PORT = 4700;
 const DOORS_PER_BED = 10;
 const SHOWN_LINES = 20;
 
-export interface ClusterBedOptions {
-  /** What the nodes share; without one, each is alone. */
-  readonly store?: "file" | undefined;
+/** An S3 server that a test has started on this machine. */
+interface S3Store {
+  readonly url: `s3://${string}`;
+  /** Where it listens; nodes reach it through the hub, so that a node that is cut off has lost it, too. */
+  readonly endpoint: string;
+  /** What the AWS SDK needs besides. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+interface ClusterBedOptions {
+  /** What the nodes share, a directory or an S3 server; without one, each is alone. */
+  readonly store?: "file" | S3Store | undefined;
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
@@ -98,48 +108,57 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
   const balancerHost = await network.addHost("balancer", 10);
   const hosts = await Promise.all(NODE_NAMES.map((node, index) => network.addHost(node, 11 + index)));
 
-  const urlOf = (index: number) => `http://${ownLoopbackAddress()}:${doorPort + index}`;
-  const targets = [
-    `${balancerHost.address}:${BALANCER_PORT}`,
-    ...hosts.map(({ address }) => `${address}:${NODE_PORT}`),
-  ];
-  const doors = targets.map((target, index) => {
-    const bind = new URL(urlOf(index)).host;
-    return { name: `door-${index}`, bind, target, targetNamespace: network.hubNamespace } satisfies Door;
+  const inside = [balancerHost, ...hosts].map(
+    ({ address }, at) => `${address}:${at === 0 ? BALANCER_PORT : NODE_PORT}`,
+  );
+  const doors = inside.map((target, at): Door => {
+    const bind = `${ownLoopbackAddress()}:${doorPort + at}`;
+    return { name: `door-${at}`, bind, target, targetNamespace: network.hubNamespace };
   });
-  const doorsFile = join(directory, "doors.cfg");
-  writeFileSync(doorsFile, doorsConfig(doors, join(directory, "doors.sock")));
-  await Haproxy.start({ configFile: doorsFile, adminSocket: join(directory, "doors.sock") });
+  const [balancerUrl = "", ...nodeUrls] = doors.map(({ bind }) => `http://${bind}`);
+  await openDoors(directory, [...doors, ...storeDoor(network, store)]);
 
-  const shared = store === undefined ? {} : sharedSettings(`file://${join(directory, "store")}`);
-  const nodes = hosts.map((host, index) => {
+  const shared = store === undefined ? {} : sharedSettings(directory, network, store);
+  const nodes = hosts.map((host, at) => {
     const advertised = store === undefined ? {} : { SANDPIPER_ADVERTISE_URL: `http://${host.address}:${NODE_PORT}` };
     return new ClusterNode({
       host,
       port: NODE_PORT,
-      homeDir: join(directory, NODE_NAMES[index] as string),
-      url: urlOf(index + 1),
+      homeDir: join(directory, NODE_NAMES[at] as string),
+      url: nodeUrls[at] as string,
       env: { ...shared, ...advertised, ...env },
     });
   });
   // The first makes the key that all of them share when they have a store.
   await nodes[0]?.start();
   await Promise.all(nodes.slice(1).map((node) => node.start()));
-
-  const adminSocket = join(directory, "balancer.sock");
-  const balancer = await Haproxy.start({
-    configFile: balancerConfig,
-    adminSocket,
-    enter: balancerHost.enter,
-    env: {
-      SANDPIPER_BIND: `${balancerHost.address}:${BALANCER_PORT}`,
-      SANDPIPER_ADMIN_SOCKET: adminSocket,
-      ...Object.fromEntries(hosts.map(({ address }, at) => [`SANDPIPER_NODE_${at + 1}`, `${address}:${NODE_PORT}`])),
-    },
-  });
-  return { name, network, url: urlOf(0), balancer, nodes };
+  const balancer = await startBalancer(directory, balancerHost, hosts);
+  return { name, network, url: balancerUrl, balancer, nodes };
 }
 
-function sharedSettings(storeUrl: string): NodeJS.ProcessEnv {
-  return { SANDPIPER_STORE: storeUrl, SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url") };
+async function openDoors(directory: string, doors: readonly Door[]): Promise<void> {
+  const [configFile, adminSocket] = [join(directory, "doors.cfg"), join(directory, "doors.sock")];
+  writeFileSync(configFile, doorsConfig(doors, adminSocket));
+  await Haproxy.start({ configFile, adminSocket });
+}
+
+function startBalancer(directory: string, host: Host, nodes: readonly Host[]): Promise<Haproxy> {
+  const adminSocket = join(directory, "balancer.sock");
+  const servers = nodes.map(({ address }, at) => [`SANDPIPER_NODE_${at + 1}`, `${address}:${NODE_PORT}`]);
+  const bind = { SANDPIPER_BIND: `${host.address}:${BALANCER_PORT}`, SANDPIPER_ADMIN_SOCKET: adminSocket };
+  const env = { ...Object.fromEntries(servers), ...bind };
+  return Haproxy.start({ configFile: balancerConfig, adminSocket, enter: host.enter, env });
+}
+
+function storeDoor({ hubAddress, hubNamespace }: Network, store: ClusterBedOptions["store"]): readonly Door[] {
+  if (store === undefined || store === "file") return [];
+  const { host } = new URL(store.endpoint);
+  return [{ name: "store", bind: `${hubAddress}:${STORE_PORT}`, bindNamespace: hubNamespace, target: host }];
+}
+
+function sharedSettings(directory: string, { hubAddress }: Network, store: "file" | S3Store): NodeJS.ProcessEnv {
+  const secret = { SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url") };
+  if (store === "file") return { ...secret, SANDPIPER_STORE: `file://${join(directory, "store")}` };
+  const endpoint = { AWS_ENDPOINT_URL: `http://${hubAddress}:${STORE_PORT}` };
+  return { ...secret, ...store.env, ...endpoint, SANDPIPER_STORE: store.url };
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Client } from "@sandpiper/sdk";
+import { run } from "../../bench/run.ts";
 import { systemEnv } from "./namespaces.ts";
 import type { Host } from "./network.ts";
 
@@ -77,6 +78,13 @@ export class ClusterNode {
         ),
       );
     });
+  }
+
+  /** Runs a program where the node is, with its environment, and gives what it printed. */
+  async runInside(argv: readonly string[]): Promise<string> {
+    const { host, env } = this.#options;
+    const [program, ...args] = host.enter(argv);
+    return (await run(program, args, { env: { ...systemEnv, ...env } })).stdout;
   }
 
   /** As kill -9 does: it gets no chance to clean up. */
