@@ -171,6 +171,24 @@ describe("a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
+  it("is taken anew by one that slept until it was over, and had not been told yet", async () => {
+    const cluster = new Cluster();
+    let nowMs = 0;
+    const clock = { monotonicMs: () => nowMs, now: () => new Date(nowMs), schedule: () => () => undefined };
+    const a = cluster.start("a", clock);
+    a.network = async (call, effect) => {
+      const result = await effect();
+      if (call.operation === "put" && nowMs === 0) nowMs = DURATION_MS;
+      return result;
+    };
+    const { lease, previous } = acquired(await a.leases.acquire(cluster.id));
+    expect({ previous, epoch: lease.epoch, isHeld: lease.isHeld }).toEqual({
+      previous: "none",
+      epoch: 2,
+      isHeld: true,
+    });
+  });
+
   it("is renewed and given back also when every answer to that is lost", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");

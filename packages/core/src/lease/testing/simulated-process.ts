@@ -8,7 +8,7 @@ import { NodeStore, type StoreCall } from "./node-store.ts";
 import type { World } from "./world.ts";
 
 /** How bad the weather is: probabilities for each call to the store. */
-export interface Weather {
+interface Weather {
   failures: number;
   slowness: number;
 }
