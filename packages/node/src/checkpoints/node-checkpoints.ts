@@ -51,11 +51,9 @@ export class NodeCheckpoints implements CheckpointService {
 
   async create(principal: Principal, id: string, body: CreateCheckpointBody): Promise<CheckpointResource> {
     const record = this.#find(principal, id, false);
-    const { clock } = this.#options;
     const { name, ttlMs, keepLast, stop } = body;
-    const expiresAt = ttlMs === undefined || ttlMs === null ? undefined : new Date(clock.now().getTime() + ttlMs);
     const stopAs = stop ? "paused" : undefined;
-    return await this.#inTurn(record.id, () => this.#save(record.id, { name, expiresAt, keepLast, stopAs }));
+    return await this.#inTurn(record.id, () => this.#save(record.id, { name, ttlMs, keepLast, stopAs }));
   }
 
   /** By policy. Nobody waits for it. */

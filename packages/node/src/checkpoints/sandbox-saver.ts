@@ -27,7 +27,7 @@ export type Place = Promise<PreparedSandbox>;
 
 export interface SaveOptions {
   readonly name?: string | undefined;
-  readonly expiresAt?: Date | undefined;
+  readonly ttlMs?: number | null | undefined;
   readonly isAutomatic?: boolean | undefined;
   /** How many of the same kind are kept, this one among them. */
   readonly keepLast?: number | undefined;
@@ -56,14 +56,15 @@ export class SandboxSaver {
     const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
     try {
       const checkpointId = crypto.randomUUID();
+      const createdAt = clock.now();
       const size = await vault.save(id, checkpointId, scratch.path);
       const checkpoint: CheckpointResource = {
         id: checkpointId,
         sandboxId: id,
         name: options.name ?? null,
         fidelity: record.fidelity as CheckpointResource["fidelity"],
-        createdAt: clock.now().toISOString(),
-        expiresAt: options.expiresAt?.toISOString() ?? null,
+        createdAt: createdAt.toISOString(),
+        expiresAt: options.ttlMs ? new Date(createdAt.getTime() + options.ttlMs).toISOString() : null,
         ...size,
         pausedMs,
         isAutomatic: options.isAutomatic ?? false,

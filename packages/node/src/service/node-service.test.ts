@@ -266,6 +266,7 @@ describe("the end of a lifetime", () => {
     await node.clock.advance(4_000);
     expect(node.service.get(owner, id).state).toBe("ready");
     await node.clock.advance(2_000);
+    await node.service.settled();
     expect(node.service.get(owner, id).state).toBe("destroyed");
     expect(node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind)).toContain("sandbox.expired");
   });
@@ -279,6 +280,7 @@ describe("the end of a lifetime", () => {
       await node.service.open(owner, id).exec({ argv: ["true"] });
     }
     await node.clock.advance(12_000);
+    await node.service.settled();
     expect(node.service.get(owner, id).state).toBe("destroyed");
   });
 });

@@ -156,7 +156,8 @@ export class NodeService implements SandboxService {
     const { readOnly = false } = options;
     const live = this.#options.live.get(id as SandboxId);
     // Every message of every client passes here. What is not theirs takes the way of what is not there.
-    if (live !== undefined && (isAdmin(principal) || live.record.tenant === principal.tenant)) {
+    const isTheirs = live !== undefined && (isAdmin(principal) || live.record.tenant === principal.tenant);
+    if (isTheirs && !this.#removals.has(live.id)) {
       requireAccess(principal, "sandbox", { readOnly, sandbox: live.record });
       return live;
     }

@@ -19,7 +19,7 @@ export async function runProcessStream(
     process.detach();
     return undefined;
   }
-  stream.opened({ pid: process.pid, rollbacks: live.record.rollbacks });
+  stream.opened({ pid: process.pid });
   let offset = message.offset;
   for await (const chunk of process.output) {
     live.touch("output");

@@ -157,8 +157,7 @@ export class SocketConnection {
     this.#remove(stream);
     const { logger, requestId } = this.#options;
     if (error.code === "internal") logger.error({ err: error, stream: stream.number }, "a stream failed");
-    const about = stream.live === undefined ? {} : { rollbacks: stream.live.record.rollbacks };
-    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId), ...about });
+    this.#send({ type: "error", stream: stream.number, error: errorBody(error, requestId), ...stream.past });
   }
 
   #remove(stream: SocketStream): void {

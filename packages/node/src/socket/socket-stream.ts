@@ -35,8 +35,14 @@ export class SocketStream {
     this.#ending.abort();
   }
 
-  opened(fields: { readonly offset?: number; readonly pid?: number; readonly rollbacks?: number } = {}): void {
-    this.#send({ type: "opened", stream: this.number, ...fields });
+  opened(fields: { readonly offset?: number; readonly pid?: number } = {}): void {
+    this.#send({ type: "opened", stream: this.number, ...fields, ...this.past });
+  }
+
+  /** How often its sandbox was set back, when it ever was. */
+  get past(): { readonly rollbacks?: number } {
+    const rollbacks = this.live?.record.rollbacks ?? 0;
+    return rollbacks === 0 ? {} : { rollbacks };
   }
 
   ack(offset: number): void {

@@ -9,7 +9,7 @@ export async function runStdinStream(
 ): Promise<StreamEnd | undefined> {
   const [process, summary] = await Promise.all([live.attach(message.process, 0), live.process(message.process)]);
   let position = summary.stdinOffset;
-  stream.opened({ offset: position, rollbacks: live.record.rollbacks });
+  stream.opened({ offset: position });
   for await (const { offset, bytes, isLast } of stream.stdin ?? []) {
     live.touch("stdin");
     if (isLast && offset > position) throw stdinGap(offset, position);

@@ -7,7 +7,7 @@ export async function runWatchStream(
   { path, recursive }: Extract<ClientMessage, { kind: "watch" }>,
 ): Promise<StreamEnd | undefined> {
   await using watcher = await live.files.watch(path, { recursive, signal: stream.signal });
-  stream.opened({ rollbacks: live.record.rollbacks });
+  stream.opened();
   for await (const { kind, path: where, to } of watcher) {
     await stream.item({ kind, path: where, to: to ?? null });
     if (stream.signal.aborted) return undefined;
