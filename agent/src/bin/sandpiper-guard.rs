@@ -212,7 +212,10 @@ fn kill_as_one(cgroup: &Path) -> io::Result<()> {
 /// One that is not there, not yet or not any more, may be named; a link must not lead to another.
 fn is_cgroup_of(id: &str, path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    let has_name = |path: &Path| path.file_name().is_some_and(|name| name == OsStr::new(&format!("sandpiper-{id}")));
+    // Nodes of one machine tell theirs apart by what follows.
+    let (exact, prefix) = (format!("sandpiper-{id}"), format!("sandpiper-{id}-"));
+    let is_name = |name: &OsStr| name == exact.as_str() || name.as_bytes().starts_with(prefix.as_bytes());
+    let has_name = |path: &Path| path.file_name().is_some_and(is_name);
     let leads_there = match fs::canonicalize(path) {
         Ok(real) => has_name(&real) && is_on_cgroup_file_system(&real),
         Err(error) => error.kind() == io::ErrorKind::NotFound,

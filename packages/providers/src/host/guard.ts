@@ -22,8 +22,8 @@ const LOOK_MS = 5;
 export interface GuardOptions {
   /** Its own, best in memory: a full or slow disk then ends no lease. One node at a time uses it. */
   readonly directory: string;
-  /** As the provider has it. */
-  readonly cgroupParent?: string | undefined;
+  /** Below the root of the cgroups, as the provider has it: its last part begins with `sandpiper-<id>`. */
+  readonly cgroupPath: (id: SandboxId) => string;
   readonly clock?: Clock;
 }
 
@@ -33,13 +33,13 @@ export interface GuardOptions {
  */
 export class Guard {
   readonly #directory: string;
-  readonly #cgroupParent: string;
+  readonly #cgroupPath: (id: SandboxId) => string;
   readonly #clock: Clock;
   #hierarchies: readonly string[] | undefined;
 
-  constructor({ directory, cgroupParent = "", clock = systemClock }: GuardOptions) {
+  constructor({ directory, cgroupPath, clock = systemClock }: GuardOptions) {
     this.#directory = directory;
-    this.#cgroupParent = cgroupParent;
+    this.#cgroupPath = cgroupPath;
     this.#clock = clock;
   }
 
@@ -102,7 +102,7 @@ export class Guard {
   /** In every hierarchy, whether or not it has been made yet. */
   #cgroups(id: SandboxId): string[] {
     this.#hierarchies ??= findHierarchies();
-    return this.#hierarchies.map((hierarchy) => join(hierarchy, this.#cgroupParent, `sandpiper-${id}`));
+    return this.#hierarchies.map((hierarchy) => join(hierarchy, this.#cgroupPath(id)));
   }
 
   #write(name: string, text: string): void {

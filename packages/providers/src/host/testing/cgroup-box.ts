@@ -11,10 +11,14 @@ const ROOT = "/sys/fs/cgroup";
 /** Version 1 has one hierarchy for each controller; those that need nothing set before they take a process. */
 const hierarchies = existsSync(join(ROOT, "cgroup.procs")) ? [ROOT] : [join(ROOT, "memory"), join(ROOT, "pids")];
 
+export function boxPath(id: SandboxId): string {
+  return `/sandpiper-${id}-test`;
+}
+
 /** A cgroup as an instance has it, with processes that do nothing. */
 export class CgroupBox {
   readonly id: SandboxId = createSandboxId();
-  readonly directories = hierarchies.map((hierarchy) => join(hierarchy, `sandpiper-${this.id}`));
+  readonly directories = hierarchies.map((hierarchy) => join(hierarchy, boxPath(this.id)));
   readonly #processes: ChildProcess[] = [];
 
   static async create(processes = 1): Promise<CgroupBox> {
@@ -38,6 +42,6 @@ export class CgroupBox {
   async remove(): Promise<void> {
     const cgroups = findCgroups();
     if (cgroups === undefined) throw new Error("this host has no cgroups");
-    await endCgroup(cgroups, `/sandpiper-${this.id}`);
+    await endCgroup(cgroups, boxPath(this.id));
   }
 }

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { Guard } from "../guard.ts";
+import { boxPath } from "./cgroup-box.ts";
 
 // A program that renews the lease of one sandbox for as long as it can, and says so once it has begun.
 const LEASE_MS = 1500;
 const RENEW_MS = 100;
 
 const [, , directory = "", id] = process.argv;
-const guard = new Guard({ directory });
+const guard = new Guard({ directory, cgroupPath: boxPath });
 await guard.start();
 guard.set(id as SandboxId, systemClock.monotonicMs() + LEASE_MS);
 process.stdout.write("renewing\n");
