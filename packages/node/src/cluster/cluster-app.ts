@@ -74,7 +74,7 @@ export class ClusterApp implements FetchHandler {
     if (found.kind !== "node") return app.fetch(request, bindings);
     const isStillRight = async () => {
       const now = await whereabouts.find(id);
-      return now.kind === "node" && now.nodeId === found.nodeId;
+      return now.kind === "node" && now.id === found.id;
     };
     return await forwarder.forward(request, { url: found.url, path, requestId, bindings, isStillRight });
   }

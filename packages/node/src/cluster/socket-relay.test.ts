@@ -3,8 +3,8 @@ import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, encodeDataFrame, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
+import type { Whereabout } from "../checkpoints/locator.ts";
 import { type Owner, RelayNodes } from "./testing/relay-nodes.ts";
-import type { Whereabout } from "./whereabouts.ts";
 
 let nodes: RelayNodes;
 let owner: Owner;
@@ -14,7 +14,7 @@ beforeEach(async () => {
   nodes = new RelayNodes();
   owner = await nodes.owner();
   id = createSandboxId();
-  nodes.holders.set(id, { kind: "node", nodeId: "2", url: owner.url });
+  nodes.holders.set(id, { kind: "node", id: "2", url: owner.url });
 });
 
 afterEach(() => nodes[Symbol.asyncDispose]());
@@ -56,7 +56,7 @@ describe("a stream about a sandbox of another node", () => {
     for (const message of sent) client.send(message);
     client.send(input(1));
     await until(() => nodes.here.length === 1);
-    found.resolve({ kind: "node", nodeId: "2", url: owner.url });
+    found.resolve({ kind: "node", id: "2", url: owner.url });
     await until(() => got.length === 4);
     client.send(credit(1));
     await until(() => got.length === 5);
@@ -94,7 +94,7 @@ describe("a stream about a sandbox of another node", () => {
   it("shares its connection with the others of that node, and not with those of a third", async () => {
     const third = await nodes.owner();
     const other = createSandboxId();
-    nodes.holders.set(other, { kind: "node", nodeId: "3", url: third.url });
+    nodes.holders.set(other, { kind: "node", id: "3", url: third.url });
     const client = await nodes.connect();
     for (const message of [open(1), open(2), open(3, other)]) client.send(message);
     const got = ownerHeard();
@@ -115,11 +115,35 @@ describe("a stream about a sandbox of another node", () => {
     expect(owner.sockets).toEqual([]);
   });
 
+  it("is looked for once, as long as its node does not say that it has left", async () => {
+    let lookups = 0;
+    const { find } = nodes;
+    nodes.find = (sandbox) => {
+      lookups++;
+      return find(sandbox);
+    };
+    const client = await nodes.connect();
+    const got = heard(client);
+    owner.onMessage = (socket, data) => {
+      const { stream } = JSON.parse(data.toString());
+      const error = { code: "unavailable", reason: "handoff_under_way", message: "", retryable: true, requestId: "x" };
+      socket.send(JSON.stringify(stream < 3 ? { type: "end", stream } : { type: "error", stream, error }));
+    };
+    for (const stream of [1, 2, 3]) {
+      client.send(open(stream));
+      await until(() => got.length === stream);
+    }
+    expect(lookups).toBe(1);
+    client.send(open(4));
+    await until(() => got.length === 4);
+    expect(lookups).toBe(2);
+  });
+
   it("is not looked for with the token of another sandbox", async () => {
     let lookups = 0;
     nodes.find = async () => {
       lookups++;
-      return { kind: "nowhere" };
+      return { kind: "here" };
     };
     const client = await nodes.connect({ sandboxId: createSandboxId() });
     client.send(open(1));
@@ -225,13 +249,18 @@ describe("a node that holds a sandbox", () => {
     closed.then(() => {
       isClosed = true;
     });
-    // It answers pings as long as it reads.
+    const [socket] = owner.sockets as [WebSocket];
     for (let second = 0; second < 5; second++) {
+      const pinged = once(socket, "ping");
       await clock.advance(1000);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await pinged;
+      // When this one is answered, the relay has the answer to its own.
+      const answered = once(socket, "pong");
+      socket.ping();
+      await answered;
     }
     expect(isClosed).toBe(false);
-    owner.sockets[0]?.pause();
+    socket.pause();
     while (!isClosed) {
       await clock.advance(1000);
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -284,7 +313,7 @@ describe("who reads slowly", () => {
     const client = await nodes.connect();
     client.send(open(1));
     expect(await sentUntilItRests(client), "of 400").toBeLessThan(200);
-    found.resolve({ kind: "node", nodeId: "2", url: owner.url });
+    found.resolve({ kind: "node", id: "2", url: owner.url });
     await until(() => got.length === 401);
   });
 });

@@ -29,6 +29,7 @@ export interface SocketRelayOptions {
 
 /** Where the messages of a stream go; until that is known, they wait. */
 interface Way {
+  readonly sandbox: SandboxId;
   owner: OwnerSocket | undefined;
   readonly waiting: (string | Uint8Array)[];
   /** The client has given the stream up; nothing will tell its end. */
@@ -43,6 +44,8 @@ export class SocketRelay {
   readonly #options: SocketRelayOptions;
   readonly #ways = new Map<number, Way>();
   readonly #owners = new Map<string, OwnerSocket>();
+  /** Where sandboxes were found, for as long as the connection to there lasts and nothing fails on it. */
+  readonly #found = new Map<SandboxId, OwnerSocket>();
   #waitingBytes = 0;
   #hold: Disposable | undefined;
   #isClosed = false;
@@ -84,19 +87,23 @@ export class SocketRelay {
       this.#fail(stream, tooManyStreams());
       return true;
     }
-    const way: Way = { owner: undefined, waiting: [], isGivenUp: false };
+    const way: Way = { sandbox, owner: this.#found.get(sandbox), waiting: [], isGivenUp: false };
     this.#ways.set(stream, way);
     this.#pass(way, text);
-    this.#find(sandbox, stream, way).catch((thrown) => this.#fail(stream, SandboxError.from(thrown)));
+    if (way.owner !== undefined) return true;
+    this.#find(stream, way).catch((thrown) => this.#fail(stream, SandboxError.from(thrown)));
     return true;
   }
 
-  async #find(sandbox: SandboxId, stream: number, way: Way): Promise<void> {
+  async #find(stream: number, way: Way): Promise<void> {
     const { whereabouts, serveHere } = this.#options;
     try {
-      const found = await whereabouts.find(sandbox);
+      const found = await whereabouts.find(way.sandbox);
       if (this.#isClosed) return;
-      if (found.kind === "node") way.owner = this.#owner(found.url);
+      if (found.kind === "node") {
+        way.owner = this.#owner(found.url);
+        this.#found.set(way.sandbox, way.owner);
+      }
     } finally {
       this.#waited(way);
     }
@@ -139,6 +146,7 @@ export class SocketRelay {
       onText: (text) => this.#noteEnd(text),
       onClose: (end) => {
         this.#owners.delete(url);
+        for (const [sandbox, found] of this.#found) if (found === owner) this.#found.delete(sandbox);
         this.#lost(owner, end);
       },
     });
@@ -149,7 +157,10 @@ export class SocketRelay {
   /** A stream that has ended needs no way any more. */
   #noteEnd(text: string): void {
     const { type, stream } = JSON.parse(text) as { readonly type?: unknown; readonly stream?: number };
-    if ((type === "end" || type === "error") && stream !== undefined) this.#ways.delete(stream);
+    if ((type !== "end" && type !== "error") || stream === undefined) return;
+    const way = this.#ways.get(stream);
+    if (type === "error" && way !== undefined) this.#found.delete(way.sandbox);
+    this.#ways.delete(stream);
   }
 
   #lost(owner: OwnerSocket, end: Parameters<ConstructorParameters<typeof OwnerSocket>[0]["onClose"]>[0]): void {

@@ -2,12 +2,12 @@ import type { Clock } from "@sandpiper/core";
 import { systemClock } from "@sandpiper/core";
 import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { Principal } from "../../auth/principal.ts";
+import type { Whereabout } from "../../checkpoints/locator.ts";
 import { type Serving, serve } from "../../daemon/serve.ts";
 import type { Bindings } from "../../http/call.ts";
 import { ClusterApp } from "../cluster-app.ts";
 import { NodeProof } from "../node-proof.ts";
 import { RequestForwarder } from "../request-forwarder.ts";
-import type { Whereabout } from "../whereabouts.ts";
 
 export const KEY = "spk_0a1b2c3d_key";
 
@@ -72,9 +72,8 @@ export class ClusterNodes implements AsyncDisposable {
   #find(sandbox: string, asker: string): Whereabout {
     this.lookups.push(sandbox);
     const holder = this.holders.get(sandbox);
-    if (holder === undefined) return { kind: "nowhere" };
-    if (holder === asker) return { kind: "here" };
-    return { kind: "node", nodeId: nodeIdOf(holder), url: this.#node(holder).serving.url };
+    if (holder === undefined || holder === asker) return { kind: "here" };
+    return { kind: "node", id: nodeIdOf(holder), url: this.#node(holder).serving.url };
   }
 
   #authenticate(credential: string | undefined): Principal {

@@ -4,13 +4,13 @@ import type { AddressInfo, Socket } from "node:net";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { SOCKET_PROTOCOL } from "@sandpiper/protocol";
 import { WebSocket, WebSocketServer } from "ws";
+import type { Whereabout } from "../../checkpoints/locator.ts";
 import { MessageSocket } from "../../socket/message-socket.ts";
 import { readClientMessage, UnreadableMessage } from "../../socket/read-client-message.ts";
 import { refuseUpgrade } from "../../socket/refuse-upgrade.ts";
 import { isForwardedUpgrade } from "../forwarded-upgrade.ts";
 import { NodeProof } from "../node-proof.ts";
 import { SocketRelay } from "../socket-relay.ts";
-import type { Whereabout } from "../whereabouts.ts";
 
 const key = new Uint8Array(32);
 const NODE_ID = "00000000-0000-4000-8000-000000000001";
@@ -32,7 +32,7 @@ export class RelayNodes implements AsyncDisposable {
   readonly here: string[] = [];
   /** How often it has stopped reading from its client. */
   holds = 0;
-  find: (sandbox: string) => Promise<Whereabout> = async (id) => this.holders.get(id) ?? { kind: "nowhere" };
+  find: (sandbox: string) => Promise<Whereabout> = async (id) => this.holders.get(id) ?? { kind: "here" };
   readonly #undo = new AsyncDisposableStack();
 
   /** Resolves with a client that is connected to the first node. */
