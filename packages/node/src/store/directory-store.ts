@@ -4,21 +4,25 @@ import { pathToFileURL } from "node:url";
 import {
   checkStoreKey,
   checkStorePrefix,
+  type ObjectStore,
   type PutCondition,
   SandboxError,
   type StoredObject,
   type StoredObjectInfo,
 } from "@sandpiper/core";
-import { DirectoryBatch } from "./directory-batch.ts";
+import type { ChunkStore } from "./chunk-store.ts";
+import { DirectoryChunks } from "./directory-chunks.ts";
 import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
 import { emptyIfAbsent, failedWith, fileError, ignoreAbsence } from "./file-error.ts";
-import type { BatchingStore, ObjectBatch } from "./object-batch.ts";
 import { createTag, currentPath, currentTag, dataPath, objectName, objectPath, STAGING } from "./object-layout.ts";
+import { readWhole } from "./read-whole.ts";
 import { publishObject, stageObject } from "./stage-object.ts";
 import { removeStaleFiles } from "./stale-files.ts";
 
 /** A current version and its bytes; more entries than these are being written, or were left by a writer that died. */
 const ENTRIES_AT_REST = 2;
+
+const CHUNKS = "chunks";
 
 /**
  * Objects in a directory that any number of processes and machines share, without a lock that a dead or sleeping one could hold.
@@ -26,14 +30,22 @@ const ENTRIES_AT_REST = 2;
  * To swap tag A for B is to rename `current.A` to `current.B`: the file system lets one succeed, and A never comes back. To create
  * is to move a finished directory to where none is, to delete is to unlink `current.A`.
  */
-export class DirectoryStore implements BatchingStore {
+export class DirectoryStore implements ObjectStore {
   readonly label: string;
+  /** In `chunks/`, which is no place for objects. */
+  readonly chunks: ChunkStore;
   readonly #root: string;
   #ready: Promise<void> | undefined;
 
   constructor(directory: string) {
     this.#root = resolve(directory);
     this.label = pathToFileURL(this.#root).href;
+    this.chunks = new DirectoryChunks({
+      directory: join(this.#root, CHUNKS),
+      stagingDirectory: join(this.#root, STAGING),
+      prepare: () => this.#prepare(),
+      convert: (thrown) => fileError(thrown, this.label),
+    });
   }
 
   get(key: string): Promise<StoredObject | undefined> {
@@ -41,11 +53,8 @@ export class DirectoryStore implements BatchingStore {
       this.#readVersion(key, async (tag, path) => {
         const file = await open(dataPath(path, tag), "r");
         try {
-          const { size, mtime } = await file.stat();
-          const bytes = Buffer.allocUnsafeSlow(size);
-          const { bytesRead } = size === 0 ? { bytesRead: 0 } : await file.read(bytes, 0, size, 0);
-          if (bytesRead !== size) throw this.#damaged(key);
-          return { key, size, modifiedAt: mtime, tag, bytes };
+          const { bytes, modifiedAt } = await readWhole(file);
+          return { key, size: bytes.length, modifiedAt, tag, bytes };
         } finally {
           await file.close();
         }
@@ -79,17 +88,6 @@ export class DirectoryStore implements BatchingStore {
     });
   }
 
-  openBatch(): ObjectBatch {
-    return new DirectoryBatch({
-      root: this.#root,
-      prepare: () => this.#prepare(),
-      replace: async (key, bytes) => {
-        await this.put(key, bytes);
-      },
-      convert: (thrown) => fileError(thrown, this.label),
-    });
-  }
-
   async *list(prefix: string): AsyncIterable<StoredObjectInfo> {
     checkStorePrefix(prefix);
     const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
@@ -105,7 +103,7 @@ export class DirectoryStore implements BatchingStore {
     for (const name of names) {
       const object = objectName(name);
       const key = `${folder}${object ?? name}`;
-      if (name === STAGING || !(key.startsWith(prefix) || `${key}/`.startsWith(prefix))) continue;
+      if (key === CHUNKS || name === STAGING || !(key.startsWith(prefix) || `${key}/`.startsWith(prefix))) continue;
       if (object === undefined) {
         yield* this.#walk(`${key}/`, prefix);
       } else {
@@ -153,7 +151,7 @@ export class DirectoryStore implements BatchingStore {
 
   async #create(key: string, bytes: Uint8Array): Promise<string | undefined> {
     await this.#prepare();
-    const staged = await stageObject(this.#root, [bytes]);
+    const staged = await stageObject(this.#root, bytes);
     const path = objectPath(this.#root, key);
     try {
       await syncDirectory(staged.directory);

@@ -11,8 +11,10 @@ export function emptyIfAbsent(thrown: unknown): string[] {
   throw thrown;
 }
 
-export function ignoreAbsence(thrown: unknown): void {
-  if (!failedWith(thrown, "ENOENT")) throw thrown;
+/** For what may have been removed by somebody else. */
+export function ignoreAbsence(thrown: unknown): undefined {
+  if (failedWith(thrown, "ENOENT")) return undefined;
+  throw thrown;
 }
 
 /** What a fault of the file system means to whoever uses the store. */

@@ -11,13 +11,13 @@ export interface StagedObject {
 }
 
 /** Its bytes are on the disk when this returns; its directory has to be synced before it is published. */
-export async function stageObject(root: string, parts: readonly Uint8Array[]): Promise<StagedObject> {
+export async function stageObject(root: string, bytes: Uint8Array): Promise<StagedObject> {
   const tag = createTag();
   const directory = join(root, STAGING, tag);
   await makeDirectory(directory);
   try {
     await writeNewFile(currentPath(directory, tag), []);
-    await writeNewFile(dataPath(directory, tag), parts);
+    await writeNewFile(dataPath(directory, tag), [bytes]);
   } catch (thrown) {
     await rm(directory, { recursive: true, force: true });
     throw thrown;

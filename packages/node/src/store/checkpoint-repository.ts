@@ -1,0 +1,141 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
+import { BufferPool } from "./buffer-pool.ts";
+import type { CheckpointFile } from "./checkpoint-files.ts";
+import { encodeChunk } from "./chunk-codec.ts";
+import type { ChunkSession, ChunkStore } from "./chunk-store.ts";
+import { type CollectGarbageOptions, type CollectGarbageResult, collectGarbage } from "./collect-garbage.ts";
+import { DirectoryStore } from "./directory-store.ts";
+import { loadFile } from "./load-file.ts";
+import { ObjectChunks } from "./object-chunks.ts";
+import { saveFile } from "./save-file.ts";
+
+const DEFAULT_GRACE_MS = 3_600_000;
+
+const BUFFER_BYTES = 4 * 1024 * 1024;
+/** All saves together read into this many. */
+const BUFFERS = 10;
+
+export interface CheckpointRepositoryOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  /** For so long a chunk that nothing refers to is kept, because a manifest that refers to it may be on its way. */
+  readonly graceMs?: number;
+}
+
+export interface SaveOptions {
+  /** Its files, and no directories, are saved. */
+  readonly directory: string;
+  /** Chunks that a committed manifest of the same sandbox refers to, and goes on to until the one of this save is committed. */
+  readonly known: ReadonlySet<string>;
+}
+
+export interface SavedCheckpoint {
+  readonly files: readonly CheckpointFile[];
+  readonly sizeBytes: number;
+  /** What was new, as it was stored. */
+  readonly uploadedBytes: number;
+  readonly uploadedChunks: number;
+}
+
+/** Keeps the files of checkpoints in a store, each chunk of them once. Manifests are for others to keep. */
+export class CheckpointRepository {
+  readonly #store: ObjectStore;
+  readonly #chunks: ChunkStore;
+  readonly #clock: Clock;
+  readonly #graceMs: number;
+  readonly #pool = new BufferPool({ bufferBytes: BUFFER_BYTES, buffers: BUFFERS });
+
+  constructor(options: CheckpointRepositoryOptions) {
+    this.#store = options.store;
+    this.#chunks = options.store instanceof DirectoryStore ? options.store.chunks : new ObjectChunks(options.store);
+    this.#clock = options.clock;
+    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
+  }
+
+  /** When it returns, every chunk is safe, and stays for a quarter of the grace period without a manifest that refers to it. */
+  async save({ directory, known }: SaveOptions): Promise<SavedCheckpoint> {
+    const startedAtMs = this.#clock.monotonicMs();
+    const session = this.#chunks.openSession();
+    const uploads = new Uploads({ session, known, isYoung: (at) => this.#isYoung(at) });
+    try {
+      const files: CheckpointFile[] = [];
+      for (const name of (await readdir(directory)).sort()) {
+        files.push(
+          await saveFile(join(directory, name), { pool: this.#pool, keep: (...args) => uploads.keep(...args) }),
+        );
+      }
+      await session.commit();
+      // Chunks that were young at the start may be about to become garbage.
+      if (this.#clock.monotonicMs() - startedAtMs > this.#graceMs / 4) throw tooSlow(this.#graceMs / 4);
+      const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
+      return { files, sizeBytes, uploadedBytes: uploads.bytes, uploadedChunks: uploads.count };
+    } catch (thrown) {
+      await session.discard();
+      throw SandboxError.from(thrown);
+    }
+  }
+
+  /** Writes the files into a directory that has none of their names. */
+  async load(files: readonly CheckpointFile[], directory: string, signal: AbortSignal): Promise<void> {
+    const session = this.#chunks.openSession();
+    try {
+      for (const file of files) await loadFile(file, { directory, session, signal });
+    } catch (thrown) {
+      throw SandboxError.from(thrown);
+    }
+  }
+
+  collectGarbage(options: Pick<CollectGarbageOptions, "referenced">): Promise<CollectGarbageResult> {
+    return collectGarbage({ ...options, store: this.#store, chunks: this.#chunks, graceMs: this.#graceMs });
+  }
+
+  #isYoung(modifiedAt: Date): boolean {
+    return this.#clock.now().getTime() - modifiedAt.getTime() < this.#graceMs / 2;
+  }
+}
+
+interface UploadsOptions {
+  readonly session: ChunkSession;
+  readonly known: ReadonlySet<string>;
+  readonly isYoung: (modifiedAt: Date) => boolean;
+}
+
+/** The chunks of one save, each sent at most once. */
+class Uploads {
+  readonly #options: UploadsOptions;
+  readonly #begun = new Map<string, Promise<void>>();
+  bytes = 0;
+  count = 0;
+
+  constructor(options: UploadsOptions) {
+    this.#options = options;
+  }
+
+  keep(hash: string, content: Uint8Array): Promise<void> {
+    if (this.#options.known.has(hash)) return Promise.resolve();
+    const begun = this.#begun.get(hash) ?? this.#upload(hash, content);
+    this.#begun.set(hash, begun);
+    return begun;
+  }
+
+  async #upload(hash: string, content: Uint8Array): Promise<void> {
+    const { session, isYoung } = this.#options;
+    const found = await session.find(hash);
+    // An old one may be deleted before a manifest refers to it; to write it again makes it young.
+    if (found !== undefined && isYoung(found.modifiedAt)) return;
+    const parts = await encodeChunk(content);
+    await session.put(hash, parts);
+    this.bytes += parts.reduce((sum, part) => sum + part.length, 0);
+    this.count += 1;
+  }
+}
+
+function tooSlow(limitMs: number): SandboxError {
+  return new SandboxError("deadline_exceeded", {
+    reason: "checkpoint_too_slow",
+    message: `Saving took longer than ${limitMs} ms; parts of it may be gone already`,
+    hint: "Check how fast the store is; what was sent is not sent again.",
+  });
+}

@@ -1,0 +1,129 @@
+import { open, readdir, rename, rm, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { type ChunkSession, chunkFolder, type StoredChunk } from "./chunk-store.ts";
+import { makeDurableDirectory, syncDirectory, writeNewFile } from "./durable-files.ts";
+import { emptyIfAbsent, failedWith, ignoreAbsence } from "./file-error.ts";
+import { forEachParallel } from "./for-each-parallel.ts";
+import { createTag } from "./object-layout.ts";
+import { readWhole } from "./read-whole.ts";
+
+const PARALLEL = 8;
+
+export interface DirectoryChunksOptions {
+  readonly directory: string;
+  /** On the same file system; files are written there first. */
+  readonly stagingDirectory: string;
+  /** Makes the staging directory. */
+  readonly prepare: () => Promise<void>;
+  readonly convert: (thrown: unknown) => Error;
+}
+
+/** Nothing gets its name before its bytes are on the disk, and each folder is listed once and synced once. */
+export class DirectoryChunkSession implements ChunkSession {
+  readonly #options: DirectoryChunksOptions;
+  readonly #folders = new Map<string, Promise<readonly string[]>>();
+  /** Tags by hash. */
+  readonly #staged = new Map<string, string>();
+
+  constructor(options: DirectoryChunksOptions) {
+    this.#options = options;
+  }
+
+  find(hash: string): Promise<StoredChunk | undefined> {
+    return this.#attempt(async () => {
+      for (const name of await this.#namesOf(hash)) {
+        const found = await stat(this.#path(hash, name)).catch(ignoreAbsence);
+        if (found !== undefined) return { hash, tag: name.slice(hash.length + 1), modifiedAt: found.mtime };
+      }
+      return undefined;
+    });
+  }
+
+  get(hash: string): Promise<Uint8Array | undefined> {
+    return this.#attempt(async () => {
+      const known = await this.#read(hash);
+      if (known !== undefined) return known;
+      // It may have been written, or written again, since its folder was listed.
+      this.#folders.delete(chunkFolder(hash));
+      return this.#read(hash);
+    });
+  }
+
+  put(hash: string, parts: readonly Uint8Array[]): Promise<void> {
+    return this.#attempt(async () => {
+      await this.#options.prepare();
+      const tag = createTag();
+      await writeNewFile(join(this.#options.stagingDirectory, tag), parts);
+      this.#staged.set(hash, tag);
+    });
+  }
+
+  commit(): Promise<void> {
+    return this.#attempt(async () => {
+      const folders = new Set([...this.#staged.keys()].map((hash) => join(this.#options.directory, chunkFolder(hash))));
+      await forEachParallel(this.#staged, PARALLEL, ([hash, tag]) => this.#publish(hash, tag));
+      await forEachParallel(folders, PARALLEL, syncDirectory);
+      await forEachParallel([...this.#staged.keys()], PARALLEL, (hash) => this.#removeOlder(hash));
+      this.#staged.clear();
+    });
+  }
+
+  async discard(): Promise<void> {
+    await forEachParallel(this.#staged.values(), PARALLEL, (tag) =>
+      rm(join(this.#options.stagingDirectory, tag), { force: true }),
+    );
+    this.#staged.clear();
+  }
+
+  async #publish(hash: string, tag: string): Promise<void> {
+    const from = join(this.#options.stagingDirectory, tag);
+    const to = this.#path(hash, `${hash}.${tag}`);
+    try {
+      await rename(from, to);
+    } catch (thrown) {
+      if (!failedWith(thrown, "ENOENT")) throw thrown;
+      await makeDurableDirectory(join(this.#options.directory, chunkFolder(hash)));
+      await rename(from, to);
+    }
+  }
+
+  async #removeOlder(hash: string): Promise<void> {
+    for (const name of await this.#namesOf(hash)) await unlink(this.#path(hash, name)).catch(ignoreAbsence);
+  }
+
+  async #read(hash: string): Promise<Uint8Array | undefined> {
+    for (const name of await this.#namesOf(hash)) {
+      const file = await open(this.#path(hash, name), "r").catch(ignoreAbsence);
+      if (file === undefined) continue;
+      try {
+        return (await readWhole(file)).bytes;
+      } finally {
+        await file.close();
+      }
+    }
+    return undefined;
+  }
+
+  /** Files that held the chunk when its folder was listed. */
+  async #namesOf(hash: string): Promise<readonly string[]> {
+    const folder = chunkFolder(hash);
+    let names = this.#folders.get(folder);
+    if (names === undefined) {
+      names = readdir(join(this.#options.directory, folder)).catch(emptyIfAbsent);
+      this.#folders.set(folder, names);
+    }
+    return (await names).filter((name) => name.startsWith(hash));
+  }
+
+  #path(hash: string, name: string): string {
+    return join(this.#options.directory, chunkFolder(hash), name);
+  }
+
+  async #attempt<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      throw this.#options.convert(thrown);
+    }
+  }
+}

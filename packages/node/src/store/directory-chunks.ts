@@ -1,0 +1,59 @@
+import { readdir, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { ChunkSession, ChunkStore, StoredChunk } from "./chunk-store.ts";
+import { chunkFolder } from "./chunk-store.ts";
+import { DirectoryChunkSession, type DirectoryChunksOptions } from "./directory-chunk-session.ts";
+import { emptyIfAbsent, failedWith } from "./file-error.ts";
+
+const FILE_NAME = /^([0-9a-f]{64})\.([0-9a-f]{24})$/;
+
+/**
+ * Chunks as plain files, `<first two digits>/<hash>.<tag>`: half of what an object costs. Each write has a name of its own, so to
+ * delete by tag is to unlink, and several files with one hash are as good as one.
+ */
+export class DirectoryChunks implements ChunkStore {
+  readonly #options: DirectoryChunksOptions;
+
+  constructor(options: DirectoryChunksOptions) {
+    this.#options = options;
+  }
+
+  openSession(): ChunkSession {
+    return new DirectoryChunkSession(this.#options);
+  }
+
+  async *list(): AsyncIterable<StoredChunk> {
+    try {
+      for (const folder of await readdir(this.#options.directory).catch(emptyIfAbsent)) {
+        for (const name of await readdir(join(this.#options.directory, folder)).catch(emptyIfAbsent)) {
+          const chunk = await this.#read(folder, name);
+          if (chunk !== undefined) yield chunk;
+        }
+      }
+    } catch (thrown) {
+      throw this.#options.convert(thrown);
+    }
+  }
+
+  async delete({ hash, tag }: StoredChunk): Promise<boolean> {
+    try {
+      await unlink(join(this.#options.directory, chunkFolder(hash), `${hash}.${tag}`));
+      return true;
+    } catch (thrown) {
+      if (failedWith(thrown, "ENOENT")) return false;
+      throw this.#options.convert(thrown);
+    }
+  }
+
+  async #read(folder: string, name: string): Promise<StoredChunk | undefined> {
+    const [, hash, tag] = FILE_NAME.exec(name) ?? [];
+    if (hash === undefined || tag === undefined) return undefined;
+    try {
+      const { mtime } = await stat(join(this.#options.directory, folder, name));
+      return { hash, tag, modifiedAt: mtime };
+    } catch (thrown) {
+      if (failedWith(thrown, "ENOENT")) return undefined;
+      throw thrown;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import type { CheckpointFile } from "./checkpoint-files.ts";
+import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
+import { decodeChunk } from "./chunk-codec.ts";
+import type { ChunkSession } from "./chunk-store.ts";
+import { forEachParallel } from "./for-each-parallel.ts";
+
+/** Times the largest chunk, packed and unpacked, this is what a load holds in memory at most. */
+const PARALLEL = 12;
+
+/** A manifest comes from outside: its names must not lead out of the directory. */
+const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
+
+interface PlacedChunk {
+  readonly hash: string;
+  readonly size: number;
+  readonly position: number;
+}
+
+export interface LoadFileOptions {
+  readonly directory: string;
+  readonly session: ChunkSession;
+  readonly signal: AbortSignal;
+}
+
+/** Writes a file from its chunks; what was zero stays a hole. */
+export async function loadFile(file: CheckpointFile, { directory, session, signal }: LoadFileOptions): Promise<void> {
+  const chunks = placeChunks(file);
+  const target = await open(join(directory, file.name), "wx", 0o600);
+  try {
+    await target.truncate(file.size);
+    await forEachParallel(chunks, PARALLEL, async ({ hash, size, position }) => {
+      signal.throwIfAborted();
+      const stored = await session.get(hash);
+      if (stored === undefined) throw damaged(file.name, `chunk ${hash} is not in the store`, { chunk: hash });
+      const content = await decodeChunk(stored, size, hash);
+      if (content === undefined) throw damaged(file.name, `chunk ${hash} is not what was saved`, { chunk: hash });
+      await write(target, content, position);
+    });
+  } finally {
+    await target.close();
+  }
+}
+
+function placeChunks({ name, size, chunks }: CheckpointFile): readonly PlacedChunk[] {
+  const placed: PlacedChunk[] = [];
+  let position = 0;
+  for (const piece of chunks) {
+    if ("hash" in piece) placed.push({ ...piece, position });
+    position += "hash" in piece ? piece.size : piece.zero;
+  }
+  const isSound = placed.every((chunk) => /^[0-9a-f]{64}$/.test(chunk.hash) && chunk.size <= MAX_CHUNK_BYTES);
+  if (!isSound || position !== size || !SAFE_NAME.test(name)) throw damaged(name, "its list of chunks is wrong", {});
+  return placed;
+}
+
+async function write(target: FileHandle, content: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < content.length; ) {
+    const { bytesWritten } = await target.write(content, written, content.length - written, position + written);
+    written += bytesWritten;
+  }
+}
+
+function damaged(name: string, what: string, details: Readonly<Record<string, unknown>>): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "checkpoint_damaged",
+    message: `The checkpoint cannot be loaded: in its file ${JSON.stringify(name.slice(0, 200))}, ${what}`,
+    hint: "Use an earlier checkpoint of the sandbox.",
+    details: { file: name, ...details },
+  });
+}

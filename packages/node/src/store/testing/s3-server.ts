@@ -1,0 +1,89 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { provideS3Server } from "../../../../../scripts/setup/s3-server.mjs";
+
+const REGION = "us-east-1";
+const ATTEMPTS = 200;
+const PAUSE_MS = 50;
+
+export interface S3Server extends AsyncDisposable {
+  readonly endpoint: string;
+  /** What a process needs to reach it, in the AWS SDK's own variables. */
+  readonly env: Readonly<Record<string, string>>;
+  createBucket(name: string): Promise<void>;
+}
+
+/** A real S3 server on a loopback port, with its objects in a directory of its own; the first call ever builds it. */
+export async function startS3Server(): Promise<S3Server> {
+  const program = await provideS3Server();
+  const directory = await mkdtemp(join(tmpdir(), "sandpiper-s3-"));
+  const address = `127.0.0.1:${await freePort()}`;
+  const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
+  // Without --sidecar, which keeps an object's tag apart from its content: a reader could get one of them new and the other old.
+  const child = spawn(program, ["--port", address, "--region", REGION, "--keep-alive", "--quiet", "posix", directory], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: {
+      ...process.env,
+      ROOT_ACCESS_KEY_ID: credentials.accessKeyId,
+      ROOT_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    },
+  });
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  const endpoint = `http://${address}`;
+  const client = new S3Client({ endpoint, region: REGION, credentials, forcePathStyle: true });
+  const server: S3Server = {
+    endpoint,
+    env: {
+      AWS_ENDPOINT_URL: endpoint,
+      AWS_REGION: REGION,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    },
+    async createBucket(name) {
+      await client.send(new CreateBucketCommand({ Bucket: name }));
+    },
+    async [Symbol.asyncDispose]() {
+      client.destroy();
+      if (child.exitCode === null && child.signalCode === null) {
+        kill();
+        await once(child, "exit");
+      }
+      process.off("exit", kill);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  try {
+    await untilAnswering(endpoint, () => child.exitCode);
+  } catch (thrown) {
+    await server[Symbol.asyncDispose]();
+    throw thrown;
+  }
+  return server;
+}
+
+async function untilAnswering(endpoint: string, exitCode: () => number | null): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (exitCode() !== null) throw new Error(`the S3 server exited with ${exitCode()}`);
+    const response = await fetch(endpoint).catch(() => undefined);
+    await response?.body?.cancel();
+    if (response !== undefined) return;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  throw new Error(`the S3 server at ${endpoint} does not answer`);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (address === null || typeof address === "string") throw new Error("a TCP server has no port");
+  return address.port;
+}
