@@ -234,6 +234,8 @@ describe("a node that holds a sandbox", () => {
     await until(() => got.length === 1);
     owner.sockets[0]?.terminate();
     await once(owner.sockets[0] as WebSocket, "close");
+    // The other end of the connection hears of it a moment later.
+    await new Promise((resolve) => setTimeout(resolve, 50));
     client.send(open(2));
     await until(() => owner.sockets.length === 2);
     expect(client.readyState).toBe(client.OPEN);

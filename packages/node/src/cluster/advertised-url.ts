@@ -1,0 +1,22 @@
+import { SandboxError } from "@sandpiper/core";
+import type { NodeConfig } from "../config/node-config.ts";
+
+/** Where the other nodes of a cluster reach this one. It has to be known before the node listens, and stay the same. */
+export function advertisedUrl({
+  advertiseUrl,
+  host,
+  port,
+  tls,
+}: Pick<NodeConfig, "advertiseUrl" | "host" | "port" | "tls">): string {
+  if (advertiseUrl !== null) return advertiseUrl;
+  if (host === "0.0.0.0" || host === "::" || port === 0) {
+    throw new SandboxError("failed_precondition", {
+      reason: "no_advertise_url",
+      message: `the other nodes of the cluster could not reach this one: it listens on ${host}, port ${port}, which is no address to connect to`,
+      hint: "set SANDPIPER_ADVERTISE_URL to where they reach it, such as http://10.0.0.7:4747",
+      details: { host, port },
+    });
+  }
+  const name = host.includes(":") ? `[${host}]` : host;
+  return `${tls.certFile === null ? "http" : "https"}://${name}:${port}`;
+}
