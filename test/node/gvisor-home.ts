@@ -20,6 +20,11 @@ export class GvisorHome implements AsyncDisposable {
     return (await this.#provider.list()).map(({ id }) => id).sort();
   }
 
+  /** As when the machine was switched off. */
+  async removeInstances(): Promise<void> {
+    for (const { id } of await this.#provider.list()) await this.#provider.remove(id);
+  }
+
   /** Processes, mounts, cgroups and files of these instances. */
   async left(ids: readonly string[]): Promise<string[]> {
     const left = await listLeft(join(this.path, "node"), ids);
@@ -27,7 +32,7 @@ export class GvisorHome implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { id } of await this.#provider.list()) await this.#provider.remove(id);
+    await this.removeInstances();
     rmSync(this.path, { recursive: true, force: true });
   }
 }

@@ -16,6 +16,8 @@ export interface AgentClientOptions {
   readonly randomUuid?: (() => string) | undefined;
   /** How long a call may go unanswered. */
   readonly rpcTimeoutMs?: number | undefined;
+  /** A new agent has to answer a ping before it counts as ready; one that has run before says all in its hello. */
+  readonly pings?: boolean | undefined;
   /** What error messages call the other side. */
   readonly label?: string | undefined;
   /** Tells why the channel closed when the instance has ended. */
@@ -55,7 +57,7 @@ export class AgentClient {
     });
   }
 
-  /** Says hello; on failure the channel is closed. */
+  /** Says hello, and pings if that is wanted; on failure the channel is closed. */
   static async open(connected: ConnectedChannel, options: AgentClientOptions = {}): Promise<AgentClient> {
     const client = new AgentClient(connected, options);
     const id = client.randomUuid();
@@ -63,6 +65,8 @@ export class AgentClient {
     try {
       client.#connection.open(id, connected.needsResync);
       client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
+      // Not sent along with hello: an answer that comes before hello's would be skipped with what is not ours.
+      if (options.pings) await client.ping({ signal });
       return client;
     } catch (thrown) {
       const error = SandboxError.from(thrown);

@@ -34,13 +34,7 @@ export async function bootSandbox(
     if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
     throw SandboxError.from(thrown);
   }
-  const link = await openLink(instance, options);
-  try {
-    await link.latest.ping({ signal });
-    return { instance, link };
-  } catch (thrown) {
-    throw await destroyAfter(instance, SandboxError.from(thrown));
-  }
+  return { instance, link: await openLink(instance, { ...options, pings: true }) };
 }
 
 /** Waits for an instance's agent; one that does not answer is destroyed. */

@@ -42,6 +42,14 @@ export function transition(id: SandboxId, from: SandboxState, to: SandboxState):
 /** Operations on a sandbox need it ready. */
 export function requireReady(id: SandboxId, actual: SandboxState, cause?: SandboxError): void {
   if (actual === "ready") return;
+  if (actual === "checkpointing" || actual === "stopped") {
+    throw new SandboxError("unavailable", {
+      reason: "sandbox_stopped",
+      message: `sandbox ${id} is being saved, or was saved and stopped`,
+      hint: "resume it, or ask again: it may be running elsewhere by now",
+      details: { expected: "ready", actual },
+    });
+  }
   throw new SandboxError("failed_precondition", {
     reason: "invalid_state",
     message: `sandbox ${id} is ${actual}, not ready${cause === undefined ? "" : `: ${cause.message}`}`,

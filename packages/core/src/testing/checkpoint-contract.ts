@@ -45,7 +45,7 @@ export function describeCheckpoints(context: ContractContext): void {
       await ended.wait();
       await sandbox.checkpoint(directory, { keepsRunning: false });
       expect(sandbox.state).toBe("stopped");
-      expect((await rejection(sandbox.exec("true"))).code).toBe("failed_precondition");
+      expect((await rejection(sandbox.exec("true"))).reason).toBe("sandbox_stopped");
       await sandbox.destroy();
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
 

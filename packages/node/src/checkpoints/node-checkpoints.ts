@@ -171,13 +171,10 @@ export class NodeCheckpoints implements CheckpointService {
   }
 
   /**
-   * Restores the newest checkpoint that can be read; the caller has the sandbox's turn. `isRollback`: what it had done
-   * since is lost, as after a crash.
+   * Restores the newest checkpoint that can be read; the caller has the sandbox's turn. When the sandbox had gone on after
+   * that checkpoint, as before a crash, it is set back.
    */
-  async restoreNewest(
-    record: SandboxRecord,
-    { isRollback = false, place }: { readonly isRollback?: boolean; readonly place?: Place | undefined } = {},
-  ): Promise<SandboxRecord> {
+  async restoreNewest(record: SandboxRecord, place?: Place): Promise<SandboxRecord> {
     const { saver, records, custody } = this.#options;
     const saved = (await custody.state(record.id)).content;
     const candidates = saved?.checkpoints.toReversed() ?? [];
@@ -185,7 +182,7 @@ export class NodeCheckpoints implements CheckpointService {
     const before = record.state;
     records.change(record.id, { state: "restoring" });
     for (const [index, checkpoint] of candidates.entries()) {
-      const isBehind = isRollback || index > 0;
+      const isBehind = saved?.record.state === "ready" || index > 0;
       try {
         const target = isBehind ? this.#setBack(record, checkpoint) : record;
         const ready = await saver.restore(target, checkpoint, index === 0 ? place : undefined);

@@ -113,12 +113,27 @@ export class SandboxSaver {
 
   /** From the files of a checkpoint. The record is in the records already, and nothing runs for it. */
   async restoreFrom(record: SandboxRecord, directory: string, place?: Place): Promise<SandboxRecord> {
-    const { providers, live, records } = this.#options;
+    const { providers, live, records, custody, onError } = this.#options;
     const { id, createdAt } = record;
     const prepared = await (place ?? providers.prepare(instanceKey(record), { id }));
-    const sandbox = await prepared.restore(directory, { createdAt });
+    const state = await custody.state(id);
+    const before = state.content;
+    const restoring = prepared.restore(directory, { createdAt });
+    // From the moment at which it runs, what is saved is not all there is of it.
+    const [restored, committed] = await Promise.allSettled([
+      restoring,
+      before && state.commit({ ...before, record: { ...record, state: "ready" } }),
+    ]);
+    if (restored.status === "rejected") {
+      await (before && state.commit(before).catch((thrown) => onError(SandboxError.from(thrown), id)));
+      throw restored.reason;
+    }
+    if (committed.status === "rejected") {
+      await providers.destroy(record.provider, id);
+      throw committed.reason;
+    }
     const ready = records.change(id, { state: "ready" });
-    await live.followProcesses(live.add(sandbox, ready));
+    await live.followProcesses(live.add(restored.value, ready));
     return ready;
   }
 

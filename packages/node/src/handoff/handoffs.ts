@@ -196,7 +196,7 @@ export class Handoffs implements Locator {
       return;
     }
     try {
-      await checkpoints.restoreNewest(record, { isRollback: crashed, place });
+      await checkpoints.restoreNewest(record, place);
     } catch (thrown) {
       // Others may be able to, and what is saved is not this node's to lose.
       records.remove(id);

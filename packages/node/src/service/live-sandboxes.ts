@@ -46,8 +46,10 @@ export class LiveSandboxes {
     return this.#entries.size;
   }
 
+  /** One that is being saved in order to stop does not count any more: whoever wants it waits until that is done. */
   get(id: SandboxId): LiveSandbox | undefined {
-    return this.#entries.get(id)?.live;
+    const entry = this.#entries.get(id);
+    return entry?.sandbox.state === "ready" ? entry.live : undefined;
   }
 
   /** Throws unless it runs here. */

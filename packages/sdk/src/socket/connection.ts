@@ -9,7 +9,7 @@ import {
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
 import type { CookieJar } from "../http/cookie-jar.ts";
-import { isMoving } from "../moving.ts";
+import { isMoving, isPaused } from "../moving.ts";
 import { unreachable } from "../unreachable.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { parseServerMessage } from "./server-message.ts";
@@ -36,6 +36,8 @@ interface Entry {
   /** On this connection. */
   isSent: boolean;
   wasSent: boolean;
+  /** On whatever connection. */
+  wasOpened: boolean;
   /** It is about a sandbox that is on its way to another node, and is opened again later. */
   postponed: { readonly sinceMs: number; readonly attempt: number; cancel: (() => void) | undefined } | undefined;
 }
@@ -74,7 +76,7 @@ export class Connection {
   /** `isUrgent` false: it waits until whoever is to learn what has just arrived has gone on. */
   open(stream: SocketStream, { isUrgent = true }: { readonly isUrgent?: boolean } = {}): StreamPort {
     const number = this.#nextStream++;
-    const entry: Entry = { stream, number, isSent: false, wasSent: false, postponed: undefined };
+    const entry: Entry = { stream, number, isSent: false, wasSent: false, wasOpened: false, postponed: undefined };
     this.#streams.set(number, entry);
     if (this.#isOpen && isUrgent) this.#sendOpen(entry);
     else if (this.#isOpen) this.#sendSoon();
@@ -184,6 +186,7 @@ export class Connection {
     const { stream } = entry;
     if (message.type === "opened") {
       entry.postponed = undefined;
+      entry.wasOpened = true;
       stream.opened(message);
     } else if (message.type === "item") stream.item?.(message.item);
     else if (message.type === "ack") stream.ack?.(message.offset);
@@ -192,7 +195,8 @@ export class Connection {
       stream.end(message);
     } else if (message.type === "error") {
       const error = errorFromBody(message.error, { status: 500 });
-      if (isMoving(error) && this.#postpone(entry)) return;
+      const isWorthWaiting = isMoving(error) || (isPaused(error) && entry.wasOpened);
+      if (isWorthWaiting && this.#postpone(entry)) return;
       this.#remove(entry);
       stream.fail(error, message.rollbacks);
     }
