@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { SandboxError } from "@sandpiper/core";
-import { isSandboxId, type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
+import { isSandboxId, type NodeResource, type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Bindings } from "../http/call.ts";
@@ -8,6 +8,7 @@ import { corsHeaders } from "../http/cors.ts";
 import { credentialOf } from "../http/credential.ts";
 import { errorResponse, publicError } from "../http/error-response.ts";
 import { requestIdOf } from "../http/request-id.ts";
+import { listEverywhere } from "./list-everywhere.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "./node-proof.ts";
 import { NUDGE_PATH } from "./nudge.ts";
 import { movedOn } from "./owner-unreachable.ts";
@@ -30,10 +31,13 @@ export interface ClusterAppOptions {
   readonly learn: (credential: string | undefined) => Promise<void>;
   /** Another node waits for a sandbox of this one, or this one for one of the other's, and its lock has changed. */
   readonly onNudge: (id: SandboxId) => void;
+  /** Those that lately lived. */
+  readonly nodes: () => Promise<readonly NodeResource[]>;
   readonly corsOrigins: readonly string[];
 }
 
 const SANDBOX_PATH = /^\/v1\/sandboxes\/([^/?]+)(\/handoff(?=\?|$))?/;
+const LIST_PATH = /^\/v1\/sandboxes(\?|$)/;
 const MAX_NUDGE_BYTES = 1024;
 const nudgeSchema = z.strictObject({ sandbox: sandboxIdSchema });
 
@@ -66,6 +70,11 @@ export class ClusterApp implements FetchHandler {
     const { app, whereabouts, authenticator, learn, forwarder } = this.#options;
     const credential = credentialOf(request);
     await learn(credential);
+    if (request.method === "GET" && LIST_PATH.test(path)) {
+      const own = await app.fetch(request, bindings);
+      const nodes = own.status === 200 ? await this.#options.nodes() : [];
+      return await listEverywhere(request, { own, path, requestId, nodes, forwarder });
+    }
     const id = foreignSandbox(path);
     if (id === undefined || request.method === "OPTIONS" || whereabouts.isHere(id)) return app.fetch(request, bindings);
     // Nothing is looked up for whom this node does not let in; its own interface says so, and writes it down.

@@ -6,7 +6,7 @@ import { NODE_PROOF_HEADER, type NodeProof } from "./node-proof.ts";
 import { ownerUnreachable } from "./owner-unreachable.ts";
 import type { RelayClient } from "./relay-client.ts";
 
-export const SOCKET_PATH = "/v1/socket";
+const SOCKET_PATH = "/v1/socket";
 
 /** What waits for a node that reads slowly; beyond it the client is not read from. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 import { systemClock } from "@sandpiper/core";
-import { SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { type NodeResource, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { Principal } from "../../auth/principal.ts";
 import type { Whereabout } from "../../checkpoints/locator.ts";
 import { type Serving, serve } from "../../daemon/serve.ts";
@@ -52,6 +52,7 @@ export class ClusterNodes implements AsyncDisposable {
       authenticator: { authenticate: (credential) => this.#authenticate(credential) },
       learn: async (credential) => void this.learnt.push(credential),
       onNudge: (sandbox) => this.nudges.push(`${id} ${sandbox}`),
+      nodes: async () => this.#list(id),
       corsOrigins: ["https://app.example"],
     });
     return serving.url;
@@ -74,6 +75,20 @@ export class ClusterNodes implements AsyncDisposable {
     const holder = this.holders.get(sandbox);
     if (holder === undefined || holder === asker) return { kind: "here" };
     return { kind: "node", id: nodeIdOf(holder), url: this.#node(holder).serving.url };
+  }
+
+  #list(asker: string): readonly NodeResource[] {
+    return [...this.#nodes].map(([id, { serving }]) => ({
+      id: nodeIdOf(id),
+      url: serving.url,
+      startedAt: "",
+      seenAt: "",
+      isAlive: true,
+      isDraining: false,
+      isThisNode: id === asker,
+      sandboxes: 0,
+      version: "",
+    }));
   }
 
   #authenticate(credential: string | undefined): Principal {

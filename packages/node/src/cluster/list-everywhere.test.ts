@@ -1,0 +1,104 @@
+import { createSandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { encodeCursor, parseCursor } from "../records/page-cursor.ts";
+import { ClusterNodes, KEY } from "./testing/cluster-nodes.ts";
+
+let nodes: ClusterNodes;
+
+beforeEach(() => {
+  nodes = new ClusterNodes();
+});
+
+afterEach(() => nodes[Symbol.asyncDispose]());
+
+interface Item {
+  readonly id: ReturnType<typeof createSandboxId>;
+  readonly createdAt: string;
+}
+
+/** A sandbox made in that second. */
+const item = (second: number): Item => ({ id: createSandboxId(), createdAt: new Date(second * 1000).toISOString() });
+
+/** Lists as a node does: newest first, and after a cursor those that are older, or come later among its own. */
+function listing(items: readonly Item[]) {
+  return (request: Request) => {
+    const query = new URL(request.url).searchParams;
+    const limit = Number(query.get("limit") ?? 100);
+    const cursor = query.get("cursor") === null ? undefined : parseCursor(query.get("cursor") ?? "");
+    const place = items.findIndex(({ id }) => id === cursor?.id);
+    const after = items.filter(({ createdAt }, at) => {
+      if (cursor === undefined) return true;
+      const ms = Date.parse(createdAt);
+      return ms < cursor.createdAtMs || (ms === cursor.createdAtMs && place !== -1 && at > place);
+    });
+    const shown = after.slice(0, limit);
+    const last = after.length > limit ? shown.at(-1) : undefined;
+    const nextCursor = last ? encodeCursor({ createdAtMs: Date.parse(last.createdAt), id: last.id }) : null;
+    return Response.json({ items: shown, nextCursor });
+  };
+}
+
+async function list(url: string, query = "") {
+  const response = await fetch(`${url}/v1/sandboxes${query}`, { headers: { authorization: `Bearer ${KEY}` } });
+  const page = (await response.json()) as { readonly items: readonly Item[]; readonly nextCursor: string | null };
+  return { ...page, missing: response.headers.get("sandpiper-missing-nodes") };
+}
+
+describe("the list of sandboxes of a cluster", () => {
+  it("has those of all nodes, newest first, and asks each node once", async () => {
+    const [a, b, c] = [[item(5), item(2)], [item(4)], [item(3), item(1)]];
+    let asked = 0;
+    const url = await nodes.start("1", listing(a));
+    await nodes.start("2", (request) => {
+      asked++;
+      return listing(b)(request);
+    });
+    await nodes.start("3", listing(c));
+    const { items, nextCursor, missing } = await list(url);
+    expect(items.map(({ createdAt }) => Date.parse(createdAt) / 1000)).toEqual([5, 4, 3, 2, 1]);
+    expect([nextCursor, missing, asked]).toEqual([null, null, 1]);
+  });
+
+  it.each([1, 2, 3, 4, 7])("has every sandbox once in pages of %d", async (limit) => {
+    const all = [9, 8, 8, 7, 6, 6, 6, 5, 4, 3, 2, 1].map(item);
+    const url = await nodes.start("1", listing(all.filter((_, at) => at % 2 === 0)));
+    // Of one instant only one node has several, or a page has room for all.
+    await nodes.start("2", listing(all.filter((_, at) => at % 2 === 1 && limit > 2)));
+    const wanted = limit > 2 ? all : all.filter((_, at) => at % 2 === 0);
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page: Awaited<ReturnType<typeof list>> = await list(url, `?limit=${limit}${cursor && `&cursor=${cursor}`}`);
+      expect(page.items.length).toBeLessThanOrEqual(limit);
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
+    }
+    expect(seen.toSorted()).toEqual(wanted.map(({ id }) => id).toSorted());
+  });
+
+  it("shows one that is just moving once", async () => {
+    const moving = item(1);
+    const url = await nodes.start("1", listing([moving]));
+    await nodes.start("2", listing([moving]));
+    expect((await list(url)).items).toEqual([moving]);
+  });
+
+  it("says which node did not answer", async () => {
+    const own = item(1);
+    const url = await nodes.start("1", listing([own]));
+    await nodes.start("2", listing([item(2)]));
+    await nodes.stop("2");
+    expect(await list(url)).toMatchObject({ items: [own], missing: "00000000-0000-4000-8000-000000000002" });
+  });
+
+  it("is refused as on a single node, without asking the others", async () => {
+    let asked = 0;
+    const url = await nodes.start("1", () => new Response("no", { status: 403 }));
+    await nodes.start("2", () => {
+      asked++;
+      return new Response();
+    });
+    const response = await fetch(`${url}/v1/sandboxes`, { headers: { authorization: `Bearer ${KEY}` } });
+    expect([response.status, asked]).toEqual([403, 0]);
+  });
+});
