@@ -24,9 +24,10 @@ beforeEach(() => {
   fails = () => undefined;
   most = 0;
   store = new MemoryStore({
-    fault: ({ operation }) => {
+    fault: ({ operation, number }) => {
       const fail = fails(operation);
-      return { delayMs: 1, answerDelayMs: 1, ...(fail && { fail }) };
+      // Not the same for all, so that no node is always the last.
+      return { delayMs: 1 + (number % 5), answerDelayMs: 1 + (number % 3), ...(fail && { fail }) };
     },
   });
   const put = store.put.bind(store);
@@ -79,7 +80,9 @@ describe("a quota of a cluster", () => {
     const attempts = nodes.flatMap((quotas) => Array.from({ length: 12 }, () => create(quotas, owner)));
     const outcomes = await Promise.allSettled(attempts);
     const made = outcomes.filter((outcome) => outcome.status === "fulfilled");
+    await Promise.all(nodes.map((quotas) => quotas.settled()));
     expect(made).toHaveLength(10);
+    expect((await held()).toSorted()).toEqual(made.map(({ value }) => value).toSorted());
     expect(most).toBe(10);
     expect(outcomes.find((outcome) => outcome.status === "rejected")?.reason).toMatchObject(refused);
     const [first, second] = made;
@@ -101,6 +104,14 @@ describe("a quota of a cluster", () => {
       nodes.flatMap((quotas) => [1, 2, 3].map(() => create(quotas, key(quota)))),
     );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(count);
+  });
+
+  it("is kept when nodes reserve at the same moment, before any of them goes on", async () => {
+    const nodes = ["a", "b", "c"].map((id) => node(id));
+    const owner = key({ maxSandboxes: 2 });
+    const outcomes = await Promise.allSettled(nodes.map((quotas) => quotas.reserve(owner, one)));
+    expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    expect(await held()).toHaveLength(2);
   });
 
   it("has room again when a creation comes to nothing", async () => {
