@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 
 export interface NodeStarted {
@@ -17,7 +17,8 @@ const node = await startNode(config, { logger: createLogger({ logLevel: config.l
 const { adopted, lost, removed } = node.reconciled;
 process.send?.({
   url: node.url,
-  apiKey: readFileSync(node.apiKeyFile, "utf8").trim(),
+  // Only the first node of a cluster has one.
+  apiKey: existsSync(node.apiKeyFile) ? readFileSync(node.apiKeyFile, "utf8").trim() : "",
   adopted,
   lost,
   removed,

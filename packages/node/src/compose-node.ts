@@ -1,19 +1,26 @@
 import { join } from "node:path";
-import type { Clock, Provider } from "@sandpiper/core";
+import { type Clock, type Provider, SandboxError, systemClock } from "@sandpiper/core";
+import type { DrainNodeBody, SandboxId } from "@sandpiper/protocol";
 import manifest from "../package.json" with { type: "json" };
 import type { CheckpointVault } from "./checkpoints/checkpoint-vault.ts";
 import type { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
+import { ClusterApp } from "./cluster/cluster-app.ts";
 import { LoneNodes } from "./cluster/lone-nodes.ts";
 import { openNodeId } from "./cluster/node-id.ts";
-import { composeParts } from "./compose-parts.ts";
+import { LeaseWhereabouts } from "./cluster/whereabouts.ts";
+import { composeParts, openHome } from "./compose-parts.ts";
 import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
 import type { Logger } from "./daemon/logger.ts";
 import { serve } from "./daemon/serve.ts";
+import { LeaseGuard } from "./handoff/lease-guard.ts";
+import { openNodeCluster } from "./handoff/node-cluster.ts";
+import { resumeLeases } from "./handoff/resume-leases.ts";
 import { createHttpApp } from "./http/app.ts";
 import type { SandboxRecord } from "./records/sandbox-record.ts";
 import { SqliteAuditLog } from "./records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "./records/sqlite-webhook-records.ts";
+import type { NodeDirectory } from "./service/checkpoint-service.ts";
 import { type NodeReconciliation, reconcileNode } from "./service/reconcile-node.ts";
 import { type AttachedSockets, attachSockets } from "./socket/attach-sockets.ts";
 import { NodeMetrics, type SandboxCount } from "./telemetry/node-metrics.ts";
@@ -45,23 +52,38 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   requireSafeBind(config);
   const { logger } = options;
   const metrics = new NodeMetrics();
+  const { clock = systemClock } = options;
+  await using undo = new AsyncDisposableStack();
+  const database = openHome(config);
+  undo.defer(() => database[Symbol.dispose]());
+  const onError = (error: SandboxError, about: object = {}) => logger.error({ err: error, ...about }, error.message);
+  let isStopping = false;
+  let isDraining = false;
+  const describe = () => ({ isDraining, sandboxes: parts.live.count });
+  const shared = { database, version: manifest.version, clock, describe, onError };
+  const cluster = config.store === null ? undefined : undo.use(await openNodeCluster(config.store, config, shared));
+  const guard = cluster && undo.use(leaseGuard(config, clock, onError));
   const parts = composeParts(config, {
-    clock: options.clock,
+    clock,
+    database,
+    cluster,
     providers: options.providers,
-    onError: (error, about) => logger.error({ err: error, ...about }, error.message),
+    onDeadline: (id, deadlineMs) => guard?.setDeadline(id, deadlineMs),
+    onError,
     observeExec: (provider, seconds) => metrics.observeExec(provider, seconds),
     observeCheckpoint: (provider, seconds) => metrics.observeCheckpoint(provider, seconds),
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
-  const { clock, database, records, events, keys, live, pool, service, checkpoints, locator, vault, authenticator } =
-    parts;
-  await using undo = new AsyncDisposableStack();
-  undo.defer(() => database[Symbol.dispose]());
+  const { records, events, keys, live, pool, service, checkpoints, locator, vault, authenticator } = parts;
   undo.defer(() => live.release());
+  undo.defer(() => cluster?.leases.dispose());
   undo.defer(() => pool.close());
   undo.defer(() => service.settled());
-  keys.firstKey(config.home);
+  if (cluster === undefined) keys.firstKey(config.home);
   await vault.clear();
+  await guard?.start();
+  if (parts.shared !== undefined)
+    await resumeLeases({ ...parts, custody: parts.shared, onError: aboutSandbox(onError) });
   const reconciled = await reconcileNode(parts);
   for (const { id, error } of reconciled.failed) logger.error({ err: error, sandboxId: id }, "could not be taken over");
   const counts = {
@@ -73,7 +95,6 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   events.emit({ kind: "node.reconciled", tenant: null, sandboxId: null, details: counts });
   metrics.collectFrom({ sandboxes: () => counted(records.live()), pools: () => pool.list() });
 
-  let isStopping = false;
   const webhooks = undo.use(
     new Webhooks({
       records: new SqliteWebhookRecords(database, { clock }),
@@ -86,20 +107,30 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   );
   webhooks.start();
   const audit = undo.use(new SqliteAuditLog(database, { clock }));
-  const nodes = new LoneNodes({
-    id: openNodeId(config.home),
-    url: () => serving.url,
-    version: manifest.version,
-    clock,
-    count: () => live.count,
-  });
+  const drain = async ({ deadlineMs = config.drainMs }: DrainNodeBody = {}) => {
+    isDraining = true;
+    events.emit({ kind: "node.draining", tenant: null, sandboxId: null });
+    await cluster?.registry.announce();
+    await pool.close();
+    await parts.handoffs?.drain(AbortSignal.timeout(deadlineMs));
+  };
+  const nodes: NodeDirectory =
+    cluster === undefined
+      ? new LoneNodes({
+          id: openNodeId(config.home),
+          url: () => serving.url,
+          version: manifest.version,
+          clock,
+          count: () => live.count,
+        })
+      : { list: () => cluster.registry.list(), drain };
   const app = createHttpApp({
     service,
     checkpoints,
     locator,
     nodes,
     authenticator,
-    keys,
+    keys: cluster?.keys ?? keys,
     events,
     pools: pool,
     webhooks,
@@ -108,14 +139,35 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     version: manifest.version,
     logger,
     isStopping: () => isStopping,
+    isDraining: () => isDraining,
     bodyLimitBytes: config.bodyLimitBytes,
     corsOrigins: config.corsOrigins,
     clock,
   });
   let sockets: AttachedSockets | undefined;
   const { certFile, keyFile } = config.tls;
+  const whereabouts =
+    cluster &&
+    new LeaseWhereabouts({
+      nodeId: cluster.node.id,
+      leases: cluster.leases,
+      isHere: (id) => live.get(id) !== undefined || records.get(id) !== undefined,
+    });
   const serving = await serve({
-    app,
+    app:
+      cluster === undefined || whereabouts === undefined
+        ? app
+        : new ClusterApp({
+            app,
+            proof: cluster.proof,
+            forwarder: cluster.forwarder,
+            whereabouts,
+            nodes: () => cluster.registry.list(),
+            authenticator,
+            learn: (credential) => cluster.keys.learn(credential),
+            onNudge: (id) => cluster.leases.poke(id),
+            corsOrigins: config.corsOrigins,
+          }),
     host: config.host,
     port: config.port,
     tls: certFile !== null && keyFile !== null ? { certFile, keyFile } : undefined,
@@ -124,6 +176,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
       sockets = attachSockets(server, {
         service,
         locator,
+        cluster: cluster && whereabouts && { ...cluster, whereabouts, silenceMs: config.leaseMs },
         authenticator,
         events,
         audit,
@@ -143,11 +196,17 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     repeat(clock, PRUNE_INTERVAL_MS, () => records.prune(new Date(clock.now().getTime() - config.keepRecordsMs))),
   );
   undo.defer(repeat(clock, CHECKPOINT_SWEEP_MS, () => sweepCheckpoints(checkpoints, vault, logger)));
+  if (cluster !== undefined) {
+    await cluster.registry.start();
+    undo.defer(() => cluster.registry.stop());
+  }
   events.emit({ kind: "node.started", tenant: null, sandboxId: null, details: { version: manifest.version } });
 
   const owned = undo.move();
   const stop = async () => {
     if (!isStopping) events.emit({ kind: "node.stopping", tenant: null, sandboxId: null });
+    // Others take what is here; what cannot be saved in time stays, and is taken up when the node starts again.
+    if (!isDraining && cluster !== undefined) await drain().catch((thrown) => onError(SandboxError.from(thrown)));
     isStopping = true;
     await owned.disposeAsync();
   };
@@ -158,6 +217,15 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function leaseGuard(config: NodeConfig, clock: Clock, onError: (error: SandboxError) => void): LeaseGuard {
+  const { home, leaseMs } = config;
+  return new LeaseGuard({ home, stateDirectory: join(home, "node"), clock, lookMs: leaseMs / 3, onError });
+}
+
+function aboutSandbox(onError: (error: SandboxError, about: object) => void) {
+  return (error: SandboxError, id: SandboxId) => onError(error, { sandboxId: id });
 }
 
 function sweepCheckpoints(checkpoints: NodeCheckpoints, vault: CheckpointVault, logger: Logger): void {

@@ -6,6 +6,7 @@ import { KeyService } from "./auth/key-service.ts";
 import { NodeAuthenticator } from "./auth/node-authenticator.ts";
 import { openSandboxTokens } from "./auth/sandbox-tokens.ts";
 import { AutomaticCheckpoints } from "./checkpoints/automatic-checkpoints.ts";
+import type { Locator } from "./checkpoints/locator.ts";
 import { LoneCustody } from "./checkpoints/lone-custody.ts";
 import { LoneLocator } from "./checkpoints/lone-locator.ts";
 import { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
@@ -14,8 +15,11 @@ import { composedProviders, createProvider } from "./compose.ts";
 import { composeSaving } from "./compose-saving.ts";
 import type { NodeConfig } from "./config/node-config.ts";
 import { SqliteEventLog } from "./events/sqlite-event-log.ts";
+import { ClusterCustody } from "./handoff/cluster-custody.ts";
+import { Handoffs } from "./handoff/handoffs.ts";
+import type { NodeCluster } from "./handoff/node-cluster.ts";
 import { NodePool } from "./pool/node-pool.ts";
-import { openDatabase } from "./records/database.ts";
+import { type NodeDatabase, openDatabase } from "./records/database.ts";
 import { SqliteIdempotencyRecords } from "./records/sqlite-idempotency-records.ts";
 import { SqliteSandboxRecords } from "./records/sqlite-sandbox-records.ts";
 import { LiveSandboxes } from "./service/live-sandboxes.ts";
@@ -27,6 +31,12 @@ export interface NodePartsOptions {
   readonly clock?: Clock | undefined;
   /** Instead of those that this machine has; for tests. */
   readonly providers?: readonly Provider[] | undefined;
+  /** Open already; opened here unless given. */
+  readonly database?: NodeDatabase | undefined;
+  /** What this node shares with others; nothing unless given. */
+  readonly cluster?: NodeCluster | undefined;
+  /** Told until when a sandbox may run here. */
+  readonly onDeadline?: ((id: SandboxId, deadlineMs: number | undefined) => void) | undefined;
   /** Told about failures that no caller waits for. */
   readonly onError: (error: SandboxError, about: object) => void;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
@@ -38,15 +48,13 @@ export type NodeParts = ReturnType<typeof composeParts>;
 
 /** Everything of a node but its interfaces to the outside. */
 export function composeParts(config: NodeConfig, options: NodePartsOptions) {
-  const { clock = systemClock, onError, observeCreate, observeExec } = options;
-  mkdirSync(config.home, { recursive: true, mode: 0o700 });
-  chmodSync(config.home, 0o700);
-  const database = openDatabase(join(config.home, "node.db"));
+  const { clock = systemClock, onError, observeCreate, observeExec, cluster } = options;
+  const database = options.database ?? openHome(config);
   try {
     const records = new SqliteSandboxRecords(database);
     const idempotency = new SqliteIdempotencyRecords(database, { clock });
     const events = new SqliteEventLog(database, { clock });
-    const tokens = openSandboxTokens(config.home);
+    const tokens = cluster?.tokens ?? openSandboxTokens(config.home);
     const keys = new KeyService(database, { clock });
     const providers = new Providers({
       providers: options.providers ?? ownProviders(config),
@@ -55,8 +63,17 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
     });
     const defaults = { provider: config.defaultProvider, ...config.defaults };
     const turns = new SandboxTurns();
-    const store = new DirectoryStore(join(config.home, "store"));
-    const custody = new LoneCustody(store);
+    const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
+    const shared =
+      cluster &&
+      new ClusterCustody({
+        ...cluster,
+        requirements: (record) => saver.requirements(record),
+        onWanted: (id) => handoffs?.wanted(id),
+        onLost: (id) => handoffs?.lost(id),
+        onDeadline: options.onDeadline ?? (() => {}),
+      });
+    const custody = shared ?? new LoneCustody(store);
     const about = (error: SandboxError, id: SandboxId) => onError(error, { sandboxId: id });
     const live = new LiveSandboxes({
       records,
@@ -100,7 +117,8 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       turns,
       forgetSaved: (id) => saver.forget(id),
       createFrom: (principal, body, checkpoint) => checkpoints.createFrom(principal, body, checkpoint),
-      nodeId: null,
+      nodeId: cluster?.node.id ?? null,
+      quotas: cluster?.quotas,
       tokenOf: (id) => tokens.tokenOf(id),
       defaults,
       maxSandboxes: config.maxSandboxes,
@@ -120,8 +138,30 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       clock,
       onDamaged: about,
     });
-    const locator = new LoneLocator({ live, records, turns, checkpoints });
-    const authenticator = new NodeAuthenticator({ keys, tokens, records });
+    const handoffs =
+      cluster &&
+      shared &&
+      new Handoffs({
+        nodeId: cluster.node.id,
+        leases: cluster.leases,
+        quotas: cluster.quotas,
+        custody: shared,
+        checkpoints,
+        saver,
+        turns,
+        providers,
+        records,
+        live,
+        events,
+        onError: about,
+      });
+    const locator: Locator = handoffs ?? new LoneLocator({ live, records, turns, checkpoints });
+    const authenticator = new NodeAuthenticator({
+      keys: cluster?.keys ?? keys,
+      tokens,
+      records,
+      isInCluster: cluster !== undefined,
+    });
     return {
       clock,
       database,
@@ -134,8 +174,10 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       service,
       checkpoints,
       locator,
+      handoffs,
       vault,
       custody,
+      shared,
       canRestore: async (id: SandboxId) => ((await custody.peek(id))?.checkpoints.length ?? 0) > 0,
       authenticator,
     };
@@ -143,6 +185,13 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
     database[Symbol.dispose]();
     throw thrown;
   }
+}
+
+/** The directory of a node, and its records; nobody else may look into it. */
+export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  chmodSync(home, 0o700);
+  return openDatabase(join(home, "node.db"));
 }
 
 /**

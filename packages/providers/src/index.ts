@@ -1,3 +1,4 @@
+export { instanceCgroup } from "./gvisor/instance-cgroup.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
 export { findCgroups } from "./host/cgroups.ts";
 export { findAgent } from "./host/find-agent.ts";

@@ -102,7 +102,12 @@ export class NodeCheckpoints implements CheckpointService {
     const { service, clock, events } = this.#options;
     const count = body.count ?? 1;
     using _ = service.reserve(principal, record, count);
+    using rooms = new DisposableStack();
     const forks = Array.from({ length: count }, () => forkOf(record, principal, body, clock.now()));
+    for (const { id: fork } of forks) {
+      const room = await service.reserveShared(principal, record);
+      if (room !== undefined) await rooms.use(room).bind(fork);
+    }
     const made = await this.#inTurn(record.id, () => this.#fork(record, forks, body.checkpoint));
     for (const fork of made) {
       events.emit({ kind: "sandbox.forked", tenant: fork.tenant, sandboxId: fork.id, details: { from: record.id } });
@@ -121,6 +126,8 @@ export class NodeCheckpoints implements CheckpointService {
     using _ = service.reserve(principal, record, 1);
     requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saver.requirements(record));
     const fork = forkOf(record, principal, body, clock.now());
+    using room = await service.reserveShared(principal, record);
+    await room?.bind(fork.id);
     await using scratch = await vault.scratch();
     const place = await providers.prepare(instanceKey(record), { id: fork.id });
     try {

@@ -1,4 +1,4 @@
-import { type Leases, type LockWaiter, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { type Leases, type PreparedSandbox, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -8,12 +8,12 @@ import { requireRestorable } from "../checkpoints/requirements.ts";
 import type { SandboxSaver } from "../checkpoints/sandbox-saver.ts";
 import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
 import type { SavedSandbox } from "../checkpoints/saved-sandbox.ts";
+import type { SharedQuotas } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import { instanceKey } from "../service/instance-key.ts";
 import type { LiveSandboxes } from "../service/live-sandboxes.ts";
-import type { NodeService } from "../service/node-service.ts";
 import type { Providers } from "../service/providers.ts";
 import type { ClusterCustody } from "./cluster-custody.ts";
 
@@ -26,11 +26,11 @@ export interface HandoffsOptions {
   readonly nodeId: string;
   readonly leases: Leases;
   readonly custody: ClusterCustody;
+  readonly quotas: Pick<SharedQuotas, "hold">;
   readonly checkpoints: NodeCheckpoints;
   readonly saver: SandboxSaver;
   readonly turns: SandboxTurns;
   readonly providers: Providers;
-  readonly service: NodeService;
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;
   readonly events: EventLog;
@@ -72,7 +72,7 @@ export class Handoffs implements Locator {
   }
 
   /** Another node waits for it. */
-  wanted(id: SandboxId, _waiter: LockWaiter): void {
+  wanted(id: SandboxId): void {
     this.#giveUp(id).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
   }
 
@@ -177,7 +177,7 @@ export class Handoffs implements Locator {
     lease: Parameters<ClusterCustody["take"]>[1]["lease"],
     place?: Promise<PreparedSandbox>,
   ): Promise<void> {
-    const { custody, records, checkpoints, events, nodeId } = this.#options;
+    const { custody, records, checkpoints, events, nodeId, quotas } = this.#options;
     const saved = await custody.take(id, { lease });
     if (saved === undefined) {
       await custody.remove(id);
@@ -191,6 +191,7 @@ export class Handoffs implements Locator {
     };
     records.remove(id);
     records.add(record);
+    quotas.hold(record.keyId, id, { sandboxes: 1, memoryMib: record.memoryMib, vcpuCount: record.vcpuCount });
     if (record.state === "paused") {
       await (await place)?.destroy();
       return;

@@ -72,6 +72,8 @@ export interface HttpDependencies {
   readonly logger: HttpLogger;
   /** Health goes on being answered, and says so; nothing else is begun. */
   readonly isStopping: () => boolean;
+  /** What it has goes to others, and it makes nothing new. */
+  readonly isDraining?: (() => boolean) | undefined;
   /** Of bodies that are read as a whole; files and archives are bounded by the sandbox's disk. */
   readonly bodyLimitBytes: number;
   /** Web pages of these origins may call; none unless given. */

@@ -49,7 +49,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     caller.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
     if (access !== "anyone") {
       caller.principal = deps.authenticator.authenticate(credentialOf(request));
-      if (deps.isStopping()) throw stopping();
+      if (deps.isStopping() || (id === "createSandbox" && deps.isDraining?.())) throw stopping();
     }
     const params = pathParams(given);
     if (caller.principal !== undefined) {

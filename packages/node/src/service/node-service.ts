@@ -15,6 +15,7 @@ import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
 import type { Custody } from "../checkpoints/custody.ts";
 import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
+import type { QuotaReservation, SharedQuotas } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NodePool } from "../pool/node-pool.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
@@ -50,6 +51,8 @@ export interface NodeServiceOptions {
   readonly turns: SandboxTurns;
   /** Removes what is saved of a sandbox that was destroyed. */
   readonly forgetSaved: (id: SandboxId) => Promise<void>;
+  /** Kept together with other nodes; undefined: there are none. */
+  readonly quotas?: Pick<SharedQuotas, "reserve" | "ended"> | undefined;
   /** Makes a sandbox from a checkpoint. */
   readonly createFrom: (principal: Principal, body: CreateSandboxBody, checkpoint: string) => Promise<SandboxResource>;
   /** Of this node, as others know it; null: there are no others. */
@@ -177,12 +180,14 @@ export class NodeService implements SandboxService {
     const startedAtMs = clock.monotonicMs();
     const signal = options.signal ?? new AbortController().signal;
     using reservation = this.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
+    using room = await this.reserveShared(owner, wanted);
     const key = instanceKey(wanted);
     const warm = await pool.claim(key, signal);
     const id = warm?.id ?? createSandboxId();
     const record = this.#record(id, owner, wanted, warm === undefined ? "creating" : "ready");
     try {
       signal.throwIfAborted();
+      await room?.bind(id);
       this.#options.transaction(() => {
         records.add(record);
         noted?.(id);
@@ -298,7 +303,7 @@ export class NodeService implements SandboxService {
   }
 
   async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
-    const { live, records, providers, clock, forgetSaved } = this.#options;
+    const { live, records, providers, clock, forgetSaved, quotas } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
     live.remove(record.id);
     // By its id, so that a destruction that failed can be asked for again: nobody else knows the instance any more.
@@ -309,6 +314,7 @@ export class NodeService implements SandboxService {
       throw thrown;
     }
     await forgetSaved(record.id);
+    quotas?.ended(record.keyId, record.id);
     records.change(record.id, { state: "destroyed", endedAt: record.endedAt ?? clock.now() });
     if (expired !== undefined) this.#emit("sandbox.expired", record, { reason: expired });
     this.#emit("sandbox.destroyed", record);
@@ -350,6 +356,16 @@ export class NodeService implements SandboxService {
     const taken = { sandboxes: count, memoryMib: memoryMib * count, vcpuCount: vcpuCount * count };
     requireQuota(principal, sum(records.usage(owner), this.#reservations.of(owner)), taken);
     return this.#reservations.reserve(owner, taken);
+  }
+
+  /** Room among all nodes, for one sandbox. */
+  async reserveShared(
+    principal: Principal,
+    { memoryMib, vcpuCount }: Pick<SandboxRecord, "memoryMib" | "vcpuCount">,
+  ): Promise<QuotaReservation | undefined> {
+    const { quotas } = this.#options;
+    if (quotas === undefined || principal.kind !== "key") return undefined;
+    return await quotas.reserve(principal, { sandboxes: 1, memoryMib, vcpuCount });
   }
 
   requireNotEnded(record: SandboxRecord): void {

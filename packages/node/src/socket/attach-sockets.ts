@@ -7,6 +7,7 @@ import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
+import { isForwardedUpgrade } from "../cluster/forwarded-upgrade.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
 import { SessionRegistry } from "../session/session-registry.ts";
@@ -57,12 +58,14 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     }
   };
 
-  const upgrade = (request: IncomingMessage, raw: Duplex, head: Buffer) => {
+  const upgrade = async (request: IncomingMessage, raw: Duplex, head: Buffer) => {
     const requestId = randomUuid();
     // Without a listener, a client that resets its connection would end the node.
     raw.on("error", () => {});
     try {
+      await dependencies.cluster?.keys.learn(credentialOf(request));
       const { route, principal, credential } = admit(request, requestId);
+      const relay = dependencies.cluster && !isForwardedUpgrade(request, dependencies.cluster.proof);
       const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
@@ -71,20 +74,22 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         startHeartbeat(socket, { clock });
         const watched = credentials.watch(credential, ({ reason }) => socket.close(closeCodes.policy, reason));
         socket.closed.then(() => watched[Symbol.dispose]());
-        serve(socket, { route, principal, requestId });
+        serve(socket, { route, principal, requestId, credential: relay ? credential : undefined });
       });
     } catch (thrown) {
       refuseUpgrade(raw, SandboxError.from(thrown), requestId);
     }
   };
 
-  const serve = (socket: MessageSocket, { route, principal, requestId }: Admission) => {
+  const serve = (socket: MessageSocket, { route, principal, requestId, credential }: Admission) => {
     const logger = dependencies.logger.child({ requestId, socket: route.name });
     const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
     logger.debug("a client connected");
     socket.closed.then(() => logger.debug("a client left"));
-    if (route.name === "socket") new SocketConnection({ socket, principal, dependencies, logger, requestId, audit });
-    else {
+    if (route.name === "socket") {
+      new SocketConnection({ socket, principal, dependencies, logger, requestId, audit, credential });
+    }
+    if (route.name !== "socket") {
       const context = { socket, principal, dependencies, sessions, logger, audit };
       if (route.name === "create") createSession(context, route.query);
       else attachSession(context, route);
@@ -110,6 +115,8 @@ interface Admission {
   readonly route: SocketRoute;
   readonly principal: Principal;
   readonly requestId: string;
+  /** For what is passed on to other nodes; undefined: nothing is. */
+  readonly credential: string | undefined;
 }
 
 function acceptor(maxPayload: number): WebSocketServer {

@@ -26,6 +26,7 @@ export class MessageSocket {
   readonly #waiting: (() => void)[] = [];
   readonly #awaited: { readonly ping: number; readonly told: () => void }[] = [];
   #pings = 0;
+  #holds = 0;
   #isClosed = false;
   #heard = true;
   #hadBacklog = false;
@@ -101,6 +102,20 @@ export class MessageSocket {
     return isAlive;
   }
 
+  /** Nothing is read from the client until all of these are disposed. */
+  holdBack(): Disposable {
+    this.#holds++;
+    this.#webSocket.pause();
+    let isHeld = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (isHeld) this.#holds--;
+        isHeld = false;
+        this.#drained();
+      },
+    };
+  }
+
   close(code: number, reason: string): void {
     // A client that is not read from could not answer the close.
     this.#webSocket.resume();
@@ -144,6 +159,6 @@ export class MessageSocket {
 
   #drained(): void {
     while (this.#waiting.length > 0 && (this.isClosed || this.#hasRoom())) this.#waiting.shift()?.();
-    if (this.#webSocket.isPaused && this.#hasRoom()) this.#webSocket.resume();
+    if (this.#webSocket.isPaused && this.#holds === 0 && this.#hasRoom()) this.#webSocket.resume();
   }
 }

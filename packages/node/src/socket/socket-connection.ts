@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError, systemClock } from "@sandpiper/core";
 import {
   type ClientMessage,
   decodeDataFrame,
@@ -10,6 +10,7 @@ import {
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
 import { movedOn } from "../cluster/owner-unreachable.ts";
+import { SocketRelay } from "../cluster/socket-relay.ts";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
@@ -35,6 +36,8 @@ export interface SocketConnectionOptions {
   readonly logger: Logger;
   readonly requestId: string;
   readonly audit: SocketAudit;
+  /** With which streams about sandboxes of other nodes are passed on; undefined: none is. */
+  readonly credential?: string | undefined;
 }
 
 /** One client of `/v1/socket` with its streams. */
@@ -42,11 +45,13 @@ export class SocketConnection {
   readonly #options: SocketConnectionOptions;
   readonly #streams = new Map<number, SocketStream>();
   readonly #holds = new SandboxHolds();
+  readonly #relay: SocketRelay | undefined;
   #malformed = 0;
 
   constructor(options: SocketConnectionOptions) {
     this.#options = options;
     const { socket } = options;
+    this.#relay = this.#openRelay();
     socket.onMessage((data, isBinary) => (isBinary ? this.#data(data) : this.#message(data.toString())));
     socket.closed.then(() => {
       for (const stream of this.#streams.values()) stream.end();
@@ -54,12 +59,24 @@ export class SocketConnection {
     });
   }
 
-  #message(text: string): void {
+  #openRelay(): SocketRelay | undefined {
+    const { socket, principal, requestId, credential, dependencies } = this.#options;
+    const { cluster, clock = systemClock } = dependencies;
+    if (cluster === undefined || credential === undefined) return undefined;
+    const serveHere = (data: string | Uint8Array) => {
+      if (typeof data === "string") this.#message(data, { isForThisNode: true });
+      else this.#data(data, { isForThisNode: true });
+    };
+    return new SocketRelay({ ...cluster, client: socket, principal, credential, requestId, clock, serveHere });
+  }
+
+  #message(text: string, { isForThisNode = false } = {}): void {
     const message = readClientMessage(text);
     if (message instanceof UnreadableMessage) {
       this.#refuse(message);
       return;
     }
+    if (!isForThisNode && this.#relay?.message(message, text)) return;
     const stream = this.#streams.get(message.stream);
     // Messages about a stream that has just ended cross its end on the way.
     if (message.type === "open") this.#open(message, stream);
@@ -68,12 +85,13 @@ export class SocketConnection {
     else if (stream !== undefined) this.#remove(stream);
   }
 
-  #data(bytes: Uint8Array): void {
+  #data(bytes: Uint8Array, { isForThisNode = false } = {}): void {
     const frame = decodeDataFrame(bytes);
     if (frame === undefined || frame.source !== "stdin") {
       this.#refuse(new UnreadableMessage("a binary frame that is no input", frame?.stream));
       return;
     }
+    if (!isForThisNode && this.#relay?.data(frame.stream, bytes)) return;
     this.#input(this.#streams.get(frame.stream), (queue) => queue.push(frame.offset, frame.bytes));
   }
 

@@ -2,14 +2,25 @@ import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Locator } from "../checkpoints/locator.ts";
+import type { SocketRelayOptions } from "../cluster/socket-relay.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
 import type { AuditSink } from "./socket-audit.ts";
+
+/** What passes streams on to other nodes. */
+export interface SocketCluster extends Pick<SocketRelayOptions, "whereabouts" | "proof" | "silenceMs"> {
+  readonly keys: {
+    /** Asks the store about a credential that is not known here. */
+    learn(credential: string | undefined): Promise<void>;
+  };
+}
 
 /** What WebSockets need of the node. */
 export interface SocketDependencies {
   readonly service: SandboxService;
   readonly locator: Locator;
+  /** Streams about sandboxes of other nodes are relayed to these; nothing is unless given. */
+  readonly cluster?: SocketCluster | undefined;
   readonly authenticator: Authenticator;
   readonly events: EventLog;
   readonly logger: Logger;

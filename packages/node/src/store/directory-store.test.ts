@@ -1,8 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { mkdir, readdir, rm, unlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describeStore } from "@sandpiper/core/testing";
+import { describeStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DirectoryStore } from "./directory-store.ts";
 
@@ -11,4 +13,98 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 describeStore("directory", () => new DirectoryStore(join(root, "contract")), {
   framework: { describe, it, beforeAll, afterAll, expect },
+});
+
+describe("a directory that processes share", () => {
+  it("loses no step of any, although they are killed in the middle of writing", async () => {
+    const directory = join(root, "killed");
+    const store = new DirectoryStore(directory);
+    await store.put("shared/counter", Buffer.from("0"));
+    const program = join(import.meta.dirname, "testing/count-up.ts");
+    let acknowledged = 0;
+    const deaths = Array.from({ length: 6 }, async (_, index) => {
+      const child = spawn(process.execPath, [program, directory], { stdio: ["ignore", "pipe", "inherit"] });
+      let steps = 0;
+      child.stdout.on("data", (text: Buffer) => {
+        steps += text.length;
+        if (steps >= 10 + index * 7) child.kill("SIGKILL");
+      });
+      await once(child, "close");
+      acknowledged += steps;
+    });
+    await Promise.all(deaths);
+    const counted = Number(Buffer.from((await store.get("shared/counter"))?.bytes ?? []).toString());
+    expect(acknowledged).toBeGreaterThan(60);
+    expect(counted).toBeGreaterThanOrEqual(acknowledged);
+    // One step each may have been taken without a word.
+    expect(counted).toBeLessThanOrEqual(acknowledged + deaths.length);
+    expect(await store.put("shared/counter", Buffer.from("free"))).toBeTypeOf("string");
+  });
+});
+
+describe("what a dead writer leaves", () => {
+  const longAgo = new Date(Date.now() - 7_200_000);
+
+  it("is removed when it is old, and not when somebody may be at work", async () => {
+    const directory = join(root, "left");
+    const staging = join(directory, "staging%%");
+    await mkdir(join(staging, "old"), { recursive: true });
+    await mkdir(join(staging, "young"));
+    await utimes(join(staging, "old"), longAgo, longAgo);
+    const store = new DirectoryStore(directory);
+    await store.put("a/b", Buffer.from("1"));
+    expect(await readdir(staging)).toEqual(["young"]);
+
+    await writeFile(join(directory, "a/b%/data.old"), "x");
+    await writeFile(join(directory, "a/b%/data.young"), "x");
+    await utimes(join(directory, "a/b%/data.old"), longAgo, longAgo);
+    const object = await store.get("a/b");
+    expect((await readdir(join(directory, "a/b%"))).sort()).toEqual(
+      [`current.${object?.tag}`, `data.${object?.tag}`, "data.young"].sort(),
+    );
+  });
+
+  it("is in nobody's way where a deletion was cut short", async () => {
+    const directory = join(root, "cut");
+    const store = new DirectoryStore(directory);
+    const tag = await store.put("a/b", Buffer.from("1"));
+    await unlink(join(directory, `a/b%/current.${tag}`));
+    expect(await store.get("a/b")).toBe(undefined);
+    expect(await store.put("a/b", Buffer.from("2"), { ifAbsent: true })).toBeTypeOf("string");
+    expect(Buffer.from((await store.get("a/b"))?.bytes ?? []).toString()).toBe("2");
+  });
+
+  it("is reported when data is missing, and repaired by the next write", async () => {
+    const directory = join(root, "torn");
+    const store = new DirectoryStore(directory);
+    const tag = await store.put("a/b", Buffer.from("1"));
+    await unlink(join(directory, `a/b%/data.${tag}`));
+    expect(await rejection(store.get("a/b"))).toMatchObject({ code: "data_loss", reason: "object_damaged" });
+    await store.put("a/b", Buffer.from("2"));
+    expect((await store.get("a/b"))?.size).toBe(1);
+  });
+});
+
+describe("a directory store that cannot work", () => {
+  it("says so when a file is in its place", async () => {
+    const path = join(root, "file");
+    await writeFile(path, "");
+    const store = new DirectoryStore(join(path, "store"));
+    expect(await rejection(store.put("a", Buffer.from("1")))).toMatchObject({
+      code: "failed_precondition",
+      reason: "store_misplaced",
+    });
+  });
+
+  it("takes no tag for a path", async () => {
+    const directory = join(root, "tags");
+    const store = new DirectoryStore(directory);
+    await store.put("a/b", Buffer.from("1"));
+    await store.put("victim/c", Buffer.from("1"));
+    const victim = (await store.head("victim/c"))?.tag ?? "";
+    const hostile = `/../../../victim/c%/current.${victim}`;
+    expect(await store.delete("a/b", { ifMatch: hostile })).toBe(false);
+    expect(await store.put("a/b", Buffer.from("2"), { ifMatch: hostile })).toBe(undefined);
+    expect((await store.head("victim/c"))?.tag).toBe(victim);
+  });
 });

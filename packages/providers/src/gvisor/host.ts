@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -6,6 +5,7 @@ import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent, findLauncher } from "../host/find-agent.ts";
 import { findRunsc } from "../host/find-runsc.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import { instanceCgroup } from "./instance-cgroup.ts";
 import { Runsc } from "./runsc.ts";
 
 export interface GvisorOptions {
@@ -57,13 +57,8 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
     runscVersion: runsc.version,
     cgroups,
     agent: findAgent(),
-    // Two nodes of one machine may have the same sandbox for a moment, when it moves from one to the other.
-    cgroupPath: (id) => join("/", options.cgroupParent ?? "", `sandpiper-${id}-${shortHash(directory)}`),
+    cgroupPath: (id) => instanceCgroup(id, options),
   };
-}
-
-function shortHash(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 8);
 }
 
 function missing(reason: string, message: string, hint: string): SandboxError {

@@ -1,0 +1,193 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Clock, type ObjectStore, systemClock } from "@sandpiper/core";
+import { MemoryStore, rejection } from "@sandpiper/core/testing";
+import { afterAll, describe, expect, it } from "vitest";
+import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
+import { CheckpointRepository } from "./checkpoint-repository.ts";
+import { DirectoryStore } from "./directory-store.ts";
+
+const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const MIB = 1024 * 1024;
+const NOTHING: ReadonlySet<string> = new Set();
+const never = new AbortController().signal;
+const freshDirectory = () => mkdtemp(join(root, "d-"));
+
+async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promise<string> {
+  const directory = await freshDirectory();
+  for (const [name, bytes] of Object.entries(files)) await writeFile(join(directory, name), bytes);
+  return directory;
+}
+
+async function loaded(repository: CheckpointRepository, files: readonly CheckpointFile[]): Promise<string> {
+  const directory = await freshDirectory();
+  await repository.load(files, directory, never);
+  return directory;
+}
+
+const stores: readonly [string, () => Promise<ObjectStore>][] = [
+  ["a directory", async () => new DirectoryStore(await freshDirectory())],
+  ["objects", async () => new MemoryStore()],
+];
+
+describe.each(stores)("checkpoints in %s", (_, openStore) => {
+  const open = async () => new CheckpointRepository({ store: await openStore(), clock: systemClock });
+
+  it("come back byte for byte: random, text, empty, tiny, and more than a buffer of each", async () => {
+    const repository = await open();
+    const files = {
+      "pages.img": randomBytes(9 * MIB + 4321),
+      "state.txt": Buffer.from("all work and no play\n".repeat(400_000)),
+      empty: Buffer.alloc(0),
+      tiny: Buffer.from("x"),
+    };
+    const saved = await repository.save({ directory: await directoryWith(files), known: NOTHING });
+    expect(saved.sizeBytes).toBe(Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0));
+    expect(saved.uploadedBytes).toBeLessThan(10 * MIB);
+    const copy = await loaded(repository, saved.files);
+    expect((await readdir(copy)).sort()).toEqual(Object.keys(files).sort());
+    for (const [name, bytes] of Object.entries(files)) {
+      expect(Buffer.compare(await readFile(join(copy, name)), bytes), name).toBe(0);
+    }
+  });
+
+  it("store no zeros and leave holes in their place", async () => {
+    const repository = await open();
+    const directory = await directoryWith({ "pages.img": randomBytes(100_000) });
+    await truncate(join(directory, "pages.img"), 64 * MIB);
+    const saved = await repository.save({ directory, known: NOTHING });
+    expect(saved.uploadedBytes).toBeLessThan(110_000);
+    expect(saved.files[0]?.chunks.length).toBeLessThanOrEqual(3);
+    const copy = join(await loaded(repository, saved.files), "pages.img");
+    expect(Buffer.compare(await readFile(copy), await readFile(join(directory, "pages.img")))).toBe(0);
+    expect((await stat(copy)).blocks * 512).toBeLessThan(2 * MIB);
+  });
+
+  it("send an unchanged chunk never again, and of a changed file the chunks around the change", async () => {
+    const repository = await open();
+    const image = randomBytes(16 * MIB);
+    const first = await repository.save({ directory: await directoryWith({ "pages.img": image }), known: NOTHING });
+    const known = new Set(hashesOf(first.files));
+    for (const seen of [known, NOTHING]) {
+      const again = await repository.save({ directory: await directoryWith({ "pages.img": image }), known: seen });
+      expect(again).toMatchObject({ uploadedBytes: 0, uploadedChunks: 0, files: first.files });
+    }
+    const changed = Buffer.concat([image.subarray(0, 5 * MIB), randomBytes(4096), image.subarray(5 * MIB)]);
+    const third = await repository.save({ directory: await directoryWith({ "pages.img": changed }), known });
+    expect(third.uploadedBytes).toBeLessThan(3 * MIB);
+    const copy = await loaded(repository, third.files);
+    expect(Buffer.compare(await readFile(join(copy, "pages.img")), changed)).toBe(0);
+  });
+
+  it("that are missing a chunk are reported with its name", async () => {
+    const store = await openStore();
+    const repository = new CheckpointRepository({ store, clock: systemClock, graceMs: 0 });
+    const other = new CheckpointRepository({ store, clock: systemClock });
+    const saved = await other.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
+    const [kept, ...lost] = hashesOf(saved.files);
+    await past();
+    await repository.collectGarbage({
+      async *referenced() {
+        yield kept ?? "";
+      },
+    });
+    expect(lost.length).toBeGreaterThan(0);
+    const error = await rejection(other.load(saved.files, await freshDirectory(), never));
+    expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged" });
+    expect(lost).toContain(error.details["chunk"]);
+  });
+
+  it("stop loading when told to", async () => {
+    const repository = await open();
+    const saved = await repository.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
+    expect((await rejection(repository.load(saved.files, await freshDirectory(), AbortSignal.abort()))).code).toBe(
+      "canceled",
+    );
+  });
+
+  it("never write outside of their directory, whatever their manifest says", async () => {
+    const repository = await open();
+    for (const name of ["../escape", "/tmp/escape", "a/b", "..", ""]) {
+      expect(
+        await rejection(repository.load([{ name, size: 0, chunks: [] }], await freshDirectory(), never)),
+      ).toMatchObject({
+        reason: "checkpoint_damaged",
+      });
+    }
+  });
+});
+
+describe("a chunk that was torn", () => {
+  it("is reported, and not taken for the one that was saved", async () => {
+    const directory = await freshDirectory();
+    const repository = new CheckpointRepository({ store: new DirectoryStore(directory), clock: systemClock });
+    const text = Buffer.from("some text that repeats\n".repeat(20_000));
+    for (const bytes of [randomBytes(MIB), text]) {
+      const saved = await repository.save({ directory: await directoryWith({ a: bytes }), known: NOTHING });
+      const [hash = ""] = hashesOf(saved.files);
+      const folder = join(directory, "chunks", hash.slice(0, 2));
+      const name = (await readdir(folder)).find((candidate) => candidate.startsWith(hash)) ?? "";
+      const whole = await readFile(join(folder, name));
+      const flipped = Buffer.from(whole);
+      flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1;
+      for (const torn of [whole.subarray(0, -1), whole.subarray(0, 1), Buffer.alloc(0), flipped]) {
+        await writeFile(join(folder, name), torn);
+        const error = await rejection(repository.load(saved.files, await freshDirectory(), never));
+        expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged", details: { chunk: hash } });
+      }
+      await writeFile(join(folder, name), whole);
+      await loaded(repository, saved.files);
+    }
+  });
+});
+
+describe("a save that fails", () => {
+  it("at any call leaves a store in which the next one succeeds", async () => {
+    const files = { a: randomBytes(2 * MIB), b: Buffer.from("text ".repeat(100_000)) };
+    const directory = await directoryWith(files);
+    for (let failing = 1; ; failing += 3) {
+      let calls = 0;
+      let isBroken = true;
+      const store = new MemoryStore({
+        fault: () => (isBroken && ++calls >= failing ? { fail: calls % 2 === 0 ? "before" : "after" } : undefined),
+      });
+      const repository = new CheckpointRepository({ store, clock: systemClock });
+      const outcome = await repository.save({ directory, known: NOTHING }).catch((error) => error);
+      if (!(outcome instanceof Error)) break;
+      expect(outcome).toMatchObject({ code: "unavailable" });
+      isBroken = false;
+      const copy = await loaded(repository, (await repository.save({ directory, known: NOTHING })).files);
+      for (const [name, bytes] of Object.entries(files)) {
+        expect(Buffer.compare(await readFile(join(copy, name)), bytes)).toBe(0);
+      }
+    }
+  });
+
+  it("takes back what it had written to a directory", async () => {
+    const storeDirectory = await freshDirectory();
+    const repository = new CheckpointRepository({ store: new DirectoryStore(storeDirectory), clock: systemClock });
+    const directory = await directoryWith({ a: randomBytes(MIB) });
+    await mkdir(join(directory, "not-a-file"));
+    await rejection(repository.save({ directory, known: NOTHING }));
+    expect(await readdir(join(storeDirectory, "staging%%"))).toEqual([]);
+  });
+
+  it("because it took too long to be safe from the collection of garbage says so", async () => {
+    let nowMs = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => (nowMs += 600_000) };
+    const repository = new CheckpointRepository({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
+    expect(
+      await rejection(repository.save({ directory: await directoryWith({ a: randomBytes(10) }), known: NOTHING })),
+    ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });
+  });
+});
+
+/** Ages are compared by the millisecond. */
+function past(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -1,0 +1,173 @@
+import { mkdtempSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ObjectStore, systemClock } from "@sandpiper/core";
+import { FakeClock, MemoryStore } from "@sandpiper/core/testing";
+import { afterAll, describe, expect, it } from "vitest";
+import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
+import { CheckpointRepository } from "./checkpoint-repository.ts";
+import { DirectoryStore } from "./directory-store.ts";
+
+const root = mkdtempSync(join(tmpdir(), "sandpiper-garbage-"));
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const NOTHING: ReadonlySet<string> = new Set();
+const GRACE_MS = 400;
+const never = new AbortController().signal;
+
+async function directoryWith(...contents: readonly string[]): Promise<string> {
+  const directory = await mkdtemp(join(root, "d-"));
+  for (const [index, content] of contents.entries()) await writeFile(join(directory, `f${index}`), content.repeat(500));
+  return directory;
+}
+
+async function* nothingReferenced(): AsyncIterable<string> {}
+
+const stores: readonly [string, () => Promise<ObjectStore>][] = [
+  ["a directory", async () => new DirectoryStore(await mkdtemp(join(root, "s-")))],
+  ["objects", async () => new MemoryStore()],
+];
+
+describe.each(stores)("collecting garbage in %s", (_, openStore) => {
+  const isLoadable = async (repository: CheckpointRepository, files: readonly CheckpointFile[]) =>
+    repository.load(files, await mkdtemp(join(root, "l-")), never).then(
+      () => true,
+      () => false,
+    );
+  const untilOld = () => new Promise((resolve) => setTimeout(resolve, GRACE_MS + 50));
+
+  it("deletes old chunks that nothing refers to, and no others", async () => {
+    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const used = await repository.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
+    const unused = await repository.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
+    await untilOld();
+    const young = await repository.save({ directory: await directoryWith("young"), known: NOTHING });
+    const referenced = async function* () {
+      yield* hashesOf(used.files);
+    };
+    expect(await repository.collectGarbage({ referenced })).toEqual({ deletedChunks: 1, keptChunks: 3 });
+    expect(await isLoadable(repository, used.files)).toBe(true);
+    expect(await isLoadable(repository, unused.files)).toBe(false);
+    expect(await isLoadable(repository, young.files)).toBe(true);
+    expect(await repository.collectGarbage({ referenced })).toEqual({ deletedChunks: 0, keptChunks: 3 });
+  });
+
+  it("leaves a chunk that a writer has taken up again after it was found to be garbage", async () => {
+    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const directory = await directoryWith("taken up");
+    await repository.save({ directory, known: NOTHING });
+    await untilOld();
+    let again: readonly CheckpointFile[] = [];
+    await repository.collectGarbage({
+      async *referenced() {
+        again = (await repository.save({ directory, known: NOTHING })).files;
+        yield "of another";
+      },
+    });
+    expect(await isLoadable(repository, again)).toBe(true);
+  });
+
+  it("leaves what a fork took over from a parent that was deleted while manifests were read", async () => {
+    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const { files } = await repository.save({ directory: await directoryWith("inherited"), known: NOTHING });
+    await untilOld();
+    const manifests = new Map([["parent", files]]);
+    await repository.collectGarbage({
+      async *referenced() {
+        yield* hashesOf(manifests.get("fork") ?? []);
+        manifests.set("fork", files);
+        manifests.delete("parent");
+        yield* hashesOf(manifests.get("parent") ?? []);
+      },
+    });
+    expect(await isLoadable(repository, files)).toBe(true);
+  });
+});
+
+it("goes by the store's clock, not by that of a machine that is hours ahead", async () => {
+  const directory = await mkdtemp(join(root, "s-"));
+  const store = new DirectoryStore(directory);
+  const repository = new CheckpointRepository({ store, clock: systemClock });
+  await repository.save({ directory: await directoryWith("young"), known: NOTHING });
+  const fast = { ...systemClock, now: () => new Date(Date.now() + 86_400_000) };
+  const ahead = new CheckpointRepository({ store, clock: fast });
+  expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });
+});
+
+describe("writers and collectors at the same time", () => {
+  it.each(Array.from({ length: 12 }, (_, index) => index + 1))(
+    "lose no chunk that is referred to (seed %d)",
+    async (seed) => {
+      const random = randomFrom(seed);
+      const clock = new FakeClock();
+      const store = new MemoryStore({ clock, fault: () => ({ delayMs: random(6), answerDelayMs: random(6) }) });
+      const graceMs = 400;
+      const repository = new CheckpointRepository({ store, clock, graceMs });
+      const directories = await Promise.all(
+        Array.from({ length: 6 }, (_, index) => directoryWith(`some ${index % 3}`, `more ${index % 4}`, "common")),
+      );
+      const manifests = new Map<string, readonly CheckpointFile[]>();
+      const pause = (ms: number) => new Promise<void>((resolve) => clock.schedule(ms, resolve));
+      let working = 0;
+      let saves = 0;
+
+      const write = async (name: string) => {
+        for (let round = 0; round < 6; round += 1) {
+          const known = new Set(hashesOf(manifests.get(name) ?? []));
+          const directory = directories[random(directories.length)] ?? "";
+          const saved = await repository.save({ directory, known }).catch(() => undefined);
+          if (saved === undefined) continue;
+          saves += 1;
+          await pause(random(graceMs / 5));
+          manifests.set(name, saved.files);
+          if (random(3) === 0) manifests.set(`fork of ${name}`, saved.files);
+          await pause(random(2 * graceMs));
+          if (random(3) === 0) manifests.delete(random(2) === 0 ? name : `fork of ${name}`);
+        }
+      };
+      const collect = async () => {
+        for (let round = 0; round < 16; round += 1) {
+          await repository.collectGarbage({
+            async *referenced() {
+              for (const name of ["fork of b", "a", "fork of a", "b"]) {
+                await pause(random(10));
+                yield* hashesOf(manifests.get(name) ?? []);
+              }
+            },
+          });
+          for (const [name, files] of manifests) {
+            for (const hash of hashesOf(files)) {
+              const isThere = (await peek(store, hash)) || manifests.get(name) !== files;
+              expect(isThere, `seed ${seed}: ${name} lost ${hash}`).toBe(true);
+            }
+          }
+          await pause(random(graceMs));
+        }
+      };
+      const tasks = [write("a"), write("b"), collect(), collect()].map((task) => {
+        working += 1;
+        return task.finally(() => {
+          working -= 1;
+        });
+      });
+      const all = Promise.all(tasks);
+      all.catch(() => {});
+      while (working > 0) await clock.advance(5);
+      await all;
+      expect(saves).toBeGreaterThan(3);
+    },
+  );
+});
+
+async function peek(store: ObjectStore, hash: string): Promise<boolean> {
+  return (await store.head(`chunks/${hash.slice(0, 2)}/${hash}`)) !== undefined;
+}
+
+function randomFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}

@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { DirectoryStore } from "./directory-store.ts";
+import { openStore } from "./open-store.ts";
+import { S3Store } from "./s3-store.ts";
+
+describe("the URL of a store", () => {
+  it("names a directory", () => {
+    const store = openStore("file:///srv/sand%20piper/");
+    expect(store).toBeInstanceOf(DirectoryStore);
+    expect(store.label).toBe("file:///srv/sand%20piper");
+  });
+
+  it.each([
+    ["s3://bucket", "s3://bucket"],
+    ["s3://bucket/", "s3://bucket"],
+    ["s3://my.bucket-1/a/b/", "s3://my.bucket-1/a/b"],
+  ])("names a bucket: %s", (url, label) => {
+    const store = openStore(url);
+    expect(store).toBeInstanceOf(S3Store);
+    expect(store.label).toBe(label);
+  });
+
+  it.each([
+    "",
+    "/srv/sandpiper",
+    "file://srv/sandpiper",
+    "file:relative",
+    "file:///a%2fb",
+    "file:///a?b",
+    "s3://",
+    "s3:///prefix",
+    "s3://Bad_Bucket/x",
+    "s3://bucket/a//b",
+    "s3://bucket/a/%2e%2e%2fb",
+    "s3://bucket:80/x",
+    "s3://bucket/x#y",
+    "http://bucket/x",
+  ])("is refused with the way out: %j", (url) => {
+    expect(() => openStore(url)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        reason: "bad_store_url",
+        hint: expect.stringContaining("file:///"),
+      }),
+    );
+  });
+
+  it("does not repeat a password that somebody has put into it", () => {
+    expect(() => openStore("s3://key:secret@bucket/x")).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining("secret") }),
+    );
+  });
+});
