@@ -55,7 +55,9 @@ describe("checkpoints on gVisor", () => {
     const all = [sandbox, ...forks];
     expect(new Set(all.map(({ id }) => id)).size).toBe(4);
     expect(new Set(all.map(({ info }) => info.token)).size).toBe(4);
-    const random = await Promise.all(all.map(async (each) => (await each.exec("od -An -N16 -tx1 /dev/urandom")).stdout));
+    const random = await Promise.all(
+      all.map(async (each) => (await each.exec("od -An -N16 -tx1 /dev/urandom")).stdout),
+    );
     expect(new Set(random).size).toBe(4);
     const dates = await Promise.all(all.map(async (each) => Number((await each.exec("date +%s")).stdout)));
     for (const date of dates) expect(Math.abs(date - Date.now() / 1000)).toBeLessThan(5);

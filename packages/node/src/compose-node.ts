@@ -8,6 +8,7 @@ import { ClusterApp } from "./cluster/cluster-app.ts";
 import { LoneNodes } from "./cluster/lone-nodes.ts";
 import { openNodeId } from "./cluster/node-id.ts";
 import { LeaseWhereabouts } from "./cluster/whereabouts.ts";
+import { createGuard } from "./compose.ts";
 import { composeParts, openHome } from "./compose-parts.ts";
 import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
@@ -221,7 +222,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
 
 function leaseGuard(config: NodeConfig, clock: Clock, onError: (error: SandboxError) => void): LeaseGuard {
   const { home, leaseMs } = config;
-  return new LeaseGuard({ home, stateDirectory: join(home, "node"), clock, lookMs: leaseMs / 3, onError });
+  return new LeaseGuard({ guard: createGuard(home, clock), clock, lookMs: leaseMs / 3, onError });
 }
 
 function aboutSandbox(onError: (error: SandboxError, about: object) => void) {

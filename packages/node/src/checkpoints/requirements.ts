@@ -1,7 +1,7 @@
 import { type CheckpointRequirements, SandboxError } from "@sandpiper/core";
 
 /** Names what differs between where a checkpoint was taken and here; a machine may have more CPU features, not fewer. */
-export function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequirements): readonly string[] {
+function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequirements): readonly string[] {
   return Object.entries(saved).flatMap(([name, wanted]) => {
     const found = here[name] ?? "";
     if (name !== "cpuFeatures") return wanted === found ? [] : [`${name} is ${found || "missing"}, not ${wanted}`];

@@ -55,7 +55,3 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
     checkpoints,
   };
 }
-
-export function newestCheckpoint({ checkpoints }: SavedSandbox): CheckpointResource | undefined {
-  return checkpoints.at(-1);
-}

@@ -27,8 +27,6 @@ export interface OpenClusterOptions {
   readonly onError: (error: SandboxError) => void;
 }
 
-export type ClusterParts = Awaited<ReturnType<typeof openCluster>>;
-
 /** Joins the cluster of a store, and gives what a node needs to be one of it. `registry.start()` shows it to the others. */
 export async function openCluster(options: OpenClusterOptions) {
   const { config, store, version, ownKeys, clock, describe, readLock, onError } = options;

@@ -37,12 +37,7 @@ export interface HandoffsOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** Where a sandbox is, as far as whoever asks may know: what they may not see is here, where it is not found. */
-export type Whereabouts =
-  | { readonly kind: "here" }
-  | { readonly kind: "node"; readonly id: string; readonly url: string };
-
-const here: Whereabouts = { kind: "here" };
+const here: Whereabout = { kind: "here" };
 
 /** Brings sandboxes to this node and gives them to others. */
 export class Handoffs implements Locator {

@@ -19,19 +19,15 @@ import type { QuotaReservation, SharedQuotas } from "../cluster/shared-quotas.ts
 import type { EventLog } from "../events/event-log.ts";
 import type { NodePool } from "../pool/node-pool.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import type {
-  IdempotencyRecords,
-  IdempotentRequest,
-  SandboxChange,
-  SandboxRecord,
-  SandboxRecords,
-} from "../records/sandbox-record.ts";
+import type { IdempotencyRecords, SandboxChange, SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import { CreateOnce } from "./create-once.ts";
 import { instanceKey } from "./instance-key.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 import type { LiveSandboxes } from "./live-sandboxes.ts";
 import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type SandboxDefaults } from "./new-sandbox.ts";
 import type { Providers } from "./providers.ts";
 import { limitReached, Reservations, sum } from "./reservations.ts";
+import { ended, ending, notReady } from "./sandbox-errors.ts";
 import { sandboxResource } from "./sandbox-resource.ts";
 import type { CreateOptions, OpenOptions, SandboxService } from "./sandbox-service.ts";
 
@@ -75,11 +71,12 @@ export class NodeService implements SandboxService {
   readonly #options: NodeServiceOptions;
   readonly #reservations = new Reservations();
   readonly #boots = new Map<SandboxId, Promise<SandboxRecord>>();
-  readonly #requests = new Map<string, { readonly fingerprint: string; readonly creation: Promise<SandboxRecord> }>();
+  readonly #once: CreateOnce;
   readonly #removals = new Map<SandboxId, Promise<void>>();
 
   constructor(options: NodeServiceOptions) {
     this.#options = options;
+    this.#once = new CreateOnce(options);
   }
 
   async create(principal: Principal, body: CreateSandboxBody, options: CreateOptions = {}): Promise<SandboxResource> {
@@ -93,7 +90,7 @@ export class NodeService implements SandboxService {
     const fingerprint = createHash("sha256").update(JSON.stringify(body)).digest("hex");
     const request = { tenant: principal.tenant, key, fingerprint };
     const create = (noted: (id: SandboxId) => void) => this.#create(principal, wanted, options, noted);
-    return this.resource(principal, await this.#createOnce(request, create, options.signal));
+    return this.resource(principal, await this.#once.create(request, create, options.signal));
   }
 
   get(principal: Principal, id: string): SandboxResource {
@@ -270,38 +267,6 @@ export class NodeService implements SandboxService {
     return record;
   }
 
-  /** Whoever asks the same thing again gets what the first one made, also while it is being made. */
-  async #createOnce(
-    request: IdempotentRequest,
-    create: (noted: (id: SandboxId) => void) => Promise<SandboxRecord>,
-    signal: AbortSignal | undefined,
-  ): Promise<SandboxRecord> {
-    const { idempotency, records } = this.#options;
-    const name = JSON.stringify([request.tenant, request.key]);
-    for (let running = this.#requests.get(name); running !== undefined; running = this.#requests.get(name)) {
-      if (running.fingerprint !== request.fingerprint) throw keyReused(request.key);
-      try {
-        return await running.creation;
-      } catch (thrown) {
-        // Whoever asked first has left; this one has not, and is often the same one on a new connection.
-        if (SandboxError.from(thrown).code !== "canceled" || signal?.aborted) throw thrown;
-      }
-    }
-    const earlier = idempotency.find(request);
-    const known = earlier === undefined ? undefined : records.get(earlier);
-    if (known !== undefined) return known;
-    const creation = create((id) => idempotency.add(request, id));
-    this.#requests.set(name, { fingerprint: request.fingerprint, creation });
-    try {
-      return await creation;
-    } catch (thrown) {
-      idempotency.remove(request);
-      throw thrown;
-    } finally {
-      this.#requests.delete(name);
-    }
-  }
-
   async #destroy(record: SandboxRecord, { expired }: { readonly expired?: "ttl" | "idle" }): Promise<void> {
     const { live, records, providers, clock, forgetSaved, quotas } = this.#options;
     await this.#boots.get(record.id)?.catch(() => {});
@@ -382,14 +347,6 @@ function given(body: UpdateSandboxBody): SandboxChange {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 
-function keyReused(key: string): SandboxError {
-  return new SandboxError("conflict", {
-    reason: "idempotency_key_reused",
-    message: `the idempotency key ${JSON.stringify(key)} came with another request before`,
-    hint: "use a new key for each request, and the same one only to repeat it unchanged",
-  });
-}
-
 function expiresAt(from: Date, ttlMs: number | null): Date | null {
   return ttlMs === null ? null : new Date(from.getTime() + ttlMs);
 }
@@ -397,39 +354,4 @@ function expiresAt(from: Date, ttlMs: number | null): Date | null {
 function parseLabel(text: string): { key: string; value: string | null } {
   const at = text.indexOf("=");
   return at === -1 ? { key: text, value: null } : { key: text.slice(0, at), value: text.slice(at + 1) };
-}
-
-function notReady(record: SandboxRecord): SandboxError {
-  if (record.state === "paused") {
-    return new SandboxError("failed_precondition", {
-      reason: "sandbox_paused",
-      message: `sandbox ${record.id} is paused`,
-      hint: "resume it",
-      details: { id: record.id, state: record.state },
-    });
-  }
-  return new SandboxError("failed_precondition", {
-    reason: "not_ready",
-    message: `sandbox ${record.id} is ${record.state}`,
-    hint: "wait until its state is ready",
-    details: { id: record.id, state: record.state },
-  });
-}
-
-function ending(record: SandboxRecord): SandboxError {
-  return new SandboxError("gone", {
-    reason: "sandbox_destroyed",
-    message: `sandbox ${record.id} is being destroyed`,
-    hint: "create a new one",
-    details: { id: record.id, state: record.state },
-  });
-}
-
-function ended(record: SandboxRecord): SandboxError {
-  return new SandboxError("gone", {
-    reason: record.failure?.reason ?? "sandbox_destroyed",
-    message: `sandbox ${record.id} is ${record.state}${record.failure === null ? "" : `: ${record.failure.message}`}`,
-    hint: "create a new one",
-    details: { id: record.id, state: record.state },
-  });
 }

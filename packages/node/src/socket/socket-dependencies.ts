@@ -8,7 +8,7 @@ import type { SandboxService } from "../service/sandbox-service.ts";
 import type { AuditSink } from "./socket-audit.ts";
 
 /** What passes streams on to other nodes. */
-export interface SocketCluster extends Pick<SocketRelayOptions, "whereabouts" | "proof" | "silenceMs"> {
+interface SocketCluster extends Pick<SocketRelayOptions, "whereabouts" | "proof" | "silenceMs"> {
   readonly keys: {
     /** Asks the store about a credential that is not known here. */
     learn(credential: string | undefined): Promise<void>;

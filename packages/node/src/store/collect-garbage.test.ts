@@ -112,11 +112,12 @@ describe("writers and collectors at the same time", () => {
       );
       const manifests = new Map<string, readonly CheckpointFile[]>();
       const pause = (ms: number) => new Promise<void>((resolve) => clock.schedule(ms, resolve));
+      const writing = 2;
       let working = 0;
       let saves = 0;
 
       const write = async (name: string) => {
-        for (let round = 0; round < 6; round += 1) {
+        for (let round = 0; round < 10; round += 1) {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
           const saved = await repository.save({ directory, known }).catch(() => undefined);
@@ -125,12 +126,12 @@ describe("writers and collectors at the same time", () => {
           await pause(random(graceMs / 5));
           manifests.set(name, saved.files);
           if (random(3) === 0) manifests.set(`fork of ${name}`, saved.files);
-          await pause(random(2 * graceMs));
+          await pause(random(1.5 * graceMs));
           if (random(3) === 0) manifests.delete(random(2) === 0 ? name : `fork of ${name}`);
         }
       };
       const collect = async () => {
-        for (let round = 0; round < 16; round += 1) {
+        while (writing > 0) {
           await repository.collectGarbage({
             async *referenced() {
               for (const name of ["fork of b", "a", "fork of a", "b"]) {

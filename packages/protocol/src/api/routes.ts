@@ -1,22 +1,16 @@
-import * as checkpoint from "./checkpoint.ts";
+import { checkpointRoutes } from "./checkpoint-routes.ts";
 import { eventListSchema, listEventsQuerySchema } from "./event.ts";
-import * as file from "./file.ts";
+import { sandboxMetricsSchema } from "./file.ts";
+import { fileRoutes } from "./file-routes.ts";
 import { createdKeySchema, createKeyBodySchema, keyListSchema } from "./key.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
 import { bytes, json, type Route } from "./route.ts";
+import { change, empty, look, make, SANDBOX } from "./route-parts.ts";
 import * as sandbox from "./sandbox.ts";
 
-const SANDBOX = "/v1/sandboxes/{id}";
 const PROCESS = `${SANDBOX}/processes/{process}`;
-const CHECKPOINT = `${SANDBOX}/checkpoints/{checkpoint}`;
-const FILES = `${SANDBOX}/files`;
-
-const look = { readOnly: true, status: 200 } as const;
-const change = { readOnly: false, status: 200 } as const;
-const make = { readOnly: false, status: 201 } as const;
-const empty = { readOnly: false, status: 204 } as const;
 
 /** Every operation of the REST interface, by its id in the OpenAPI document. */
 export const routes = {
@@ -80,84 +74,10 @@ export const routes = {
     path: `${SANDBOX}/metrics`,
     summary: "What a sandbox uses",
     access: "sandbox",
-    answer: json(file.sandboxMetricsSchema),
+    answer: json(sandboxMetricsSchema),
   },
 
-  createCheckpoint: {
-    ...make,
-    method: "POST",
-    path: `${SANDBOX}/checkpoints`,
-    summary: "Save a sandbox, which goes on running unless it is to stop",
-    access: "sandbox",
-    body: json(checkpoint.createCheckpointBodySchema),
-    answer: json(checkpoint.checkpointResourceSchema),
-  },
-  listCheckpoints: {
-    ...look,
-    method: "GET",
-    path: `${SANDBOX}/checkpoints`,
-    summary: "List a sandbox's checkpoints, newest first",
-    access: "sandbox",
-    answer: json(checkpoint.checkpointListSchema),
-  },
-  getCheckpoint: {
-    ...look,
-    method: "GET",
-    path: CHECKPOINT,
-    summary: "Describe a checkpoint, by its id or name",
-    access: "sandbox",
-    answer: json(checkpoint.checkpointResourceSchema),
-  },
-  deleteCheckpoint: {
-    ...empty,
-    method: "DELETE",
-    path: CHECKPOINT,
-    summary: "Delete a checkpoint",
-    access: "sandbox",
-  },
-  forkSandbox: {
-    ...make,
-    method: "POST",
-    path: `${SANDBOX}/fork`,
-    summary: "Make sandboxes that go on from where this one is; it is not touched",
-    access: "sandboxes",
-    body: json(checkpoint.forkBodySchema),
-    answer: json(sandbox.sandboxListSchema),
-  },
-  pauseSandbox: {
-    ...change,
-    method: "POST",
-    path: `${SANDBOX}/pause`,
-    summary: "Hold a sandbox as it is, with nothing of it running",
-    access: "sandbox",
-    answer: json(sandbox.sandboxResourceSchema),
-  },
-  resumeSandbox: {
-    ...change,
-    method: "POST",
-    path: `${SANDBOX}/resume`,
-    summary: "Let a paused or stopped sandbox go on",
-    access: "sandbox",
-    answer: json(sandbox.sandboxResourceSchema),
-  },
-  rollbackSandbox: {
-    ...change,
-    method: "POST",
-    path: `${SANDBOX}/rollback`,
-    summary: "Set a sandbox back to one of its checkpoints",
-    access: "sandbox",
-    body: json(checkpoint.rollbackBodySchema),
-    answer: json(sandbox.sandboxResourceSchema),
-  },
-  handoffSandbox: {
-    ...change,
-    method: "POST",
-    path: `${SANDBOX}/handoff`,
-    summary: "Bring a sandbox to the node that is asked",
-    access: "sandbox",
-    body: json(checkpoint.handoffBodySchema),
-    answer: json(sandbox.sandboxResourceSchema),
-  },
+  ...checkpointRoutes,
 
   startProcess: {
     ...make,
@@ -236,104 +156,7 @@ export const routes = {
     access: "sandbox",
   },
 
-  readFile: {
-    ...look,
-    method: "GET",
-    path: FILES,
-    summary: "Read a file, or a range of it",
-    access: "sandbox",
-    query: file.readFileQuerySchema,
-    answer: bytes,
-  },
-  writeFile: {
-    ...change,
-    method: "PUT",
-    path: FILES,
-    summary: "Write a file as a whole",
-    access: "sandbox",
-    query: file.writeFileQuerySchema,
-    body: bytes,
-    answer: json(file.writeResultSchema),
-  },
-  removeFile: {
-    ...empty,
-    method: "DELETE",
-    path: FILES,
-    summary: "Remove a file or directory",
-    access: "sandbox",
-    query: file.removeFileQuerySchema,
-  },
-  statFile: {
-    ...look,
-    method: "GET",
-    path: `${FILES}/stat`,
-    summary: "Describe a file",
-    access: "sandbox",
-    query: file.statFileQuerySchema,
-    answer: json(file.fileEntrySchema),
-  },
-  listFiles: {
-    ...look,
-    method: "GET",
-    path: `${FILES}/list`,
-    summary: "List a directory",
-    access: "sandbox",
-    query: file.listFilesQuerySchema,
-    answer: json(file.fileListSchema),
-  },
-  makeDirectory: {
-    ...change,
-    method: "POST",
-    path: `${FILES}/mkdir`,
-    summary: "Make a directory",
-    access: "sandbox",
-    body: json(file.makeDirectoryBodySchema),
-    answer: json(file.makeDirectoryResultSchema),
-  },
-  moveFile: {
-    ...empty,
-    method: "POST",
-    path: `${FILES}/move`,
-    summary: "Move or rename",
-    access: "sandbox",
-    body: json(file.moveFileBodySchema),
-  },
-  changeMode: {
-    ...empty,
-    method: "POST",
-    path: `${FILES}/chmod`,
-    summary: "Change permissions",
-    access: "sandbox",
-    body: json(file.changeModeBodySchema),
-  },
-  watchFiles: {
-    ...look,
-    method: "GET",
-    path: `${FILES}/watch`,
-    summary: "Be told what changes",
-    access: "sandbox",
-    query: file.watchFilesQuerySchema,
-    answer: { kind: "events", schema: file.fileEventSchema },
-  },
-  readArchive: {
-    ...look,
-    method: "GET",
-    path: `${FILES}/archive`,
-    summary: "Read a directory as a tar archive",
-    access: "sandbox",
-    query: file.pathQuerySchema,
-    answer: bytes,
-  },
-  writeArchive: {
-    ...change,
-    method: "PUT",
-    path: `${FILES}/archive`,
-    summary: "Unpack a tar archive into a directory",
-    access: "sandbox",
-    query: file.pathQuerySchema,
-    body: bytes,
-    answer: json(file.writeResultSchema),
-  },
+  ...fileRoutes,
 
   listEvents: {
     ...look,

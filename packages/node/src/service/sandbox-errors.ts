@@ -1,0 +1,37 @@
+import { SandboxError } from "@sandpiper/core";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+
+export function notReady(record: SandboxRecord): SandboxError {
+  if (record.state === "paused") {
+    return new SandboxError("failed_precondition", {
+      reason: "sandbox_paused",
+      message: `sandbox ${record.id} is paused`,
+      hint: "resume it",
+      details: { id: record.id, state: record.state },
+    });
+  }
+  return new SandboxError("failed_precondition", {
+    reason: "not_ready",
+    message: `sandbox ${record.id} is ${record.state}`,
+    hint: "wait until its state is ready",
+    details: { id: record.id, state: record.state },
+  });
+}
+
+export function ending(record: SandboxRecord): SandboxError {
+  return new SandboxError("gone", {
+    reason: "sandbox_destroyed",
+    message: `sandbox ${record.id} is being destroyed`,
+    hint: "create a new one",
+    details: { id: record.id, state: record.state },
+  });
+}
+
+export function ended(record: SandboxRecord): SandboxError {
+  return new SandboxError("gone", {
+    reason: record.failure?.reason ?? "sandbox_destroyed",
+    message: `sandbox ${record.id} is ${record.state}${record.failure === null ? "" : `: ${record.failure.message}`}`,
+    hint: "create a new one",
+    details: { id: record.id, state: record.state },
+  });
+}

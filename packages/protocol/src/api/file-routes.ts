@@ -1,0 +1,107 @@
+import * as file from "./file.ts";
+import { bytes, json, type Route } from "./route.ts";
+import { change, empty, look, SANDBOX } from "./route-parts.ts";
+
+const FILES = `${SANDBOX}/files`;
+
+/** The files of a sandbox. */
+export const fileRoutes = {
+  readFile: {
+    ...look,
+    method: "GET",
+    path: FILES,
+    summary: "Read a file, or a range of it",
+    access: "sandbox",
+    query: file.readFileQuerySchema,
+    answer: bytes,
+  },
+  writeFile: {
+    ...change,
+    method: "PUT",
+    path: FILES,
+    summary: "Write a file as a whole",
+    access: "sandbox",
+    query: file.writeFileQuerySchema,
+    body: bytes,
+    answer: json(file.writeResultSchema),
+  },
+  removeFile: {
+    ...empty,
+    method: "DELETE",
+    path: FILES,
+    summary: "Remove a file or directory",
+    access: "sandbox",
+    query: file.removeFileQuerySchema,
+  },
+  statFile: {
+    ...look,
+    method: "GET",
+    path: `${FILES}/stat`,
+    summary: "Describe a file",
+    access: "sandbox",
+    query: file.statFileQuerySchema,
+    answer: json(file.fileEntrySchema),
+  },
+  listFiles: {
+    ...look,
+    method: "GET",
+    path: `${FILES}/list`,
+    summary: "List a directory",
+    access: "sandbox",
+    query: file.listFilesQuerySchema,
+    answer: json(file.fileListSchema),
+  },
+  makeDirectory: {
+    ...change,
+    method: "POST",
+    path: `${FILES}/mkdir`,
+    summary: "Make a directory",
+    access: "sandbox",
+    body: json(file.makeDirectoryBodySchema),
+    answer: json(file.makeDirectoryResultSchema),
+  },
+  moveFile: {
+    ...empty,
+    method: "POST",
+    path: `${FILES}/move`,
+    summary: "Move or rename",
+    access: "sandbox",
+    body: json(file.moveFileBodySchema),
+  },
+  changeMode: {
+    ...empty,
+    method: "POST",
+    path: `${FILES}/chmod`,
+    summary: "Change permissions",
+    access: "sandbox",
+    body: json(file.changeModeBodySchema),
+  },
+  watchFiles: {
+    ...look,
+    method: "GET",
+    path: `${FILES}/watch`,
+    summary: "Be told what changes",
+    access: "sandbox",
+    query: file.watchFilesQuerySchema,
+    answer: { kind: "events", schema: file.fileEventSchema },
+  },
+  readArchive: {
+    ...look,
+    method: "GET",
+    path: `${FILES}/archive`,
+    summary: "Read a directory as a tar archive",
+    access: "sandbox",
+    query: file.pathQuerySchema,
+    answer: bytes,
+  },
+  writeArchive: {
+    ...change,
+    method: "PUT",
+    path: `${FILES}/archive`,
+    summary: "Unpack a tar archive into a directory",
+    access: "sandbox",
+    query: file.pathQuerySchema,
+    body: bytes,
+    answer: json(file.writeResultSchema),
+  },
+} as const satisfies Record<string, Route>;
