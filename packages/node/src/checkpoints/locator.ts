@@ -1,4 +1,4 @@
-import type { SandboxResource } from "@sandpiper/protocol";
+import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 
 /** Where a sandbox is, as far as whoever asks may know: what they may not see is here, where it is not found. */
@@ -21,6 +21,8 @@ export interface Locator {
    * needs to wait.
    */
   locate(principal: Principal, id: string): Promise<Whereabout> | undefined;
+  /** Whether a client of a session has it: whoever wants it elsewhere without taking over is then refused. */
+  setAttached(id: SandboxId, isAttached: boolean): void;
   /** Has it run here, wherever it was, also when it was paused. */
   bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource>;
 }

@@ -26,6 +26,9 @@ export class LoneLocator implements Locator {
     return this.#options.live.get(id as SandboxId) === undefined ? this.#settle(principal, id) : undefined;
   }
 
+  /** There is no elsewhere. */
+  setAttached(): void {}
+
   async bring(principal: Principal, id: string, { onWaiting }: BringOptions): Promise<SandboxResource> {
     const record = this.#options.records.get(id as SandboxId);
     const isVisible = record && mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });

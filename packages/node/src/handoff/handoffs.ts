@@ -51,6 +51,11 @@ export class Handoffs implements Locator {
     return this.#options.live.get(id as SandboxId) === undefined ? this.#find(principal, id) : undefined;
   }
 
+  setAttached(id: SandboxId, isAttached: boolean): void {
+    const { custody, onError } = this.#options;
+    custody.setAttached(id, isAttached).catch((thrown) => onError(SandboxError.from(thrown), id));
+  }
+
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
     const { live, custody, turns, checkpoints } = this.#options;
     if (live.get(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);

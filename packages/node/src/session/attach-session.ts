@@ -44,7 +44,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
     return;
   }
   slot.session?.detach();
-  session = new Session({ socket, slot, logger, audit });
+  session = new Session({ locator: context.dependencies.locator, socket, slot, logger, audit });
   const { rolledBackTo } = restored ?? {};
   const isNew = rolledBackTo && new Date(rolledBackTo.at) >= startedAt;
   session.begin(isNew ? { rolledBackTo } : {});

@@ -25,7 +25,8 @@ export async function createSession(context: SessionContext, query: URLSearchPar
     audit.note("createSandbox", id);
     // A client that left at the last moment finds its sandbox by the id it was told.
     if (socket.isClosed) return;
-    session = new Session({ socket, slot: sessions.slotOf(service.open(principal, id)), logger, audit });
+    const slot = sessions.slotOf(service.open(principal, id));
+    session = new Session({ locator: dependencies.locator, socket, slot, logger, audit });
     session.begin();
   } catch (thrown) {
     const error = SandboxError.from(thrown);

@@ -1,6 +1,7 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
+import type { Locator } from "../checkpoints/locator.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
 import { Execution, type ExecutionListener } from "./execution.ts";
@@ -8,6 +9,7 @@ import { errorText, statusUpdate } from "./session-event.ts";
 import type { SessionSlot } from "./session-registry.ts";
 
 export interface SessionOptions {
+  readonly locator: Pick<Locator, "setAttached">;
   readonly socket: MessageSocket;
   readonly slot: SessionSlot;
   readonly logger: Logger;
@@ -28,6 +30,7 @@ export class Session implements ExecutionListener {
     this.#options = options;
     this.#hold = slot.live.hold("client");
     slot.session = this;
+    options.locator.setAttached(slot.live.id, true);
     socket.closed.then(() => this.#leave());
   }
 
@@ -128,7 +131,9 @@ export class Session implements ExecutionListener {
     if (this.signal.aborted) return;
     this.#leaving.abort();
     this.#hold[Symbol.dispose]();
-    if (slot.session === this) slot.session = undefined;
+    if (slot.session !== this) return;
+    slot.session = undefined;
+    this.#options.locator.setAttached(slot.live.id, false);
   }
 }
 
