@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import type { ClusterBed } from "./cluster-bed.ts";
+import type { ClusterNode } from "./cluster-node.ts";
+import { createdBy, isStatus, printed, rawSession, status } from "./raw-session.ts";
+import { startSharedBed } from "./shared-bed.ts";
+
+const COUNT = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.02; done";
+const NUMBERS = Array.from({ length: 100 }, (_, at) => `${at + 1}\n`).join("");
+const text = expect.any(String);
+
+function nodesOf(bed: ClusterBed): readonly [ClusterNode, ClusterNode, ClusterNode] {
+  return bed.nodes as readonly ClusterNode[] as [ClusterNode, ClusterNode, ClusterNode];
+}
+
+describe("a session in a cluster, message by message", () => {
+  it("is made on one node, goes on there, and moves to another on the socket that asked for it", async () => {
+    await using bed = await startSharedBed({ store: "s3" });
+    const [first, second] = nodesOf(bed);
+    const credential = first.apiKey;
+
+    const creating = rawSession(bed, "/create?memoryMib=128", { credential, cookie: "SANDPIPER_NODE=node-1" });
+    expect(await creating.next()).toEqual(status("CREATING"));
+    const named = (await creating.next()) as { sandbox_id: string; token: string };
+    expect(named).toEqual({ event: "sandbox_id", sandbox_id: text, token: text });
+    expect(await creating.next()).toEqual(status("RUNNING"));
+    await creating.send({ language: "bash", code: "echo one > ~/file; echo made" });
+    expect(await creating.take(3)).toEqual([
+      status("EXECUTION_RUNNING"),
+      { event: "stdout", data: "made\n" },
+      status("EXECUTION_DONE", { exit_code: 0 }),
+    ]);
+    await creating.close();
+
+    const path = `/attach/${named.sandbox_id}`;
+    const token = { credential: named.token };
+    const again = rawSession(bed, path, { ...token, cookie: "SANDPIPER_NODE=node-1" });
+    expect(await again.next()).toEqual(status("RUNNING"));
+    await again.send({ language: "bash", code: COUNT });
+    await again.until((message) => "data" in message && `${message.data}`.includes("5\n"));
+    await again.close();
+
+    const moved = rawSession(bed, path, { ...token, cookie: "SANDPIPER_NODE=node-2" });
+    expect(await moved.take(3)).toEqual([status("RESTORING"), status("RUNNING"), status("EXECUTION_RUNNING")]);
+    const rest = await moved.until(isStatus("EXECUTION_DONE"));
+    expect(printed(rest)).toBe(NUMBERS);
+    expect(rest.at(-1)).toEqual(status("EXECUTION_DONE", { exit_code: 0 }));
+    await moved.send({ language: "bash", code: "cat ~/file" });
+    expect(printed(await moved.until(isStatus("EXECUTION_DONE")))).toBe("one\n");
+    const [here] = (await second.client(credential).nodes.list()).filter(({ isThisNode }) => isThisNode);
+    expect(here?.sandboxes).toBe(1);
+  });
+
+  it("is refused while a client is attached elsewhere, and moves when that is taken over from with the token", async () => {
+    await using bed = await startSharedBed({ store: "s3" });
+    const [first, second] = nodesOf(bed);
+    const credential = first.apiKey;
+    const holder = rawSession(first, "/create?memoryMib=128", { credential });
+    const { id, token } = await createdBy(holder);
+    await holder.send({ language: "bash", code: COUNT });
+    await holder.next();
+
+    for (const path of [`/attach/${id}`, `/attach/${id}?takeover=true`]) {
+      const refused = rawSession(second, path, { credential });
+      expect((await refused.until(isStatus("IN_USE"))).at(-1)).toEqual(status("IN_USE", { message: text }));
+      await refused.closed;
+    }
+    const taking = rawSession(second, `/attach/${id}?takeover=true`, { credential: token });
+    expect(await taking.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
+    expect((await holder.until(isStatus("MOVED"))).at(-1)).toEqual(status("MOVED", { message: text }));
+    expect(await holder.closed).toMatchObject({ code: 1012 });
+    expect(printed(await taking.until(isStatus("EXECUTION_DONE")))).toBe(NUMBERS);
+
+    await taking.close();
+    const back = rawSession(first, `/attach/${id}`, { credential });
+    expect(await back.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
+  });
+});
+
+describe("a session whose node was killed for good", () => {
+  it("goes on elsewhere from the newest checkpoint once the lease has ended, and says which that was", async () => {
+    await using bed = await startSharedBed({ store: "s3" });
+    const [first, second] = nodesOf(bed);
+    const client = first.client();
+    const sandbox = await client.sandboxes.create({ memoryMib: 128 });
+    await sandbox.exec("echo saved > ~/file");
+    const { id: checkpoint } = await sandbox.checkpoint();
+    await sandbox.exec("echo lost > ~/file");
+    const credential = first.apiKey;
+    client.close();
+    await first.kill9();
+
+    const session = rawSession(second, `/attach/${sandbox.id}`, { credential });
+    const rolledBackTo = { checkpoint, createdAt: text, at: text };
+    expect(await session.take(2)).toEqual([status("RESTORING"), status("RUNNING", { rolledBackTo })]);
+    await session.send({ language: "bash", code: "cat ~/file" });
+    expect(printed(await session.until(isStatus("EXECUTION_DONE")))).toBe("saved\n");
+    await session.close();
+
+    const later = rawSession(second, `/attach/${sandbox.id}`, { credential });
+    expect(await later.next()).toEqual(status("RUNNING"));
+  });
+
+  it("is over when there is no checkpoint, and says so", async () => {
+    await using bed = await startSharedBed({ store: "file" });
+    const [first, second] = nodesOf(bed);
+    const creating = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });
+    const { id, token } = await createdBy(creating);
+    await first.kill9();
+    const session = rawSession(second, `/attach/${id}`, { credential: token });
+    expect(await session.next()).toEqual(status("RESTORING"));
+    expect(await session.next()).toEqual({ event: "error", message: expect.stringContaining("has no checkpoint") });
+    await session.closed;
+  });
+});

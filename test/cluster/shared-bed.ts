@@ -1,0 +1,24 @@
+import { onTestFinished } from "vitest";
+import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
+import { ClusterBed } from "./cluster-bed.ts";
+
+/** Long enough for a busy machine, short enough to wait for. */
+const LEASE_MS = 3000;
+/** All nodes of a bed look at the clock of one machine. */
+const MAX_SKEW_MS = 200;
+
+export interface SharedBedOptions {
+  readonly store: "file" | "s3";
+  /** Settings of every node, as its environment. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+/** Three nodes that are one cluster. */
+export async function startSharedBed({ store, env = {} }: SharedBedOptions): Promise<ClusterBed> {
+  const settings = { SANDPIPER_LEASE_MS: `${LEASE_MS}`, SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`, ...env };
+  if (store === "file") return await ClusterBed.start({ store, env: settings });
+  const server = await startS3Server();
+  onTestFinished(() => server[Symbol.asyncDispose]());
+  await server.createBucket("cluster");
+  return await ClusterBed.start({ store: { ...server, url: "s3://cluster/bed" }, env: settings });
+}
