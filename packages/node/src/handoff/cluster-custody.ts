@@ -34,6 +34,8 @@ interface Held {
 export class ClusterCustody implements Custody {
   readonly #options: ClusterCustodyOptions;
   readonly #held = new Map<SandboxId, Held>();
+  /** Those with a client, also while their lock does not say so yet. */
+  readonly #attached = new Set<SandboxId>();
 
   constructor(options: ClusterCustodyOptions) {
     this.#options = options;
@@ -64,7 +66,11 @@ export class ClusterCustody implements Custody {
       this.#held.delete(id);
       onLost(id);
     });
-    lease.onWaiter((waiter) => onWanted(id, waiter));
+    lease.onWaiter((waiter) => {
+      // It read the lock before that told of the client; it is refused when it reads it again.
+      if (this.#attached.has(id) && !waiter.takeover) lease.setAttached(true).catch(() => {});
+      else onWanted(id, waiter);
+    });
     return content;
   }
 
@@ -73,6 +79,8 @@ export class ClusterCustody implements Custody {
     const lease = await this.#options.leases.resume(id, epoch);
     if (lease === undefined) return false;
     await this.take(id, { lease });
+    // Whoever was attached to the program that ran before is so no more.
+    await lease.setAttached(this.#attached.has(id));
     return true;
   }
 
@@ -97,6 +105,8 @@ export class ClusterCustody implements Custody {
 
   /** Whether a client is attached: whoever wants the sandbox without taking over is then refused. */
   async setAttached(id: SandboxId, isAttached: boolean): Promise<void> {
+    if (isAttached) this.#attached.add(id);
+    else this.#attached.delete(id);
     await this.#held.get(id)?.lease.setAttached(isAttached);
   }
 

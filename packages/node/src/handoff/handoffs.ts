@@ -1,4 +1,4 @@
-import { type Leases, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { type Lease, type Leases, type PreparedSandbox, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -148,19 +148,19 @@ export class Handoffs implements Locator {
     }
   }
 
-  /** From its owner, whom it is asked of; its place is made while the owner saves it. */
+  /** From its owner, whom it is asked of only when there is a place for it: until then it runs on there. */
   async #fetch(id: SandboxId, saved: SavedSandbox, { takeover, signal }: BringOptions): Promise<void> {
     const { leases, providers } = this.#options;
     await this.#requireRestorable(saved);
-    const place = providers.prepare(instanceKey(saved.record), { id });
-    place.catch(() => {});
+    const place = await providers.prepare(instanceKey(saved.record), { id, signal });
+    let lease: Lease;
     try {
-      const { lease } = await leases.wait(id, { takeover, signal });
-      await this.#receive(id, lease, place);
+      ({ lease } = await leases.wait(id, { takeover, signal }));
     } catch (thrown) {
-      await (await place.catch(() => undefined))?.destroy();
+      await place.destroy();
       throw thrown;
     }
+    await this.#receive(id, lease, place);
   }
 
   /** Nobody has it: it was saved and given back, or its owner has died. */
@@ -172,15 +172,12 @@ export class Handoffs implements Locator {
     if ("lease" in acquired) await this.#receive(id, acquired.lease);
   }
 
-  async #receive(
-    id: SandboxId,
-    lease: Parameters<ClusterCustody["take"]>[1]["lease"],
-    place?: Promise<PreparedSandbox>,
-  ): Promise<void> {
+  async #receive(id: SandboxId, lease: Lease, place?: PreparedSandbox): Promise<void> {
     const { custody, records, checkpoints, events, nodeId, quotas } = this.#options;
     const saved = await custody.take(id, { lease });
     if (saved === undefined) {
       await custody.remove(id);
+      await place?.destroy();
       throw noSuchSandbox(id);
     }
     const crashed = saved.record.state === "ready";
@@ -193,11 +190,11 @@ export class Handoffs implements Locator {
     records.add(record);
     quotas.hold(record.keyId, id, { sandboxes: 1, memoryMib: record.memoryMib, vcpuCount: record.vcpuCount });
     if (record.state === "paused") {
-      await (await place)?.destroy();
+      await place?.destroy();
       return;
     }
     try {
-      await checkpoints.restoreNewest(record, place);
+      await checkpoints.restoreNewest(record, place && Promise.resolve(place));
     } catch (thrown) {
       // Others may be able to, and what is saved is not this node's to lose.
       records.remove(id);

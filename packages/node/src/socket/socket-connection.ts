@@ -119,8 +119,7 @@ export class SocketConnection {
     const { events } = dependencies;
     if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
     const found = await dependencies.locator.locate(principal, message.sandbox);
-    // It left between two looks; the client's next attempt is relayed.
-    if (found?.kind === "node") throw movedOn(message.sandbox);
+    if (found?.kind === "node") return this.#passOn(stream, message);
     const live = this.#sandbox(message);
     stream.live = live;
     const hold = this.#holds.hold(live);
@@ -133,6 +132,14 @@ export class SocketConnection {
       return {};
     }
     return await runWatchStream(subject, message);
+  }
+
+  /** The sandbox has left this node while its client waited for it here. */
+  #passOn(stream: SocketStream, message: Exclude<OpenMessage, { kind: "events" }>): undefined {
+    this.#remove(stream);
+    if (this.#relay?.message(message, JSON.stringify(message))) return undefined;
+    const error = errorBody(movedOn(message.sandbox), this.#options.requestId);
+    this.#send({ type: "error", stream: stream.number, error });
   }
 
   #sandbox(message: Exclude<OpenMessage, { kind: "events" }>): LiveSandbox {

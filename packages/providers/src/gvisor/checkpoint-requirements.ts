@@ -1,34 +1,35 @@
-import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
+import { FileDigests } from "../host/file-digests.ts";
 import type { GvisorHost } from "./host.ts";
 import type { Image } from "./image.ts";
 
 /** What the installed packages are: the programs that run are mapped from their files, also after a restore. */
 const PACKAGES = "/var/lib/dpkg/status";
 
+const digests = new FileDigests();
+let cpuFeatures: string | undefined;
+
 /** A saved memory holds code and file positions of all of these. */
 export async function checkpointRequirements(host: GvisorHost, image: Image): Promise<CheckpointRequirements> {
-  const [agent, packages, cpu] = await Promise.all([
-    readFile(host.agent),
-    readFile(PACKAGES).catch(() => Buffer.alloc(0)),
-    readFile("/proc/cpuinfo", "utf8"),
-  ]);
+  const [agent, packages] = await Promise.all([digests.of(host.agent), digests.of(PACKAGES)]);
+  cpuFeatures ??= findCpuFeatures();
   return {
     runtime: `runsc ${host.runscVersion}`,
     platform: "systrap",
     architecture: process.arch,
     agentGeneration: String(PROTOCOL_GENERATION),
-    agent: digest(agent),
+    agent,
     image: image.mounts.some(({ destination }) => destination === "/usr")
-      ? `${basename(image.root)} ${digest(packages)}`
+      ? `${basename(image.root)} ${packages}`
       : basename(image.root),
-    cpuFeatures: /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpu)?.[1]?.split(/\s+/).toSorted().join(" ") ?? "",
+    cpuFeatures,
   };
 }
 
-function digest(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+function findCpuFeatures(): string {
+  const text = readFileSync("/proc/cpuinfo", "utf8");
+  return /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1]?.split(/\s+/).toSorted().join(" ") ?? "";
 }
