@@ -1,6 +1,6 @@
 import { FencedStates, Leases } from "@sandpiper/core";
 import { FakeClock, MemoryStore } from "@sandpiper/core/testing";
-import { newSandboxId, type SandboxId } from "@sandpiper/protocol";
+import type { SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { ClusterCustody } from "./cluster-custody.ts";
@@ -27,7 +27,7 @@ function startNode(store: MemoryStore, name: string) {
 }
 
 async function begin({ custody }: ReturnType<typeof startNode>) {
-  const id = newSandboxId();
+  const id = crypto.randomUUID() as SandboxId;
   const createdAt = clock.now();
   const record = { id, tenant: "t", keyId: "k", createdAt, expiresAt: null, endedAt: null } as unknown as SandboxRecord;
   return { id, epoch: await custody.begin(record) };
