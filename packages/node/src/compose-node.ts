@@ -79,6 +79,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(() => live.release());
   undo.defer(() => cluster?.leases.dispose());
   undo.defer(() => pool.close());
+  undo.use(parts.spares);
   undo.defer(() => service.settled());
   if (cluster === undefined) keys.firstKey(config.home);
   await vault.clear();

@@ -11,6 +11,7 @@ import { LoneCustody } from "./checkpoints/lone-custody.ts";
 import { LoneLocator } from "./checkpoints/lone-locator.ts";
 import { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
 import { SandboxTurns } from "./checkpoints/sandbox-turns.ts";
+import { SparePlaces } from "./checkpoints/spare-places.ts";
 import { composedProviders, createProvider } from "./compose.ts";
 import { composeSaving } from "./compose-saving.ts";
 import type { NodeConfig } from "./config/node-config.ts";
@@ -125,7 +126,9 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       clock,
       observeCreate,
     });
+    const spares = new SparePlaces({ providers, clock, onError: about });
     const checkpoints: NodeCheckpoints = new NodeCheckpoints({
+      spares,
       service,
       saver,
       vault,
@@ -175,6 +178,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       checkpoints,
       locator,
       handoffs,
+      spares,
       vault,
       custody,
       shared,

@@ -1,8 +1,8 @@
-import { type CreateSandboxBody, createSandboxId, type ForkBody } from "@sandpiper/protocol";
+import type { CreateSandboxBody, ForkBody } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** A record of its own for a sandbox that begins as another one. */
+/** A record of its own for a sandbox that begins as another one; under its id already. */
 export function forkOf(
   record: SandboxRecord,
   principal: Principal,
@@ -15,7 +15,6 @@ export function forkOf(
     ...record,
     ...owner,
     ...more,
-    id: createSandboxId(),
     state: "restoring",
     name: name ?? null,
     labels: labels ?? record.labels,

@@ -3,7 +3,7 @@ import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { SandboxRecords } from "../records/sandbox-record.ts";
 import type { LiveSandboxes } from "../service/live-sandboxes.ts";
-import type { BringOptions, Locator, Whereabout } from "./locator.ts";
+import type { BringOptions, Locator, Purpose, Whereabout } from "./locator.ts";
 import type { NodeCheckpoints } from "./node-checkpoints.ts";
 import type { SandboxTurns } from "./sandbox-turns.ts";
 
@@ -22,8 +22,9 @@ export class LoneLocator implements Locator {
     this.#options = options;
   }
 
-  locate(principal: Principal, id: string): Promise<Whereabout> | undefined {
-    return this.#options.live.get(id as SandboxId) === undefined ? this.#settle(principal, id) : undefined;
+  locate(principal: Principal, id: string, purpose: Purpose = "use"): Promise<Whereabout> | undefined {
+    if (purpose !== "use" || this.#options.live.get(id as SandboxId) !== undefined) return undefined;
+    return this.#settle(principal, id);
   }
 
   /** There is no elsewhere. */

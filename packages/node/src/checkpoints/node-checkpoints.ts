@@ -10,6 +10,7 @@ import type {
 } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { QuotaReservation } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import type { CheckpointService } from "../service/checkpoint-service.ts";
@@ -25,8 +26,20 @@ import { requireRestorable } from "./requirements.ts";
 import { findCheckpoint, type Place, type SandboxSaver } from "./sandbox-saver.ts";
 import type { SandboxTurns } from "./sandbox-turns.ts";
 import type { SavedSandbox } from "./saved-sandbox.ts";
+import type { FreePlace, SparePlaces } from "./spare-places.ts";
+
+interface Forking {
+  readonly forks: readonly SandboxRecord[];
+  /** One for each. */
+  readonly places: readonly FreePlace[];
+  /** What each may take of a quota that nodes share. */
+  readonly rooms: readonly QuotaReservation[];
+  /** Where they begin; undefined: now. */
+  readonly wanted: string | undefined;
+}
 
 export interface NodeCheckpointsOptions {
+  readonly spares: SparePlaces;
   readonly service: NodeService;
   readonly saver: SandboxSaver;
   readonly vault: CheckpointVault;
@@ -99,16 +112,21 @@ export class NodeCheckpoints implements CheckpointService {
 
   async fork(principal: Principal, id: string, body: ForkBody): Promise<readonly SandboxResource[]> {
     const record = this.#find(principal, id, false);
-    const { service, clock, events } = this.#options;
+    const { service, clock, events, spares } = this.#options;
     const count = body.count ?? 1;
     using _ = service.reserve(principal, record, count);
-    using rooms = new DisposableStack();
-    const forks = Array.from({ length: count }, () => forkOf(record, principal, body, clock.now()));
-    for (const { id: fork } of forks) {
+    using undo = new DisposableStack();
+    const rooms: QuotaReservation[] = [];
+    for (let k = 0; k < count; k++) {
       const room = await service.reserveShared(principal, record);
-      if (room !== undefined) await rooms.use(room).bind(fork);
+      if (room !== undefined) rooms.push(undo.use(room));
     }
-    const made = await this.#inTurn(record.id, () => this.#fork(record, forks, body.checkpoint));
+    const places = Array.from({ length: count }, () => spares.take(instanceKey(record)));
+    const forks = places.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
+    const made = await this.#inTurn(record.id, () =>
+      this.#fork(record, { forks, places, rooms, wanted: body.checkpoint }),
+    );
+    spares.refill(instanceKey(record));
     for (const fork of made) {
       events.emit({ kind: "sandbox.forked", tenant: fork.tenant, sandboxId: fork.id, details: { from: record.id } });
     }
@@ -125,7 +143,7 @@ export class NodeCheckpoints implements CheckpointService {
     const record = saved?.record as SandboxRecord;
     using _ = service.reserve(principal, record, 1);
     requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saver.requirements(record));
-    const fork = forkOf(record, principal, body, clock.now());
+    const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
     using room = await service.reserveShared(principal, record);
     await room?.bind(fork.id);
     await using scratch = await vault.scratch();
@@ -252,16 +270,13 @@ export class NodeCheckpoints implements CheckpointService {
   }
 
   /** All, or none. Places are made while the original is being saved. */
-  async #fork(
-    record: SandboxRecord,
-    forks: readonly SandboxRecord[],
-    wanted: string | undefined,
-  ): Promise<readonly SandboxRecord[]> {
-    const { vault, providers, saver, live, records, service } = this.#options;
+  async #fork(record: SandboxRecord, { forks, places, rooms, wanted }: Forking): Promise<readonly SandboxRecord[]> {
+    const { vault, saver, live, records, service } = this.#options;
     await using scratch = await vault.scratch();
-    const places = forks.map(({ id }) => providers.prepare(instanceKey(record), { id }));
-    const settled = Promise.allSettled(places);
+    const prepared = places.map(({ place }) => place);
+    const settled = Promise.allSettled(prepared);
     try {
+      await Promise.all(rooms.map((room, k) => room.bind((forks[k] as SandboxRecord).id)));
       const running = live.get(record.id) === undefined ? undefined : live.require(record.id).sandbox;
       if (wanted === undefined && running !== undefined) {
         await running.checkpoint(scratch.path, { keepsRunning: true });
@@ -270,13 +285,13 @@ export class NodeCheckpoints implements CheckpointService {
         requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saver.requirements(record));
         await vault.load(record.id, checkpoint.id, scratch.path);
       }
-      await Promise.all(places);
+      await Promise.all(prepared);
     } catch (thrown) {
       for (const place of await settled) if (place.status === "fulfilled") await place.value.destroy();
       throw thrown;
     }
     const outcomes = await Promise.allSettled(
-      forks.map(async (fork, k) => this.#forkInto(fork, (await places[k]) as PreparedSandbox, scratch.path)),
+      forks.map(async (fork, k) => this.#forkInto(fork, (await prepared[k]) as PreparedSandbox, scratch.path)),
     );
     const failed = outcomes.find((outcome) => outcome.status === "rejected");
     if (failed === undefined)

@@ -55,3 +55,8 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
     checkpoints,
   };
 }
+
+/** Of a sandbox that no node has: one that ran when this was written has lost its node, and goes on when it is used. */
+export function recordAtRest(record: SandboxRecord): SandboxRecord {
+  return record.state === "ready" ? { ...record, state: "stopped" } : record;
+}

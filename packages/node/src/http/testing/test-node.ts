@@ -50,6 +50,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     for (const record of records.live()) await service.destroy(record, {});
   });
   undo.defer(() => pool.close());
+  undo.use(parts.spares);
   const webhooks = undo.use(new Webhooks({ records: new SqliteWebhookRecords(database), events, allowPrivate: true }));
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
   const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
