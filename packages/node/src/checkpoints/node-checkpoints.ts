@@ -1,12 +1,13 @@
 import { type Clock, type PreparedSandbox, SandboxError } from "@sandpiper/core";
-import type {
-  CheckpointResource,
-  CreateCheckpointBody,
-  CreateSandboxBody,
-  ForkBody,
-  RollbackBody,
-  SandboxId,
-  SandboxResource,
+import {
+  type CheckpointResource,
+  type CreateCheckpointBody,
+  type CreateSandboxBody,
+  createSandboxId,
+  type ForkBody,
+  type RollbackBody,
+  type SandboxId,
+  type SandboxResource,
 } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
