@@ -1,15 +1,15 @@
 import type { BenchmarkContext } from "./benchmark.ts";
 
 /** Something to take samples of: `count` of them, one after another. */
-export interface Contestant {
+export interface Contestant<Sample = number> {
   readonly subject: string;
   /** Samples per round; quick operations take more of them in the same time. */
   readonly perRound: number;
-  sample(count: number): Promise<number[]>;
+  sample(count: number): Promise<Sample[]>;
 }
 
-export interface Rounds {
-  readonly samples: ReadonlyMap<string, readonly number[]>;
+export interface Rounds<Sample = number> {
+  readonly samples: ReadonlyMap<string, readonly Sample[]>;
   readonly problems: readonly string[];
 }
 
@@ -17,12 +17,12 @@ export interface Rounds {
  * Takes turns, A B C A B C …, so that whatever else the machine does hits all contestants alike. The first round
  * warms up and does not count. A contestant that fails is left out from then on, and reported.
  */
-export async function interleave(
-  contestants: readonly Contestant[],
+export async function interleave<Sample = number>(
+  contestants: readonly Contestant<Sample>[],
   options: { readonly rounds: number; readonly context: BenchmarkContext },
-): Promise<Rounds> {
+): Promise<Rounds<Sample>> {
   const { rounds, context } = options;
-  const samples = new Map<string, number[]>();
+  const samples = new Map<string, Sample[]>();
   const problems: string[] = [];
   const failed = new Set<string>();
   for (let round = 0; round <= rounds; round++) {

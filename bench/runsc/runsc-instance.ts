@@ -35,25 +35,33 @@ export class RunscInstance implements AsyncDisposable {
 
   /** Starts it detached, says the line to what runs inside, and resolves when the first bytes come back. */
   async start(line: string): Promise<void> {
-    // Read-write, as in the provider: the sandbox then never sees the end of its input.
-    const spawnFds = [this.inPath, this.outPath].map((path) => openSync(path, constants.O_RDWR));
-    const logFd = openSync(this.#logPath, "w");
-    const child = spawn(this.#template.runscPath, this.args("run", "--detach", "--bundle", this.dir, this.id), {
-      stdio: [...spawnFds, logFd],
-    });
+    await this.#launch(["run", "--detach"], line);
+  }
+
+  /** As `start`, from the files of a checkpoint instead of from nothing. */
+  async restore(image: string, line: string): Promise<void> {
+    await this.#launch(["restore", "--detach", "--image-path", image], line);
+  }
+
+  /** Saves it as files in a directory that exists and is empty; unless it is left running it has ended then. */
+  async checkpoint(image: string, { leaveRunning }: { readonly leaveRunning: boolean }): Promise<void> {
+    const leave = leaveRunning ? ["--leave-running"] : [];
+    await run(this.runscPath, this.args("checkpoint", "--image-path", image, ...leave, this.id));
+  }
+
+  /** Says a line to what runs inside, which answers with one; `count` times one after another. */
+  async ask(line: string, count: number): Promise<void> {
+    const input = openSync(this.inPath, constants.O_WRONLY);
     const answers = new Socket({ fd: openSync(this.outPath, constants.O_RDONLY | constants.O_NONBLOCK) });
     try {
-      writeSync(spawnFds[0] as number, line);
-      for (const fd of [...spawnFds, logFd]) closeSync(fd);
-      const signal = AbortSignal.timeout(START_TIMEOUT_MS);
-      // Without a sandbox nobody holds the other end, which ends the stream.
-      await Promise.race([
-        once(answers, "data", { signal }),
-        once(answers, "end", { signal }).then(() => this.#explain()),
-      ]);
+      for (let k = 0; k < count; k++) {
+        const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+        writeSync(input, line);
+        for (let answer = ""; !answer.endsWith("\n"); ) answer += String((await once(answers, "data", { signal }))[0]);
+      }
     } finally {
+      closeSync(input);
       answers.destroy();
-      if (child.exitCode === null) await once(child, "exit");
     }
   }
 
@@ -83,11 +91,34 @@ export class RunscInstance implements AsyncDisposable {
     await rm(this.dir, { recursive: true, force: true });
   }
 
+  async #launch(verb: readonly string[], line: string): Promise<void> {
+    // Read-write, as in the provider: the sandbox then never sees the end of its input.
+    const spawnFds = [this.inPath, this.outPath].map((path) => openSync(path, constants.O_RDWR));
+    const logFd = openSync(this.#logPath, "w");
+    const child = spawn(this.#template.runscPath, this.args(...verb, "--bundle", this.dir, this.id), {
+      stdio: [...spawnFds, logFd],
+    });
+    const answers = new Socket({ fd: openSync(this.outPath, constants.O_RDONLY | constants.O_NONBLOCK) });
+    try {
+      writeSync(spawnFds[0] as number, line);
+      for (const fd of [...spawnFds, logFd]) closeSync(fd);
+      const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+      // Without a sandbox nobody holds the other end, which ends the stream.
+      await Promise.race([
+        once(answers, "data", { signal }),
+        once(answers, "end", { signal }).then(() => this.#explain(verb)),
+      ]);
+    } finally {
+      answers.destroy();
+      if (child.exitCode === null) await once(child, "exit");
+    }
+  }
+
   get #logPath(): string {
     return join(this.dir, "runsc.log");
   }
 
-  async #explain(): Promise<never> {
-    throw new Error(`runsc run of ${this.id} failed: ${(await readFile(this.#logPath, "utf8")).slice(-1500)}`);
+  async #explain([name]: readonly string[]): Promise<never> {
+    throw new Error(`runsc ${name} of ${this.id} failed: ${(await readFile(this.#logPath, "utf8")).slice(-1500)}`);
   }
 }

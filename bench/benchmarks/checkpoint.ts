@@ -1,0 +1,78 @@
+import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
+import { EmbeddedSaveable } from "../checkpoint/embedded-saveable.ts";
+import { RawSaveable } from "../checkpoint/raw-saveable.ts";
+import { type SavedAndRestored, saveAndRestore } from "../checkpoint/save-and-restore.ts";
+import { interleave } from "../interleave.ts";
+import { atMost, combine, p50Of, type Report, type Result } from "../report.ts";
+import { summarize } from "../statistics.ts";
+
+const OURS = "sandpiper-gvisor";
+const AHEAD = "sandpiper-gvisor, its place made ahead";
+const RAW = "raw-runsc";
+const EXECS = 500;
+const USES = [
+  { execs: 0, after: "", rounds: 20 },
+  { execs: EXECS, after: `, after ${EXECS} execs`, rounds: 6 },
+];
+const FIGURES = {
+  "checkpoint, it goes on": "runningMs",
+  "checkpoint, it stops": "stoppingMs",
+  "checkpoint, restore": "restoreMs",
+} as const satisfies Record<string, keyof SavedAndRestored>;
+
+export const benchmark: Benchmark = {
+  title: "Save a small sandbox and bring it back",
+  method: `Until all of it is in files: the sandbox goes on, or ends with it. Restore: from those files until the agent inside has answered. raw-runsc: \`runsc checkpoint\` with and without --leave-running, and \`runsc restore --detach\` with bundle and FIFOs ready. Sandpiper: the whole of Sandbox.checkpoint, which quiets the agent first; and a place made for the sandbox, then the restore into it. The same again after ${EXECS} execs of \`true\`.`,
+  order: 110,
+  timeLimitMs: 180_000,
+  async run(context) {
+    const reports: Report[] = [];
+    for (const use of USES) reports.push(await measure(context, use));
+    return {
+      results: reports.flatMap(({ results }) => results),
+      targets: reports.flatMap(({ targets }) => targets),
+      problems: reports.flatMap(({ problems }) => problems),
+    };
+  },
+};
+
+async function measure(context: BenchmarkContext, { execs, after, rounds }: (typeof USES)[number]): Promise<Report> {
+  const { workspace } = context;
+  const dir = await workspace.makeDir("images");
+  await using stack = new AsyncDisposableStack();
+  context.progress(`starting sandboxes${after}`);
+  const originals = {
+    [OURS]: stack.use(await EmbeddedSaveable.start(workspace)),
+    [RAW]: stack.use(await RawSaveable.start(workspace)),
+  };
+  const contestants = Object.entries(originals).map(([subject, original]) => ({
+    subject,
+    perRound: 1,
+    sample: async () => [await saveAndRestore(original, { dir, execs })],
+  }));
+  for (const original of Object.values(originals)) await original.use(execs);
+  const { samples, problems } = await interleave(contestants, { rounds, context });
+  const result = (name: string, subject: string, figures: readonly number[]): Result => {
+    return { name: name + after, subject, ...summarize(figures), unit: "ms" };
+  };
+  const results = Object.entries(FIGURES).flatMap(([name, figure]) =>
+    [...samples].map(([subject, all]) =>
+      result(
+        name,
+        subject,
+        all.map((one) => one[figure]),
+      ),
+    ),
+  );
+  const ours = samples.get(OURS);
+  const ahead = ours?.map(({ filledMs }) => filledMs);
+  return {
+    results: ahead === undefined ? results : [...results, result("checkpoint, restore", AHEAD, ahead)],
+    problems: problems.map((problem) => `checkpoint${after}, ${problem}`),
+    targets: Object.keys(FIGURES).map((name) => {
+      const figures = [OURS, RAW].map((subject) => p50Of(results, subject, name + after));
+      const ratio = combine(figures, (own, raw) => own / raw);
+      return atMost(`${name}${after}: times as long as runsc`, ratio, 1.3);
+    }),
+  };
+}

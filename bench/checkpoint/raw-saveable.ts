@@ -1,0 +1,47 @@
+import { RunscInstance } from "../runsc/runsc-instance.ts";
+import { type RunscTemplate, runscTemplate } from "../runsc/runsc-template.ts";
+import type { Workspace } from "../workspace.ts";
+import type { Restored, Saveable } from "./saveable.ts";
+
+const PING = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}\n';
+const TRUE = '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"cmd":"true"}}\n';
+
+/** By hand, with runsc itself: the bundle, the flags and the agent are those that Sandpiper uses. */
+export class RawSaveable implements Saveable {
+  readonly #template: RunscTemplate;
+  readonly #instance: RunscInstance;
+
+  private constructor(template: RunscTemplate, instance: RunscInstance) {
+    this.#template = template;
+    this.#instance = instance;
+  }
+
+  static async start(workspace: Workspace): Promise<RawSaveable> {
+    const template = await runscTemplate(workspace);
+    const instance = await RunscInstance.prepare(template);
+    await instance.start(PING);
+    return new RawSaveable(template, instance);
+  }
+
+  async use(execs: number): Promise<void> {
+    await this.#instance.ask(TRUE, execs);
+  }
+
+  async checkpoint(directory: string, { keepsRunning }: { readonly keepsRunning: boolean }): Promise<number> {
+    const startedAt = performance.now();
+    await this.#instance.checkpoint(directory, { leaveRunning: keepsRunning });
+    return performance.now() - startedAt;
+  }
+
+  async restore(directory: string): Promise<Restored> {
+    const instance = await RunscInstance.prepare(this.#template);
+    const startedAt = performance.now();
+    await instance.restore(directory, PING);
+    const tookMs = performance.now() - startedAt;
+    return { sandbox: new RawSaveable(this.#template, instance), tookMs, placeMs: 0 };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#instance[Symbol.asyncDispose]();
+  }
+}
