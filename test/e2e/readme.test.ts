@@ -28,10 +28,12 @@ describe("the README", () => {
     expect((await node.run(["ls", "--json"])).stdout).toBe("[]\n");
   });
 
-  it.each(["@sandpiper/sdk", "@sandpiper/node"])(
-    "has a program with %s that prints what its comments say",
-    async (name) => {
-      const program = blocksOf(readme, "ts").find((text) => text.includes(`from "${name}"`)) ?? "";
+  it.each(["with the SDK", "that saves and forks", "without a node"].entries().toArray())(
+    "has a program (%i, %s) that prints what its comments say",
+    async (index) => {
+      const programs = blocksOf(readme, "ts");
+      expect(programs).toHaveLength(3);
+      const program = programs[index] ?? "";
       const apiKey = (await readFile(join(node.home, "api-key"), "utf8")).trim();
       const { stdout } = await run(process.execPath, ["--input-type=module-typescript", "--eval", program], {
         cwd: repo,
