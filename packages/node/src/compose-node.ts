@@ -7,6 +7,8 @@ import type { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
 import { ClusterApp } from "./cluster/cluster-app.ts";
 import { LoneNodes } from "./cluster/lone-nodes.ts";
 import { openNodeId } from "./cluster/node-id.ts";
+import { SandboxesAtRest } from "./cluster/sandboxes-at-rest.ts";
+import { SavedRecords } from "./cluster/saved-records.ts";
 import { LeaseWhereabouts } from "./cluster/whereabouts.ts";
 import { createGuard } from "./compose.ts";
 import { composeParts, openHome } from "./compose-parts.ts";
@@ -165,6 +167,15 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
             forwarder: cluster.forwarder,
             whereabouts,
             nodes: () => cluster.registry.list(),
+            atRest: new SandboxesAtRest({
+              saved: new SavedRecords({
+                ...cluster,
+                read: (id) => cluster.states.read(id),
+                onError: aboutSandbox(onError),
+              }),
+              leases: cluster.leases,
+              describe: (principal, record) => service.resource(principal, record, null),
+            }),
             authenticator,
             learn: (credential) => cluster.keys.learn(credential),
             onNudge: (id) => cluster.leases.poke(id),

@@ -13,6 +13,7 @@ import { NODE_PROOF_HEADER, type NodeProof } from "./node-proof.ts";
 import { NUDGE_PATH } from "./nudge.ts";
 import { movedOn } from "./owner-unreachable.ts";
 import type { RequestForwarder } from "./request-forwarder.ts";
+import type { SandboxesAtRest } from "./sandboxes-at-rest.ts";
 import type { Whereabouts } from "./whereabouts.ts";
 
 /** What answers requests: a Hono app is one. */
@@ -33,6 +34,7 @@ export interface ClusterAppOptions {
   readonly onNudge: (id: SandboxId) => void;
   /** Those that lately lived. */
   readonly nodes: () => Promise<readonly NodeResource[]>;
+  readonly atRest: Pick<SandboxesAtRest, "list">;
   readonly corsOrigins: readonly string[];
 }
 
@@ -67,13 +69,15 @@ export class ClusterApp implements FetchHandler {
   }
 
   async #fromClient(request: Request, { path, requestId, bindings }: ClientRequest): Promise<Response> {
-    const { app, whereabouts, authenticator, learn, forwarder } = this.#options;
+    const { app, whereabouts, authenticator, learn, forwarder, atRest } = this.#options;
     const credential = credentialOf(request);
     await learn(credential);
     if (request.method === "GET" && LIST_PATH.test(path)) {
       const own = await app.fetch(request, bindings);
-      const nodes = own.status === 200 ? await this.#options.nodes() : [];
-      return await listEverywhere(request, { own, path, requestId, nodes, forwarder });
+      if (own.status !== 200) return own;
+      const principal = authenticator.authenticate(credential);
+      const nodes = await this.#options.nodes();
+      return await listEverywhere(request, { own, principal, path, requestId, nodes, forwarder, atRest });
     }
     const id = foreignSandbox(path);
     if (id === undefined || request.method === "OPTIONS" || whereabouts.isHere(id)) return app.fetch(request, bindings);

@@ -1,13 +1,13 @@
-import { type Lease, type Leases, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { type Lease, type Leases, type LockView, type PreparedSandbox, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { BringOptions, Locator, Whereabout } from "../checkpoints/locator.ts";
+import type { BringOptions, Found, Locator, Purpose, Whereabout } from "../checkpoints/locator.ts";
 import type { NodeCheckpoints } from "../checkpoints/node-checkpoints.ts";
 import { requireRestorable } from "../checkpoints/requirements.ts";
 import type { SandboxSaver } from "../checkpoints/sandbox-saver.ts";
 import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
-import type { SavedSandbox } from "../checkpoints/saved-sandbox.ts";
+import { recordAtRest, type SavedSandbox } from "../checkpoints/saved-sandbox.ts";
 import type { SharedQuotas } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
@@ -39,6 +39,15 @@ export interface HandoffsOptions {
 
 const here: Whereabout = { kind: "here" };
 
+interface FindOptions {
+  readonly purpose: Exclude<Purpose, "look">;
+  readonly onWaiting?: (() => void) | undefined;
+}
+
+interface ReceiveOptions extends Pick<FindOptions, "purpose"> {
+  readonly place?: PreparedSandbox;
+}
+
 /** Brings sandboxes to this node and gives them to others. */
 export class Handoffs implements Locator {
   readonly #options: HandoffsOptions;
@@ -47,8 +56,11 @@ export class Handoffs implements Locator {
     this.#options = options;
   }
 
-  locate(principal: Principal, id: string): Promise<Whereabout> | undefined {
-    return this.#options.live.get(id as SandboxId) === undefined ? this.#find(principal, id) : undefined;
+  locate(principal: Principal, id: string, purpose: Purpose = "use"): Promise<Found> | undefined {
+    const { live, records } = this.#options;
+    if (live.get(id as SandboxId) !== undefined) return undefined;
+    if (purpose !== "look") return this.#find(principal, id, { purpose });
+    return records.get(id as SandboxId) === undefined ? this.#look(principal, id) : undefined;
   }
 
   setAttached(id: SandboxId, isAttached: boolean): void {
@@ -59,7 +71,7 @@ export class Handoffs implements Locator {
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
     const { live, custody, turns, checkpoints } = this.#options;
     if (live.get(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
-    const where = await this.#find(principal, id, options.onWaiting);
+    const where = await this.#find(principal, id, { purpose: "use", onWaiting: options.onWaiting });
     if (where.kind === "node") {
       const saved = await custody.peek(id as SandboxId);
       if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
@@ -121,9 +133,28 @@ export class Handoffs implements Locator {
     });
   }
 
+  /** One that rests in the store, or has lost its node, is seen there and stays there. */
+  async #look(principal: Principal, id: string): Promise<Found> {
+    const { records, leases, custody } = this.#options;
+    const lock = isSandboxId(id) ? await leases.read(id) : undefined;
+    if (lock === undefined) return here;
+    const owner = this.#owner(lock);
+    if (owner !== undefined) return owner;
+    const saved = await custody.peek(id as SandboxId);
+    // It may have come here in between.
+    if (records.get(id as SandboxId) !== undefined || !isVisible(principal, saved)) return here;
+    return { kind: "store", saved: { ...saved, record: recordAtRest(saved.record) } };
+  }
+
+  /** Another node that has it and lives. */
+  #owner({ isLive, owner, url }: LockView): Whereabout | undefined {
+    if (!isLive || owner === null || owner === this.#options.nodeId || url === null) return undefined;
+    return { kind: "node", id: owner, url };
+  }
+
   /** Waits for what is on its way, and takes in what rests in the store or has lost its node. */
-  async #find(principal: Principal, id: string, onWaiting?: () => void): Promise<Whereabout> {
-    const { live, turns, records, leases, custody, nodeId, checkpoints } = this.#options;
+  async #find(principal: Principal, id: string, { purpose, onWaiting }: FindOptions): Promise<Whereabout> {
+    const { live, turns, records, leases, custody, checkpoints } = this.#options;
     if (!isSandboxId(id)) return here;
     for (;;) {
       await turns.free(id);
@@ -132,19 +163,17 @@ export class Handoffs implements Locator {
       if (record !== undefined) {
         const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
         if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
-        if (isVisible && record.state === "stopped") await checkpoints.awaken(id);
+        if (isVisible && record.state === "stopped" && purpose === "use") await checkpoints.awaken(id);
         return here;
       }
       const lock = await leases.read(id);
       if (lock === undefined) return here;
-      if (lock.isLive && lock.owner !== null && lock.owner !== nodeId && lock.url !== null) {
-        return { kind: "node", id: lock.owner, url: lock.url };
-      }
+      const owner = this.#owner(lock);
+      if (owner !== undefined) return owner;
       const saved = await custody.peek(id);
-      if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record }))
-        return here;
+      if (!isVisible(principal, saved)) return here;
       onWaiting?.();
-      await turns.take(id, () => this.#takeIn(id, saved));
+      await turns.take(id, () => this.#takeIn(id, saved, purpose));
     }
   }
 
@@ -160,19 +189,19 @@ export class Handoffs implements Locator {
       await place.destroy();
       throw thrown;
     }
-    await this.#receive(id, lease, place);
+    await this.#receive(id, lease, { purpose: "use", place });
   }
 
   /** Nobody has it: it was saved and given back, or its owner has died. */
-  async #takeIn(id: SandboxId, saved: SavedSandbox): Promise<void> {
+  async #takeIn(id: SandboxId, saved: SavedSandbox, purpose: FindOptions["purpose"]): Promise<void> {
     const { leases } = this.#options;
-    await this.#requireRestorable(saved);
+    if (purpose === "use") await this.#requireRestorable(saved);
     const acquired = await leases.acquire(id);
     // Another node was faster.
-    if ("lease" in acquired) await this.#receive(id, acquired.lease);
+    if ("lease" in acquired) await this.#receive(id, acquired.lease, { purpose });
   }
 
-  async #receive(id: SandboxId, lease: Lease, place?: PreparedSandbox): Promise<void> {
+  async #receive(id: SandboxId, lease: Lease, { purpose, place }: ReceiveOptions): Promise<void> {
     const { custody, records, checkpoints, events, nodeId, quotas } = this.#options;
     const saved = await custody.take(id, { lease });
     if (saved === undefined) {
@@ -180,16 +209,11 @@ export class Handoffs implements Locator {
       await place?.destroy();
       throw noSuchSandbox(id);
     }
-    const crashed = saved.record.state === "ready";
-    const record: SandboxRecord = {
-      ...saved.record,
-      state: crashed ? "stopped" : saved.record.state,
-      epoch: lease.epoch,
-    };
+    const record: SandboxRecord = { ...recordAtRest(saved.record), epoch: lease.epoch };
     records.remove(id);
     records.add(record);
     quotas.hold(record.keyId, id, { sandboxes: 1, memoryMib: record.memoryMib, vcpuCount: record.vcpuCount });
-    if (record.state === "paused") {
+    if (record.state === "paused" || purpose === "end") {
       await place?.destroy();
       return;
     }
@@ -209,4 +233,8 @@ export class Handoffs implements Locator {
     const { saver } = this.#options;
     requireRestorable(`sandbox ${record.id}`, requirements, await saver.requirements(record));
   }
+}
+
+function isVisible(principal: Principal, saved: SavedSandbox | undefined): saved is SavedSandbox {
+  return saved !== undefined && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
 }

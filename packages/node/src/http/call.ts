@@ -2,6 +2,7 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OperationId, routes, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
+import type { SavedSandbox } from "../checkpoints/saved-sandbox.ts";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
 import type { HttpDependencies } from "./ports.ts";
 
@@ -52,6 +53,8 @@ export interface Call<Id extends OperationId = OperationId> {
   /** Of every answer to it. */
   readonly headers: Readonly<Record<string, string>>;
   readonly deps: HttpDependencies;
+  /** Of the sandbox of the path, where no node has it and the operation only looks. */
+  readonly saved: SavedSandbox | undefined;
   /** The sandbox of the path, when it is ready to be used. */
   open(): LiveSandbox;
   /** For answers that take long: told when who asked is not let in any more. */

@@ -1,3 +1,4 @@
+import { findCheckpoint } from "../checkpoints/sandbox-saver.ts";
 import type { Handlers } from "./call.ts";
 
 export const checkpointHandlers: Handlers<
@@ -13,11 +14,14 @@ export const checkpointHandlers: Handlers<
 > = {
   createCheckpoint: ({ principal, params, body, deps }) => deps.checkpoints.create(principal, params.id, body),
 
-  async listCheckpoints({ principal, params, deps }) {
-    return { items: [...(await deps.checkpoints.list(principal, params.id))] };
+  async listCheckpoints({ principal, params, saved, deps }) {
+    return { items: saved?.checkpoints.toReversed() ?? [...(await deps.checkpoints.list(principal, params.id))] };
   },
 
-  getCheckpoint: ({ principal, params, deps }) => deps.checkpoints.get(principal, params.id, params.checkpoint),
+  getCheckpoint: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.checkpoints.get(principal, params.id, params.checkpoint)
+      : findCheckpoint(saved, params.checkpoint),
 
   async deleteCheckpoint({ principal, params, deps }) {
     await deps.checkpoints.remove(principal, params.id, params.checkpoint);

@@ -20,7 +20,8 @@ export const sandboxHandlers: Handlers<
 
   listSandboxes: ({ principal, query, deps }) => deps.service.list(principal, query),
 
-  getSandbox: ({ principal, params, deps }) => deps.service.get(principal, params.id),
+  getSandbox: ({ principal, params, saved, deps: { service } }) =>
+    saved === undefined ? service.get(principal, params.id) : service.resource(principal, saved.record, null),
 
   updateSandbox: ({ principal, params, body, deps }) => deps.service.update(principal, params.id, body),
 

@@ -11,6 +11,7 @@ import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
+import type { Purpose } from "../checkpoints/locator.ts";
 import { movedOn } from "../cluster/owner-unreachable.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
 import { credentialOf } from "./credential.ts";
@@ -33,6 +34,14 @@ export interface ServeOptions {
   readonly credentials: CredentialWatch;
   readonly strangers: StrangerBudget;
 }
+
+/** What the others do needs a sandbox that runs. */
+const purposes: Partial<Record<OperationId, Purpose>> = {
+  getSandbox: "look",
+  listCheckpoints: "look",
+  getCheckpoint: "look",
+  deleteSandbox: "end",
+};
 
 /**
  * Serves one operation of the table: who asks, whether they may, whether what they ask is well-formed, and only then
@@ -62,10 +71,11 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       route.body?.kind === "json"
         ? await readJsonBody(route.body.schema, request, { limitBytes: deps.bodyLimitBytes })
         : undefined;
-    if (caller.principal !== undefined && params.id !== "" && id !== "handoffSandbox") {
-      const found = await deps.locator.locate(caller.principal, params.id);
-      if (found?.kind === "node") throw movedOn(params.id as SandboxId);
-    }
+    const found =
+      caller.principal !== undefined && params.id !== "" && id !== "handoffSandbox"
+        ? await deps.locator.locate(caller.principal, params.id, purposes[id])
+        : undefined;
+    if (found?.kind === "node") throw movedOn(params.id as SandboxId);
     const call = {
       operation: id,
       request,
@@ -75,6 +85,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       params,
       query,
       body,
+      saved: found?.kind === "store" ? found.saved : undefined,
       deps,
       open: () => deps.service.open(caller.principal as Principal, params.id, { readOnly }),
       watchCredential: (ended: (error: SandboxError) => void) => credentials.watch(credentialOf(request), ended),

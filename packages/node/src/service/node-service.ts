@@ -28,10 +28,9 @@ import { cannotPause, checkpointPolicy, type NewSandbox, newSandbox, type Sandbo
 import type { Providers } from "./providers.ts";
 import { limitReached, Reservations, sum } from "./reservations.ts";
 import { ended, ending, notReady } from "./sandbox-errors.ts";
+import { sandboxFilter } from "./sandbox-filter.ts";
 import { sandboxResource } from "./sandbox-resource.ts";
 import type { CreateOptions, OpenOptions, SandboxService } from "./sandbox-service.ts";
-
-const DEFAULT_PAGE_SIZE = 100;
 
 export interface NodeServiceOptions {
   readonly providers: Providers;
@@ -99,15 +98,7 @@ export class NodeService implements SandboxService {
 
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage {
     requireAccess(principal, "read", { readOnly: true });
-    const { items, nextCursor } = this.#options.records.list({
-      tenant: isAdmin(principal) ? undefined : principal.tenant,
-      state: query.state,
-      provider: query.provider,
-      name: query.name,
-      labels: query.label?.map(parseLabel),
-      limit: query.limit ?? DEFAULT_PAGE_SIZE,
-      cursor: query.cursor,
-    });
+    const { items, nextCursor } = this.#options.records.list(sandboxFilter(principal, query));
     return { items: items.map((record) => this.resource(principal, record)), nextCursor };
   }
 
@@ -303,8 +294,8 @@ export class NodeService implements SandboxService {
   }
 
   /** A token may do everything with its sandbox, so it is told only to those who may too. */
-  resource(principal: Principal, record: SandboxRecord): SandboxResource {
-    const { tokenOf, nodeId: node } = this.#options;
+  resource(principal: Principal, record: SandboxRecord, node = this.#options.nodeId): SandboxResource {
+    const { tokenOf } = this.#options;
     const mayUse = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });
     return sandboxResource(record, { token: mayUse ? tokenOf(record.id) : null, node });
   }
@@ -349,9 +340,4 @@ function given(body: UpdateSandboxBody): SandboxChange {
 
 function expiresAt(from: Date, ttlMs: number | null): Date | null {
   return ttlMs === null ? null : new Date(from.getTime() + ttlMs);
-}
-
-function parseLabel(text: string): { key: string; value: string | null } {
-  const at = text.indexOf("=");
-  return at === -1 ? { key: text, value: null } : { key: text.slice(0, at), value: text.slice(at + 1) };
 }

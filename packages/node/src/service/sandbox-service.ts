@@ -7,6 +7,7 @@ import type {
   UpdateSandboxBody,
 } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
 export interface CreateOptions {
@@ -30,6 +31,8 @@ export interface SandboxService {
   create(principal: Principal, body: CreateSandboxBody, options?: CreateOptions): Promise<SandboxResource>;
   get(principal: Principal, id: string): SandboxResource;
   list(principal: Principal, query: ListSandboxesQuery): SandboxPage;
+  /** What a principal who may see the sandbox sees of it. `node`: that has it; this one unless given. */
+  resource(principal: Principal, record: SandboxRecord, node?: string | null): SandboxResource;
   update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource>;
   remove(principal: Principal, id: string): Promise<void>;
   /** A sandbox that is ready to be used; throws `not_found`, or why it cannot be used. */
