@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { requireRestorable } from "./requirements.ts";
+
+const saved = { runtime: "runsc 1", platform: "systrap", cpuFeatures: "avx sse" };
+
+describe("what a checkpoint requires", () => {
+  it("may be exceeded in CPU features, and in nothing else", () => {
+    expect(() => requireRestorable("it", saved, { ...saved, cpuFeatures: "avx avx2 sse" })).not.toThrow();
+  });
+
+  it.each([
+    [{ ...saved, runtime: "runsc 2" }, "runtime is runsc 2, not runsc 1"],
+    [{ ...saved, cpuFeatures: "sse" }, "cpuFeatures lack avx"],
+    [{ runtime: "runsc 1", cpuFeatures: "avx sse" }, "platform is missing, not systrap"],
+  ])("is named where it is not there: %j", (here, problem) => {
+    expect(() => requireRestorable("checkpoint x", saved, here)).toThrow(
+      expect.objectContaining({
+        code: "failed_precondition",
+        reason: "incompatible_node",
+        message: `checkpoint x cannot be restored on this node: ${problem}`,
+      }),
+    );
+  });
+});
