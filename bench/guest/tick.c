@@ -1,0 +1,9 @@
+// A line every two milliseconds, for as long as it lives: whoever reads it sees when it stood still.
+#include <time.h>
+#include <unistd.h>
+
+int main(void) {
+  const struct timespec rest = {.tv_nsec = 2000000};
+  while (write(1, ".\n", 2) == 2) nanosleep(&rest, NULL);
+  return 1;
+}

@@ -1,0 +1,81 @@
+import { once } from "node:events";
+import { Agent } from "node:http";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import type { Client } from "@sandpiper/sdk";
+import { NodeProcess } from "../../test/node/node-process.ts";
+import { postJson } from "../post-json.ts";
+
+const LEASE_MS = 15_000;
+
+export interface NodePairOptions {
+  /** Below which each has its home. */
+  readonly dir: string;
+  /** What they share. */
+  readonly store: string;
+}
+
+/** Two nodes of one cluster, on this machine. */
+export class NodePair implements AsyncDisposable {
+  readonly #nodes: readonly [NodeProcess, NodeProcess];
+  readonly #agent = new Agent({ keepAlive: true });
+  /** Which of the two has a sandbox; the first has those that never moved. */
+  readonly #places = new Map<string, 0 | 1>();
+
+  private constructor(nodes: readonly [NodeProcess, NodeProcess]) {
+    this.#nodes = nodes;
+  }
+
+  static async start({ dir, store }: NodePairOptions): Promise<NodePair> {
+    const clusterSecret = crypto.randomUUID();
+    const start = async (name: string) => {
+      const port = await freePort();
+      return NodeProcess.start({
+        home: join(dir, name),
+        port,
+        store,
+        clusterSecret,
+        leaseMs: LEASE_MS,
+        logLevel: "warn",
+      });
+    };
+    const first = await start("a");
+    try {
+      return new NodePair([first, await start("b")]);
+    } catch (thrown) {
+      await first.stop();
+      throw thrown;
+    }
+  }
+
+  /** Of the first node, wherever its sandboxes are. */
+  get client(): Client {
+    return this.#nodes[0].client;
+  }
+
+  /** Brings a sandbox to the node that does not have it. */
+  async handOff(id: string): Promise<void> {
+    const target = this.#places.get(id) === 1 ? 0 : 1;
+    const url = `${this.#nodes[target].started.url}/v1/sandboxes/${id}/handoff`;
+    // Keys are the cluster's: the one that the first node made opens the second as well.
+    const { apiKey } = this.#nodes[0].started;
+    await postJson(url, {}, { agent: this.#agent, apiKey });
+    this.#places.set(id, target);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#agent.destroy();
+    this.client.close();
+    await Promise.all(this.#nodes.map((node) => node.stop()));
+  }
+}
+
+/** Other nodes have to know it before the node listens. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, "close");
+  return port;
+}
