@@ -1,0 +1,63 @@
+import type { Sandbox } from "@sandpiper/sdk";
+import { NodeProcess } from "../../test/node/node-process.ts";
+import type { Benchmark } from "../benchmark.ts";
+import { atMost, type Result, type Target } from "../report.ts";
+import { summarize } from "../statistics.ts";
+
+const SUBJECT = "sandpiper-node";
+const FILE_PATH = "/tmp/changed";
+const SIZES_MB = [0, 20];
+const CHANGED_MB = [0, 1, 10, 50];
+const SHARE = 0.05;
+
+export const benchmark: Benchmark = {
+  title: "What a checkpoint adds to the store",
+  method: `A node with a directory as its store. Megabytes that a checkpoint had to upload, as the node reports them, manifest included: of a new sandbox, bare and with ${SIZES_MB.at(-1)} MB of random files, and again when nothing was changed; then after so many megabytes of new random files.`,
+  order: 116,
+  timeLimitMs: 120_000,
+  async run(context) {
+    await using stack = new AsyncDisposableStack();
+    const home = await context.workspace.makeDir("checkpoint-store");
+    const { client } = stack.use(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
+    const results: Result[] = [];
+    const targets: Target[] = [];
+    for (const mb of SIZES_MB) {
+      context.signal.throwIfAborted();
+      context.progress(`${mb} MB, twice`);
+      await using sandbox = await client.sandboxes.create();
+      const label = mb === 0 ? "bare" : `with ${mb} MB of files`;
+      if (mb > 0) await change(sandbox, mb);
+      const first = await uploadedMb(sandbox);
+      const second = await uploadedMb(sandbox);
+      results.push(
+        result(`checkpoint-store, first, ${label}`, first),
+        result(`checkpoint-store, again, ${label}`, second),
+      );
+      targets.push(
+        atMost(`checkpoint-store: share uploaded again of an unchanged sandbox, ${label}`, second / first, SHARE),
+      );
+    }
+    await using sandbox = await client.sandboxes.create();
+    await uploadedMb(sandbox);
+    for (const mb of CHANGED_MB) {
+      context.signal.throwIfAborted();
+      context.progress(`${mb} MB changed`);
+      await change(sandbox, mb);
+      results.push(result(`checkpoint-store, ${mb} MB changed`, await uploadedMb(sandbox)));
+    }
+    return { results, targets, problems: [] };
+  },
+};
+
+async function change(sandbox: Sandbox, mb: number): Promise<void> {
+  const { exitCode } = await sandbox.exec(`head -c ${mb * 1_000_000} /dev/urandom > ${FILE_PATH}`);
+  if (exitCode !== 0) throw new Error(`${mb} MB could not be written in ${sandbox.id}`);
+}
+
+async function uploadedMb(sandbox: Sandbox): Promise<number> {
+  return (await sandbox.checkpoint()).uploadedBytes / 1_000_000;
+}
+
+function result(name: string, uploaded: number): Result {
+  return { name, subject: SUBJECT, ...summarize([uploaded]), unit: "MB" };
+}
