@@ -1,6 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 import { systemClock } from "@sandpiper/core";
-import { type NodeResource, SandboxError, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import { type NodeResource, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { Principal } from "../../auth/principal.ts";
 import type { Whereabout } from "../../checkpoints/locator.ts";
 import { type Serving, serve } from "../../daemon/serve.ts";
@@ -19,8 +19,6 @@ export class ClusterNodes implements AsyncDisposable {
   readonly holders = new Map<string, string>();
   readonly lookups: string[] = [];
   readonly nudges: string[] = [];
-  /** Sandboxes that no node has. */
-  readonly resting: SandboxResource[] = [];
   readonly learnt: (string | undefined)[] = [];
   /** Credentials that every node lets in, besides the key. */
   readonly tokens = new Map<string, SandboxId>();
@@ -55,7 +53,7 @@ export class ClusterNodes implements AsyncDisposable {
       learn: async (credential) => void this.learnt.push(credential),
       onNudge: (sandbox) => this.nudges.push(`${id} ${sandbox}`),
       nodes: async () => this.#list(id),
-      atRest: { list: async () => ({ items: this.resting, isMore: false }) },
+      atRest: { list: async () => ({ items: [], isMore: false }) },
       corsOrigins: ["https://app.example"],
     });
     return serving.url;

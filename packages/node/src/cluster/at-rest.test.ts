@@ -1,0 +1,140 @@
+import { type CheckpointResource, routes, type SandboxResource } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type StoreNode, StoreNodes } from "./testing/store-nodes.ts";
+
+let nodes: StoreNodes;
+let a: StoreNode;
+let b: StoreNode;
+
+beforeEach(async () => {
+  nodes = new StoreNodes();
+  a = await nodes.start("a");
+  b = await nodes.start("b");
+});
+
+afterEach(() => nodes[Symbol.asyncDispose]());
+
+async function list(node: StoreNode, query = "", as?: string) {
+  const response = await node.request("GET", `/v1/sandboxes${query}`, as === undefined ? {} : { as });
+  return routes.listSandboxes.answer.schema.parse(await response.json());
+}
+
+async function get<T>(node: StoreNode, path: string): Promise<T> {
+  const response = await node.request("GET", `/v1/sandboxes/${path}`);
+  expect(response.status).toBe(200);
+  return (await response.json()) as T;
+}
+
+const states = (items: readonly SandboxResource[]) => items.map(({ name, state, node }) => [name, state, node]);
+const isSomewhere = (id: string) => [a, b].some(({ records }) => records.get(id as never) !== undefined);
+
+describe("a sandbox that no node has", () => {
+  it("is listed and described by every node, with its token, and stays where it is", async () => {
+    const { id, token } = await a.create({ name: "drained" });
+    const paused = await a.create({ name: "paused" });
+    await a.request("POST", `/v1/sandboxes/${paused.id}/pause`);
+    await b.create({ name: "running" });
+    await a.drain();
+    for (const node of [a, b]) {
+      const { items } = await list(node);
+      expect(new Set(states(items))).toEqual(
+        new Set([
+          ["drained", "stopped", null],
+          ["paused", "paused", null],
+          ["running", "ready", expect.any(String)],
+        ]),
+      );
+      expect(await get(node, id)).toMatchObject({ id, state: "stopped", node: null, token });
+    }
+    expect([id, paused.id].some(isSomewhere)).toBe(false);
+  });
+
+  it("shows its checkpoints without being woken", async () => {
+    const { id } = await a.create();
+    await a.request("POST", `/v1/sandboxes/${id}/checkpoints`, { json: { name: "mine" } });
+    await a.drain();
+    const { items } = await get<{ items: CheckpointResource[] }>(b, `${id}/checkpoints`);
+    expect(items.map(({ name, isAutomatic }) => [name, isAutomatic])).toEqual([
+      [null, true],
+      ["mine", false],
+    ]);
+    expect(await get(b, `${id}/checkpoints/mine`)).toEqual(items[1]);
+    expect((await b.request("GET", `/v1/sandboxes/${id}/checkpoints/other`)).status).toBe(404);
+    expect(isSomewhere(id)).toBe(false);
+  });
+
+  it("goes on when it is used, and is then its node's", async () => {
+    const { id } = await a.create({ name: "moved" });
+    await a.drain();
+    const run = await b.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "true" } });
+    expect(run.status).toBe(200);
+    expect(states((await list(a)).items)).toEqual([["moved", "ready", (await get<SandboxResource>(b, id)).node]]);
+  });
+
+  it("is not there for other tenants, and for those who look for something else", async () => {
+    const { id } = await a.create({ name: "mine", labels: { team: "blue" } });
+    await a.drain();
+    const other = await b.keyOf("other");
+    expect((await list(b, "", other)).items).toEqual([]);
+    expect((await b.request("GET", `/v1/sandboxes/${id}`, { as: other })).status).toBe(404);
+    expect((await b.request("GET", `/v1/sandboxes/${id}/checkpoints`, { as: other })).status).toBe(404);
+    const found = async (query: string) => (await list(b, query)).items.length;
+    for (const query of ["?name=mine", "?state=stopped", "?provider=mock", "?label=team", "?label=team%3Dblue"])
+      expect([query, await found(query)]).toEqual([query, 1]);
+    for (const query of ["?name=x", "?state=paused", "?provider=gvisor", "?label=x", "?label=team%3Dred"])
+      expect([query, await found(query)]).toEqual([query, 0]);
+  });
+
+  it("is shown as stopped when its owner has died, once the owner's lease is over", async () => {
+    const { id } = await a.create({ name: "left behind" });
+    await a.crash();
+    expect((await list(b)).items).toEqual([]);
+    await nodes.clock.advance(120_000);
+    expect(states((await list(b)).items)).toEqual([["left behind", "stopped", null]]);
+    expect(await get(b, id)).toMatchObject({ state: "stopped", node: null });
+  });
+
+  it("can be destroyed although it cannot be restored", async () => {
+    const { id } = await a.create();
+    await a.crash();
+    await nodes.clock.advance(120_000);
+    const used = await b.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "true" } });
+    expect(await used.json()).toMatchObject({ reason: "no_checkpoint" });
+    expect((await b.request("DELETE", `/v1/sandboxes/${id}`)).status).toBe(204);
+    expect((await list(b)).items).toEqual([]);
+    expect(await b.leases.read(id)).toBeUndefined();
+  });
+
+  it("is read from the store once, until it changes", async () => {
+    const { id } = await a.create();
+    await a.drain();
+    await list(b);
+    nodes.read.length = 0;
+    await list(b);
+    expect(nodes.read).toEqual([]);
+    await b.request("POST", `/v1/sandboxes/${id}/resume`);
+    await list(b);
+    expect(nodes.read).toEqual([id]);
+  });
+});
+
+describe("pages of sandboxes", () => {
+  it.each([1, 2, 3, 5])("have every sandbox once, whether a node has it or none, %d at a time", async (limit) => {
+    const names: string[] = [];
+    for (const [at, node] of [a, b, a, a, b, a, a].entries()) {
+      names.push(`${at}`);
+      await node.create({ name: `${at}` });
+      // Some are made at the same instant, and these are all of one node.
+      if (at !== 2 && at !== 5) await nodes.clock.advance(1);
+    }
+    await a.drain();
+    const seen: (string | null)[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page: Awaited<ReturnType<typeof list>> = await list(b, `?limit=${limit}${cursor && `&cursor=${cursor}`}`);
+      expect(page.items.length).toBeLessThanOrEqual(limit);
+      seen.push(...page.items.map(({ name }) => name));
+      cursor = page.nextCursor;
+    }
+    expect(seen.toSorted()).toEqual(names);
+  });
+});
