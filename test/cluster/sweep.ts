@@ -1,4 +1,5 @@
-import { readdirSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeLeftovers } from "../../bench/leftovers.ts";
@@ -9,8 +10,13 @@ import { listNamespaces, removeNamespace } from "./namespaces.ts";
 export async function removeBed(bed: string): Promise<void> {
   const namespaces = (await listNamespaces()).filter((name) => name.startsWith(`${bed}-`));
   for (const name of namespaces) await removeNamespace(name);
-  await removeLeftovers(bedDirectory(bed));
-  rmSync(bedDirectory(bed), { recursive: true, force: true });
+  const directory = bedDirectory(bed);
+  await removeLeftovers(directory);
+  for (const guard of guardDirectories(directory)) {
+    await removeLeftovers(guard);
+    rmSync(guard, { recursive: true, force: true });
+  }
+  rmSync(directory, { recursive: true, force: true });
 }
 
 /** What tests left that were killed: nobody else will remove it. */
@@ -22,4 +28,11 @@ export async function removeAbandonedBeds(): Promise<void> {
 
 export function bedDirectory(bed: string): string {
   return join(tmpdir(), bed);
+}
+
+/** Nodes have their guards outside their homes, in memory, and named for them. */
+function guardDirectories(bedDirectory: string): string[] {
+  const homes = existsSync(bedDirectory) ? readdirSync(bedDirectory).map((name) => join(bedDirectory, name)) : [];
+  const names = homes.map((home) => createHash("sha256").update(home).digest("hex").slice(0, 16));
+  return names.map((name) => join("/run/sandpiper", name)).filter((path) => existsSync(path));
 }

@@ -195,6 +195,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
         audit,
         logger,
         isStopping: () => isStopping,
+        isDraining: () => isDraining,
         corsOrigins,
         clock,
       });

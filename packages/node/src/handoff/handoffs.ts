@@ -51,6 +51,7 @@ interface ReceiveOptions extends Pick<FindOptions, "purpose"> {
 /** Brings sandboxes to this node and gives them to others. */
 export class Handoffs implements Locator {
   readonly #options: HandoffsOptions;
+  #isDraining = false;
 
   constructor(options: HandoffsOptions) {
     this.#options = options;
@@ -73,6 +74,7 @@ export class Handoffs implements Locator {
     if (live.get(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
     const where = await this.#find(principal, id, { purpose: "use", onWaiting: options.onWaiting });
     if (where.kind === "node") {
+      if (this.#isDraining) throw draining(id);
       const saved = await custody.peek(id as SandboxId);
       if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
         throw noSuchSandbox(id);
@@ -106,6 +108,8 @@ export class Handoffs implements Locator {
   /** Leaves everything to other nodes. Rejects with what could not be saved in time; that stays where it is. */
   async drain(signal: AbortSignal): Promise<void> {
     const { records, onError } = this.#options;
+    // Clients come back at once, and must not bring here again what has just left.
+    this.#isDraining = true;
     const queue = records.live().values();
     const worker = async () => {
       for (const { id } of queue) {
@@ -172,6 +176,7 @@ export class Handoffs implements Locator {
       if (owner !== undefined) return owner;
       const saved = await custody.peek(id);
       if (!isVisible(principal, saved)) return here;
+      if (this.#isDraining) throw draining(id);
       onWaiting?.();
       await turns.take(id, () => this.#takeIn(id, saved, purpose));
     }
@@ -237,4 +242,12 @@ export class Handoffs implements Locator {
 
 function isVisible(principal: Principal, saved: SavedSandbox | undefined): saved is SavedSandbox {
   return saved !== undefined && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
+}
+
+function draining(id: string): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "sandbox_moved",
+    message: `this node is being drained, and takes sandbox ${id} in no more`,
+    hint: "ask another node, which then restores it",
+  });
 }

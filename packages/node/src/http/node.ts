@@ -3,7 +3,10 @@ import type { Handlers } from "./call.ts";
 const DEFAULT_LIMIT = 100;
 
 export const nodeHandlers: Handlers<"getHealth" | "listAudit" | "getNodeMetrics"> = {
-  getHealth: ({ deps }) => ({ status: deps.isStopping() ? "stopping" : "ok", version: deps.version }),
+  getHealth: ({ deps }) => ({
+    status: deps.isStopping() || deps.isDraining?.() ? "stopping" : "ok",
+    version: deps.version,
+  }),
 
   async listAudit({ query, deps }) {
     return { items: [...(await deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT }))] };

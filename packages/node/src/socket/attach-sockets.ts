@@ -49,7 +49,8 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       principal = authenticator.authenticate(credential);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
-      if (isClosing || isStopping()) throw stopping();
+      const isLeaving = route.name === "create" && dependencies.isDraining?.();
+      if (isClosing || isStopping() || isLeaving) throw stopping();
       return { route, principal, credential };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });

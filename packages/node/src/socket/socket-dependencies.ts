@@ -28,6 +28,8 @@ export interface SocketDependencies {
   readonly audit?: AuditSink | undefined;
   /** The node takes no new connections any more. */
   readonly isStopping: () => boolean;
+  /** It makes no new sandboxes any more. */
+  readonly isDraining?: (() => boolean) | undefined;
   /** Pages of other origins that may connect, such as "https://console.example.com"; none unless given. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly clock?: Clock | undefined;

@@ -1,0 +1,60 @@
+import { Client } from "@sandpiper/sdk";
+import { describe, expect, it } from "vitest";
+import { listLeft } from "../../bench/leftovers.ts";
+import { runCli } from "../e2e/run-cli.ts";
+import type { ClusterNode } from "./cluster-node.ts";
+import { rawSession } from "./raw-session.ts";
+import { startSharedBed } from "./shared-bed.ts";
+
+const COUNT = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo $i; sleep 0.02; done";
+const NUMBERS = Array.from({ length: 200 }, (_, at) => `${at + 1}\n`).join("");
+
+/** Sandboxes on one node with a command in each, whose output is read through the load balancer. */
+async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
+  const client = new Client({ url, apiKey });
+  const own = node.client(apiKey);
+  const made = await Promise.all([1, 2, 3].map(() => own.sandboxes.create({ memoryMib: 128 })));
+  own.close();
+  const ids = made.map(({ id }) => id);
+  const sandboxes = await Promise.all(ids.map((id) => client.sandboxes.connect(id)));
+  const counting = await Promise.all(sandboxes.map((sandbox) => sandbox.start(COUNT)));
+  const outputs = counting.map(async ({ stdout }) => Buffer.concat(await Array.fromAsync(stdout)).toString());
+  for (const output of outputs) output.catch(() => {});
+  return { ids, sandboxes, outputs, [Symbol.asyncDispose]: async () => client.close() };
+}
+
+describe("a node that is drained", () => {
+  it("by SIGTERM saves its sandboxes and ends; others go on with them and with what runs in them", async () => {
+    await using bed = await startSharedBed({ store: "s3" });
+    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    await using busy = await busySandboxes(second, bed.url, first.apiKey);
+    expect(await second.terminate()).toBe(0);
+    expect(await listLeft(second.homeDir, busy.ids)).toEqual([]);
+    expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
+    for (const sandbox of busy.sandboxes) {
+      expect((await sandbox.refresh()).rolledBackTo).toBeNull();
+      expect((await sandbox.exec("echo here")).stdout).toBe("here\n");
+    }
+  });
+
+  it("by hand lets its sandboxes go, and takes no new ones", async () => {
+    await using bed = await startSharedBed({ store: "file" });
+    const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
+    const { apiKey } = first;
+    await using busy = await busySandboxes(second, bed.url, apiKey);
+    const env = { SANDPIPER_URL: second.url, SANDPIPER_API_KEY: apiKey };
+    expect(await runCli(["node", "drain"], { env })).toMatchObject({ exitCode: 0, stdout: "" });
+    const left = await listLeft(second.homeDir, busy.ids);
+    expect(left.filter((line) => !line.includes(`process ${second.pid}: `))).toEqual([]);
+    expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
+
+    expect(await (await fetch(`${second.url}/health`)).json()).toMatchObject({ status: "stopping" });
+    await expect(second.client(apiKey).sandboxes.create()).rejects.toMatchObject({ code: "unavailable" });
+    expect((await rawSession(second, "/create", { credential: apiKey }).refused).status).toBe(503);
+    const attached = rawSession(second, `/attach/${busy.ids[0]}`, { credential: apiKey });
+    expect(await attached.next()).toEqual({ event: "error", message: expect.stringContaining("drained") });
+    const nodes = await first.client().nodes.list();
+    expect(nodes.find(({ url }) => url.includes("10.77.0.12"))).toMatchObject({ isDraining: true, sandboxes: 0 });
+    expect(await second.terminate()).toBe(0);
+  });
+});
