@@ -1,19 +1,19 @@
 import { mkdtempSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ObjectStore, systemClock } from "@sandpiper/core";
-import { FakeClock, MemoryStore } from "@sandpiper/core/testing";
+import { MemoryStore } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { CheckpointRepository } from "./checkpoint-repository.ts";
 import { DirectoryStore } from "./directory-store.ts";
+import { RunningClock } from "./testing/running-clock.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-garbage-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 const NOTHING: ReadonlySet<string> = new Set();
-const GRACE_MS = 400;
 const never = new AbortController().signal;
 
 async function directoryWith(...contents: readonly string[]): Promise<string> {
@@ -24,9 +24,37 @@ async function directoryWith(...contents: readonly string[]): Promise<string> {
 
 async function* nothingReferenced(): AsyncIterable<string> {}
 
-const stores: readonly [string, () => Promise<ObjectStore>][] = [
-  ["a directory", async () => new DirectoryStore(await mkdtemp(join(root, "s-")))],
-  ["objects", async () => new MemoryStore()],
+interface AgingStore {
+  readonly store: ObjectStore;
+  /** Makes everything that is in it older than the grace period. */
+  age(): Promise<void>;
+}
+
+const stores: readonly [string, () => Promise<AgingStore>][] = [
+  [
+    "a directory",
+    async () => {
+      const directory = await mkdtemp(join(root, "s-"));
+      const longAgo = new Date(Date.now() - 7_200_000);
+      const age = async () => {
+        const entries = await readdir(join(directory, "chunks"), { recursive: true, withFileTypes: true });
+        const files = entries.filter((entry) => entry.isFile());
+        await Promise.all(files.map(({ parentPath, name }) => utimes(join(parentPath, name), longAgo, longAgo)));
+      };
+      return { store: new DirectoryStore(directory), age };
+    },
+  ],
+  [
+    "objects",
+    async () => {
+      let behindMs = 7_200_000;
+      const clock = { ...systemClock, now: () => new Date(Date.now() - behindMs) };
+      const age = async () => {
+        behindMs = 0;
+      };
+      return { store: new MemoryStore({ clock }), age };
+    },
+  ],
 ];
 
 describe.each(stores)("collecting garbage in %s", (_, openStore) => {
@@ -35,13 +63,13 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
       () => true,
       () => false,
     );
-  const untilOld = () => new Promise((resolve) => setTimeout(resolve, GRACE_MS + 50));
 
   it("deletes old chunks that nothing refers to, and no others", async () => {
-    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const { store, age } = await openStore();
+    const repository = new CheckpointRepository({ store, clock: systemClock });
     const used = await repository.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
     const unused = await repository.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
-    await untilOld();
+    await age();
     const young = await repository.save({ directory: await directoryWith("young"), known: NOTHING });
     const referenced = async function* () {
       yield* hashesOf(used.files);
@@ -54,10 +82,11 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   });
 
   it("leaves a chunk that a writer has taken up again after it was found to be garbage", async () => {
-    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const { store, age } = await openStore();
+    const repository = new CheckpointRepository({ store, clock: systemClock });
     const directory = await directoryWith("taken up");
     await repository.save({ directory, known: NOTHING });
-    await untilOld();
+    await age();
     let again: readonly CheckpointFile[] = [];
     await repository.collectGarbage({
       async *referenced() {
@@ -69,9 +98,10 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   });
 
   it("leaves what a fork took over from a parent that was deleted while manifests were read", async () => {
-    const repository = new CheckpointRepository({ store: await openStore(), clock: systemClock, graceMs: GRACE_MS });
+    const { store, age } = await openStore();
+    const repository = new CheckpointRepository({ store, clock: systemClock });
     const { files } = await repository.save({ directory: await directoryWith("inherited"), known: NOTHING });
-    await untilOld();
+    await age();
     const manifests = new Map([["parent", files]]);
     await repository.collectGarbage({
       async *referenced() {
@@ -96,11 +126,11 @@ it("goes by the store's clock, not by that of a machine that is hours ahead", as
 });
 
 describe("writers and collectors at the same time", () => {
-  it.each(Array.from({ length: 8 }, (_, index) => index + 1))(
+  it.each(Array.from({ length: 10 }, (_, index) => index + 1))(
     "lose no chunk that is referred to (seed %d)",
     async (seed) => {
       const random = randomFrom(seed);
-      const clock = new FakeClock();
+      const clock = new RunningClock();
       const store = new MemoryStore({
         clock,
         fault: ({ operation }) => (operation === "get" ? undefined : { delayMs: random(6), answerDelayMs: random(6) }),
@@ -112,12 +142,12 @@ describe("writers and collectors at the same time", () => {
       );
       const manifests = new Map<string, readonly CheckpointFile[]>();
       const pause = (ms: number) => new Promise<void>((resolve) => clock.schedule(ms, resolve));
-      const writing = 2;
+      let writing = 2;
       let working = 0;
       let saves = 0;
 
       const write = async (name: string) => {
-        for (let round = 0; round < 10; round += 1) {
+        for (let round = 0; round < 20; round += 1) {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
           const saved = await repository.save({ directory, known }).catch(() => undefined);
@@ -129,6 +159,7 @@ describe("writers and collectors at the same time", () => {
           await pause(random(1.5 * graceMs));
           if (random(3) === 0) manifests.delete(random(2) === 0 ? name : `fork of ${name}`);
         }
+        writing -= 1;
       };
       const collect = async () => {
         while (writing > 0) {
@@ -146,7 +177,7 @@ describe("writers and collectors at the same time", () => {
               expect(isThere, `seed ${seed}: ${name} lost ${hash}`).toBe(true);
             }
           }
-          await pause(random(graceMs));
+          await pause(random(graceMs / 4));
         }
       };
       const tasks = [write("a"), write("b"), collect(), collect()].map((task) => {
@@ -157,7 +188,7 @@ describe("writers and collectors at the same time", () => {
       });
       const all = Promise.all(tasks);
       all.catch(() => {});
-      while (working > 0) await clock.advance(5);
+      await clock.run(() => working === 0);
       await all;
       expect(saves).toBeGreaterThan(3);
     },
