@@ -1,0 +1,117 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ObjectStore } from "@sandpiper/core";
+import { removeLeftovers } from "../../bench/leftovers.ts";
+import { openStore } from "../../packages/node/src/store/open-store.ts";
+import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
+import { ChaosNode } from "./chaos-node.ts";
+import type { Random } from "./random.ts";
+import { SmallDisk } from "./small-disk.ts";
+import { StoreProxy } from "./store-proxy.ts";
+
+const NODES = ["a", "b", "c"];
+const STORE_MIB = 512;
+export const LEASE_MS = 2500;
+/** All nodes look at the clock of one machine. */
+const MAX_SKEW_MS = 200;
+
+export type StoreKind = "file" | "s3";
+
+export interface ChaosBedOptions {
+  readonly store: StoreKind;
+  readonly random: Random;
+}
+
+interface SharedStore {
+  readonly store: ObjectStore;
+  readonly env: NodeJS.ProcessEnv;
+  /** Of an S3 server. */
+  readonly proxy?: StoreProxy | undefined;
+  /** Of a directory. */
+  readonly disk?: SmallDisk | undefined;
+}
+
+/** Three nodes on one machine and one store, each of which can be made to fail. */
+export class ChaosBed implements AsyncDisposable {
+  readonly directory: string;
+  readonly nodes: readonly ChaosNode[];
+  readonly shared: SharedStore;
+  readonly #parts: AsyncDisposableStack;
+
+  private constructor(
+    directory: string,
+    nodes: readonly ChaosNode[],
+    shared: SharedStore,
+    parts: AsyncDisposableStack,
+  ) {
+    this.directory = directory;
+    this.nodes = nodes;
+    this.shared = shared;
+    this.#parts = parts;
+  }
+
+  static async start({ store, random }: ChaosBedOptions): Promise<ChaosBed> {
+    await using parts = new AsyncDisposableStack();
+    const directory = mkdtempSync(join(tmpdir(), "sandpiper-chaos-"));
+    parts.defer(() => rmSync(directory, { recursive: true, force: true }));
+    // Whatever became of the nodes, nothing of theirs outlives the bed.
+    parts.defer(() => removeLeftovers(directory));
+    const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
+    const env = {
+      ...shared.env,
+      SANDPIPER_CLUSTER_SECRET: randomBytes(24).toString("base64url"),
+      SANDPIPER_LEASE_MS: `${LEASE_MS}`,
+      SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`,
+      SANDPIPER_STOP_GRACE_MS: "1000",
+    };
+    const nodes: ChaosNode[] = [];
+    for (const name of NODES) {
+      const node = await ChaosNode.make({ name, directory, port: await freePort(), env });
+      parts.defer(() => rmSync(node.guardDirectory, { recursive: true, force: true }));
+      parts.use(node.disk);
+      parts.defer(() => node.kill9());
+      nodes.push(node);
+    }
+    // The first makes the key that all of them share.
+    for (const node of nodes) await node.start();
+    return new ChaosBed(directory, nodes, shared, parts.move());
+  }
+
+  get apiKey(): string {
+    return (this.nodes[0] as ChaosNode).apiKey;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.disposeAsync();
+  }
+}
+
+async function openBucket(parts: AsyncDisposableStack, random: Random): Promise<SharedStore> {
+  const server = parts.use(await startS3Server());
+  await server.createBucket("chaos");
+  const proxy = parts.use(await StoreProxy.start(server.endpoint, random));
+  Object.assign(process.env, server.env);
+  const url = "s3://chaos/bed";
+  const env = { ...server.env, AWS_ENDPOINT_URL: proxy.url, SANDPIPER_STORE: url };
+  return { store: openStore(url), env, proxy };
+}
+
+async function openDirectory(parts: AsyncDisposableStack, directory: string): Promise<SharedStore> {
+  const disk = parts.use(await SmallDisk.mount(join(directory, "store"), STORE_MIB));
+  const url = `file://${disk.path}/objects`;
+  return { store: openStore(url), env: { SANDPIPER_STORE: url }, disk };
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (address === null || typeof address === "string") throw new Error("a TCP server has no port");
+  return address.port;
+}

@@ -1,0 +1,221 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Client, SandboxError } from "@sandpiper/sdk";
+import { ChaosBed, type StoreKind } from "./chaos-bed.ts";
+import { faults } from "./faults.ts";
+import { InstanceWatch } from "./instance-watch.ts";
+import { findLeaks } from "./leaks.ts";
+import { Random } from "./random.ts";
+import { requests } from "./requests.ts";
+import { SandboxWriter } from "./sandbox-writer.ts";
+
+/** How each sandbox is saved by itself: often, with every command, or only when it moves. */
+const POLICIES = [{ everyMs: 1000, keepLast: 3 }, { perCommand: true, keepLast: 2 }, null];
+/** Longer than the patience of whoever waits for a sandbox whose owner has died. */
+const PROGRESS_MS = 45_000;
+const DESTROY_MS = 45_000;
+
+export interface ChaosOptions {
+  readonly rounds: number;
+  readonly seed: number;
+  readonly store: StoreKind;
+  readonly log: (line: string) => void;
+  /** Where the nodes' logs are kept afterwards. */
+  readonly logDirectory?: string | undefined;
+}
+
+export interface ChaosReport {
+  /** Everything that must never happen, and did. */
+  readonly violations: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+  /** What broke, what was asked for and failed, and why calls of writers failed: how often each. */
+  readonly happened: Readonly<Record<string, number>>;
+}
+
+/** Breaks nodes, store and disks, round by round, under clients that go on writing. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const random = new Random(options.seed);
+  await using bed = await ChaosBed.start({ store: options.store, random: new Random(options.seed + 1) });
+  const run = new ChaosRun(options, bed, random);
+  using watch = new InstanceWatch({
+    places: bed.nodes.map(({ place }) => place),
+    onOverlap: (id, places) => run.violate(`sandbox ${id} runs in ${places.length} places: ${places.join(", ")}`),
+  });
+  try {
+    await run.play();
+  } finally {
+    run.keepLogs();
+  }
+  return run.report({ looks: watch.looks });
+}
+
+class ChaosRun {
+  readonly #options: ChaosOptions;
+  readonly #bed: ChaosBed;
+  readonly #random: Random;
+  readonly #clients: readonly Client[];
+  readonly #violations: string[] = [];
+  readonly #happened = new Map<string, number>();
+  readonly #writers: SandboxWriter[] = [];
+  readonly #retired: SandboxWriter[] = [];
+  /** Of every sandbox that there ever was. */
+  readonly #ids = new Set<string>();
+
+  constructor(options: ChaosOptions, bed: ChaosBed, random: Random) {
+    this.#options = options;
+    this.#bed = bed;
+    this.#random = random;
+    this.#clients = bed.nodes.map((node) => node.client(bed.apiKey));
+  }
+
+  violate(violation: string): void {
+    this.#violations.push(violation);
+    this.#log(`VIOLATION ${violation}`);
+  }
+
+  async play(): Promise<void> {
+    for (const policy of POLICIES) await this.#makeSandbox(policy);
+    for (let round = 1; round <= this.#options.rounds; round++) {
+      await this.#playRound(round);
+    }
+    await this.#finish();
+  }
+
+  keepLogs(): void {
+    const { logDirectory } = this.#options;
+    if (logDirectory === undefined) return;
+    mkdirSync(logDirectory, { recursive: true });
+    for (const { name, log } of this.#bed.nodes) writeFileSync(join(logDirectory, `${name}.log`), log.join("\n"));
+  }
+
+  report({ looks }: { readonly looks: number }): ChaosReport {
+    const writers = [...this.#writers, ...this.#retired];
+    const sum = (of: (writer: SandboxWriter) => number) => writers.reduce((total, writer) => total + of(writer), 0);
+    for (const { failures } of writers) {
+      for (const [what, times] of failures) this.#count(`write failed: ${what}`, times);
+    }
+    return {
+      violations: this.#violations,
+      counts: {
+        rounds: this.#options.rounds,
+        sandboxes: this.#ids.size,
+        acknowledged: sum(({ ledger }) => ledger.acknowledged),
+        rollbacks: sum(({ ledger }) => ledger.rollbacks),
+        setBack: sum(({ ledger }) => ledger.setBack),
+        looks,
+      },
+      happened: Object.fromEntries([...this.#happened].sort()),
+    };
+  }
+
+  async #playRound(round: number): Promise<void> {
+    const context = { bed: this.#bed, random: this.#random, log: (line: string) => this.#log(`${round} ${line}`) };
+    const [name, fault] = this.#random.pick(faults);
+    this.#count(`fault: ${name}`);
+    const broken = fault(context).catch((thrown) => this.violate(`after ${name}: ${thrown}`));
+    await sleep(this.#random.between(0, 1500));
+    const asked = this.#ask(round);
+    await Promise.all([broken, asked]);
+    // Some rounds begin before the one before them is over.
+    if (this.#random.next() < 0.3) return;
+    await this.#settle(round);
+  }
+
+  async #ask(round: number): Promise<void> {
+    const [name, request] = this.#random.pick(requests);
+    const { id } = this.#random.pick(this.#writers);
+    const { nodes, apiKey } = this.#bed;
+    const onMade = (made: string) => void this.#ids.add(made);
+    this.#log(`${round} ${name} of ${id}`);
+    try {
+      await request({ id, nodes, apiKey, clients: this.#clients, random: this.#random, onMade });
+      this.#count(`${name}: done`);
+    } catch (thrown) {
+      const { code, reason } = SandboxError.from(thrown);
+      this.#count(`${name}: ${code}/${reason}`);
+    }
+  }
+
+  /** Everything is in order again: whoever writes must get on, or be told why not. */
+  async #settle(round: number): Promise<void> {
+    for (const node of this.#bed.nodes) {
+      if (node.isRunning) continue;
+      this.violate(`round ${round}: node ${node.name} has ended by itself: ${node.log.slice(-8).join("\n")}`);
+      await node.revive();
+    }
+    await Promise.all(
+      this.#writers.map(async (writer) => {
+        const isFine = await writer.progress(PROGRESS_MS);
+        if (!isFine) {
+          const last = [...writer.failures].map(([what, times]) => `${what} ${times}×`).join(", ");
+          this.violate(`round ${round}: sandbox ${writer.id} can neither be used nor is it over (${last})`);
+        }
+        if (!isFine || writer.over !== undefined) await this.#replace(writer);
+      }),
+    );
+  }
+
+  async #replace(writer: SandboxWriter): Promise<void> {
+    await writer.stop();
+    const at = this.#writers.indexOf(writer);
+    const policy = POLICIES[at] ?? null;
+    this.#count(`over: ${writer.over ?? "stuck"}${policy === null ? "" : ", although it was saved by itself"}`);
+    this.#log(`over ${writer.id}: ${writer.over}`);
+    if (writer.over?.startsWith("not_found")) this.violate(`sandbox ${writer.id} has disappeared`);
+    this.#retired.push(writer);
+    await this.#makeSandbox(policy, at);
+  }
+
+  async #makeSandbox(policy: (typeof POLICIES)[number], at = this.#writers.length): Promise<void> {
+    const client = this.#random.pick(this.#clients);
+    const sandbox = await client.sandboxes.create({ memoryMib: 128, checkpointPolicy: policy ?? undefined });
+    this.#ids.add(sandbox.id);
+    const writer = new SandboxWriter({
+      id: sandbox.id,
+      clients: this.#clients,
+      random: new Random(this.#random.between(0, 2 ** 31)),
+      onFault: (fault) => this.violate(fault),
+    });
+    this.#writers[at] = writer;
+    writer.start();
+  }
+
+  /** Nothing may be left of what is destroyed, on nodes that have stopped. */
+  async #finish(): Promise<void> {
+    await this.#settle(this.#options.rounds);
+    for (const writer of this.#writers) {
+      await writer.stop();
+      await writer.verify().catch((thrown) => this.violate(`sandbox ${writer.id} cannot be read: ${thrown}`));
+    }
+    for (const id of this.#ids) await this.#destroy(id);
+    for (const node of this.#bed.nodes) await node.terminate();
+    for (const left of await findLeaks(this.#bed, [...this.#ids])) this.violate(`left: ${left}`);
+  }
+
+  async #destroy(id: string): Promise<void> {
+    const endAt = performance.now() + DESTROY_MS;
+    for (;;) {
+      try {
+        const [node] = this.#bed.nodes;
+        const response = await fetch(`${node?.url}/v1/sandboxes/${id}`, {
+          method: "DELETE",
+          headers: { authorization: `Bearer ${this.#bed.apiKey}` },
+        });
+        if (response.ok || response.status === 404) return;
+        throw new Error(await response.text());
+      } catch (thrown) {
+        if (performance.now() > endAt) return this.violate(`sandbox ${id} cannot be destroyed: ${thrown}`);
+        await sleep(500);
+      }
+    }
+  }
+
+  #count(what: string, times = 1): void {
+    this.#happened.set(what, (this.#happened.get(what) ?? 0) + times);
+  }
+
+  #log(line: string): void {
+    this.#options.log(`${new Date().toISOString()} ${line}`);
+  }
+}
