@@ -93,6 +93,15 @@ describe("a request about a sandbox of another node", () => {
     expect([await ask("spt_right"), await ask("spt_other")]).toEqual(["owner", "here"]);
   });
 
+  it("goes there for its events, too, and stays here for those of all sandboxes", async () => {
+    const { here } = await twoNodes();
+    const ask = async (query: string) =>
+      (await echoed(fetch(`${here}/v1/events${query}`, { headers: { authorization } }))).name;
+    expect(await ask(`?after=7&sandbox=${id}`)).toBe("owner");
+    for (const query of ["", "?", "?after=7", `?other=${id}`, "?sandbox=x", `?sandbox=${createSandboxId()}`])
+      expect([query, await ask(query)]).toEqual([query, "here"]);
+  });
+
   it("stays here when the sandbox is here or nowhere, when it is about none, or asks for the sandbox to come", async () => {
     const { here } = await twoNodes();
     const other = createSandboxId();

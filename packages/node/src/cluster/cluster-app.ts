@@ -39,6 +39,7 @@ export interface ClusterAppOptions {
 }
 
 const SANDBOX_PATH = /^\/v1\/sandboxes\/([^/?]+)(\/handoff(?=\?|$))?/;
+const EVENTS_PATH = /^\/v1\/events\?(.*)$/;
 const LIST_PATH = /^\/v1\/sandboxes(\?|$)/;
 const MAX_NUDGE_BYTES = 1024;
 const nudgeSchema = z.strictObject({ sandbox: sandboxIdSchema });
@@ -134,9 +135,11 @@ function pathOf(url: string): string {
   return url.slice(url.indexOf("/", url.indexOf("//") + 2));
 }
 
-/** The sandbox that a path is about, unless it asks this very node for something. */
+/** The sandbox that a path is about, unless it asks this very node for something. Its events are where it is. */
 function foreignSandbox(path: string): SandboxId | undefined {
-  const [, id, handoff] = SANDBOX_PATH.exec(path) ?? [];
+  const [, query] = EVENTS_PATH.exec(path) ?? [];
+  const [, inPath, handoff] = SANDBOX_PATH.exec(path) ?? [];
+  const id = query === undefined ? inPath : new URLSearchParams(query).get("sandbox");
   return handoff === undefined && isSandboxId(id) ? id : undefined;
 }
 

@@ -102,6 +102,21 @@ describe("a stream about a sandbox of another node", () => {
     expect(owner.sockets).toHaveLength(1);
   });
 
+  it("may be about its events", async () => {
+    const got = ownerHeard();
+    const events = (stream: number, sandbox?: string) =>
+      JSON.stringify({ type: "open", stream, kind: "events", after: 0, ...(sandbox && { sandbox }), window: 1 });
+    const client = await nodes.connect();
+    const [all, gone] = [events(1), events(2, createSandboxId())];
+    for (const message of [all, gone, events(3, id)]) client.send(message);
+    await until(() => got.length === 1 && nodes.here.length === 2);
+    expect([got, nodes.here]).toEqual([[events(3, id)], [all, gone]]);
+    const withToken = await nodes.connect({ sandboxId: id });
+    withToken.send(events(4));
+    await until(() => got.length === 2);
+    expect(got[1]).toBe(events(4));
+  });
+
   it("is served here when the sandbox is here after all, or nowhere, in the order of its messages", async () => {
     const client = await nodes.connect();
     const gone = createSandboxId();

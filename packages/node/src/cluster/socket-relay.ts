@@ -78,11 +78,12 @@ export class SocketRelay {
   }
 
   #open(message: Extract<ClientMessage, { type: "open" }>, text: string): boolean {
-    if (message.kind === "events") return false;
     const { principal, whereabouts } = this.#options;
-    const { sandbox, stream } = message;
-    if (whereabouts.isHere(sandbox)) return false;
-    if (principal.kind === "sandbox" && principal.sandboxId !== sandbox) return false;
+    const own = principal.kind === "sandbox" ? principal.sandboxId : undefined;
+    const { sandbox = own, stream } = message;
+    // Events that are about no sandbox are each node's own.
+    if (sandbox === undefined || whereabouts.isHere(sandbox)) return false;
+    if (own !== undefined && own !== sandbox) return false;
     if (this.#ways.size >= MAX_STREAMS) {
       this.#fail(stream, tooManyStreams());
       return true;
