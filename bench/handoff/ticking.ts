@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "@sandpiper/sdk";
 import { longestGap } from "./longest-gap.ts";
 
-/** Before and after what is measured, so that the service is known to be there. */
+/** Read before and after what is measured, so that the service is known to be there. */
 const STEADY_TICKS = 25;
-const LOOK_MS = 5;
-const PATIENCE_MS = 60_000;
 
 export interface Interruption {
   /** The longest time in which the client got nothing. */
@@ -18,29 +15,26 @@ export interface Interruption {
 export async function whileTicking(
   sandbox: Sandbox,
   program: string,
-  happening: () => Promise<unknown>,
+  happening: () => Promise<void>,
 ): Promise<Interruption> {
-  const process = await sandbox.start([program]);
+  await using process = await sandbox.start([program]);
+  const output = process.stdout[Symbol.asyncIterator]();
   const arrivals: number[] = [];
-  const reading = readAll(process.stdout, arrivals);
-  await ticks(arrivals, STEADY_TICKS);
+  let enough = STEADY_TICKS;
+  const read = async () => {
+    while (arrivals.length < enough) {
+      if ((await output.next()).done) throw new Error(`the program in sandbox ${sandbox.id} has ended`);
+      arrivals.push(performance.now());
+    }
+  };
+  await read();
+  enough = Number.POSITIVE_INFINITY;
   const startedAt = performance.now();
-  await happening();
-  const tookMs = performance.now() - startedAt;
-  await ticks(arrivals, STEADY_TICKS);
-  const gapMs = longestGap(arrivals, startedAt);
-  await process.kill();
-  await reading;
-  return { gapMs, tookMs };
-}
-
-async function readAll(output: AsyncIterable<Uint8Array>, arrivals: number[]): Promise<void> {
-  for await (const _ of output) arrivals.push(performance.now());
-}
-
-async function ticks(arrivals: readonly number[], count: number): Promise<void> {
-  const enough = arrivals.length + count;
-  for (const untilMs = performance.now() + PATIENCE_MS; arrivals.length < enough; await sleep(LOOK_MS)) {
-    if (performance.now() > untilMs) throw new Error("the program in the sandbox went silent");
-  }
+  const happened = async () => {
+    await happening();
+    enough = arrivals.length + STEADY_TICKS;
+    return performance.now() - startedAt;
+  };
+  const [tookMs] = await Promise.all([happened(), read()]);
+  return { gapMs: longestGap(arrivals, startedAt), tookMs };
 }
