@@ -1,8 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import { exitCodeOfError, type FailureOptions } from "./exit-code.ts";
-
-/** The node's own hint is for those who write requests. */
-const KEY_HINT = "set SANDPIPER_API_KEY to a key of this node, or SANDPIPER_HOME to the directory of its state";
+import { KEY_HINT } from "./target/no-node-error.ts";
 
 export interface ReportErrorOptions extends FailureOptions {
   readonly write?: (text: string) => void;
@@ -13,6 +11,7 @@ export function reportError(thrown: unknown, options: ReportErrorOptions): numbe
   const { write = (text: string) => process.stderr.write(text) } = options;
   const error = SandboxError.from(thrown);
   const isOurFault = error.code === "internal";
+  // The node's own hint is for those who write requests.
   const hint = error.code === "unauthenticated" ? KEY_HINT : error.hint;
   const lines = [`sandpiper: ${error.message}`, hint && `  ${hint}`];
   if (isOurFault && thrown instanceof Error) lines.push(thrown.stack);

@@ -6,7 +6,7 @@ import { nearestName } from "./nearest-name.ts";
 export const CONFIG_FILE_VARIABLE = "SANDPIPER_CONFIG";
 
 /** Of clients, of set-up and of the inside of sandboxes; a node has no use for them. */
-const othersVariables = ["SANDPIPER_URL", "SANDPIPER_API_KEY", "SANDPIPER_AGENT", "SANDPIPER_RUNSC"];
+const othersVariables = ["URL", "API_KEY", "AGENT", "LAUNCH", "GUARD", "RUNSC"].map((name) => `SANDPIPER_${name}`);
 const names = [...configFields.map(({ env }) => env), CONFIG_FILE_VARIABLE];
 
 /** An empty variable is one that is not set. */

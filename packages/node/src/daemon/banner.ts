@@ -1,7 +1,14 @@
+import { existsSync } from "node:fs";
 import type { StartedNode } from "./run-daemon.ts";
 
+export interface BannerOptions {
+  readonly version: string;
+  /** Other nodes take what this one leaves, and its keys are theirs. */
+  readonly isInCluster: boolean;
+}
+
 /** What somebody at a terminal needs to know first. */
-export function banner(node: StartedNode, version: string): string {
+export function banner(node: StartedNode, { version, isInCluster }: BannerOptions): string {
   const { adopted, lost, setBack, removed } = node.reconciled;
   const found = [
     adopted.length > 0 && `took over ${sandboxes(adopted.length)}`,
@@ -9,11 +16,16 @@ export function banner(node: StartedNode, version: string): string {
     lost.length > 0 && `${sandboxes(lost.length)} did not survive`,
     removed.length > 0 && `removed ${sandboxes(removed.length)} that belonged to nobody`,
   ].filter(Boolean);
+  const hasKey = !isInCluster || existsSync(node.apiKeyFile);
   const lines = [
     `Sandpiper ${version} is ready: ${node.url}`,
-    `  key    cat ${node.apiKeyFile}`,
-    `  try    curl -H "Authorization: Bearer $(cat ${node.apiKeyFile})" ${node.url}/v1/sandboxes`,
-    "  stop   Ctrl-C; sandboxes go on running, and the next start takes them over",
+    hasKey
+      ? `  key    cat ${node.apiKeyFile}`
+      : "  key    any key of the cluster; the first stands in api-key in the home of the node that began the cluster",
+    `  try    curl -H "Authorization: Bearer ${hasKey ? `$(cat ${node.apiKeyFile})` : "$SANDPIPER_API_KEY"}" ${node.url}/v1/sandboxes`,
+    isInCluster
+      ? "  stop   Ctrl-C; sandboxes are saved, and go on at the node where they are used next"
+      : "  stop   Ctrl-C; sandboxes go on running, and the next start takes them over",
     ...(found.length > 0 ? [`  found  ${found.join(", ")}`] : []),
   ];
   return `${lines.join("\n")}\n`;

@@ -3,7 +3,7 @@ const MAX_DEPTH = 6;
 
 /** Names of fields whose value lets somebody in, wherever they stand. */
 const secretNames =
-  /^(authorization|proxy-authorization|cookie|set-cookie|token|secret|key|api-?key|password|credential)$/i;
+  /^(authorization|proxy-authorization|cookie|set-cookie|key|api-?key|.*(secret|token|password|credential|secret[-_]?access[-_]?key))$/i;
 const credentials = /\b(spk_[0-9a-f]+|spt_[0-9a-f-]+|whs)_[A-Za-z0-9_-]{16,}/g;
 
 /** The same fields without what nobody may read in a log. The names of environment variables stay, their values go. */

@@ -47,6 +47,7 @@ describe("the log", () => {
     const text = logged({ logFormat }, (logger) => {
       logger.info({ headers: { Authorization: `Bearer ${key}`, cookie: "c=topsecret" } }, "in a header");
       logger.info({ body: { token: "topsecret", secret: "topsecret", list: [{ key: "topsecret" }] } }, "in a body");
+      logger.info({ config: { clusterSecret: "topsecret", s3: { secretAccessKey: "topsecret" } } }, "in a setting");
       logger.info({ body: { env: { PASSWORD: "topsecret" } } }, "in an environment");
       logger.info(`in a message ${key} ${token} whs_${"A".repeat(43)}`);
       logger.info({ url: `/v1/socket?access=${token}` }, "in a URL");

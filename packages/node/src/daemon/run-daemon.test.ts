@@ -79,6 +79,18 @@ describe("the daemon", () => {
     expect(await exitCode).toBe(0);
   });
 
+  it("says in a cluster that keys are the cluster's, and what becomes of sandboxes", async () => {
+    const argv = ["--store=file:///shared"];
+    const { signals, seen, started, exitCode } = setUp({ isTerminal: true, argv });
+    await started;
+    expect(seen.out).not.toContain("cat /state/api-key");
+    expect(seen.out).toContain("key    any key of the cluster");
+    expect(seen.out).toContain('"Authorization: Bearer $SANDPIPER_API_KEY" http://127.0.0.1:4747/v1/sandboxes');
+    signals.emit("SIGINT", "SIGINT");
+    expect(await exitCode).toBe(0);
+    expect(seen.out).toContain("sandboxes are saved for other nodes");
+  });
+
   it("stops after its start when the signal comes during it", async () => {
     const { signals, seen, exitCode } = setUp();
     signals.emit("SIGTERM", "SIGTERM");

@@ -47,7 +47,9 @@ export async function runDaemon(options: RunDaemonOptions): Promise<number> {
     const node = await options.start(config, { logger });
     announce(node, { config, logger, stdout, isTerminal });
     const signal = await signals.first;
-    logger.info({ signal }, "stopping; sandboxes go on running, and the next start takes them over");
+    const after =
+      config.store === null ? "go on running, and the next start takes them over" : "are saved for other nodes";
+    logger.info({ signal }, `stopping; sandboxes ${after}`);
     await node.stop();
     logger.info("stopped");
     return 0;
@@ -65,7 +67,7 @@ interface Announcement {
 
 function announce(node: StartedNode, { config, logger, stdout, isTerminal }: Announcement): void {
   if (isTerminal && config.logFormat !== "json") {
-    stdout.write(banner(node, manifest.version));
+    stdout.write(banner(node, { version: manifest.version, isInCluster: config.store !== null }));
     return;
   }
   const { adopted, lost, setBack, removed } = node.reconciled;
