@@ -30,9 +30,10 @@ export class Haproxy {
       stderr = (stderr + text).slice(-4000);
     });
     const haproxy = new Haproxy(adminSocket);
+    const ended = once(child, "exit");
     while (!(await haproxy.#isUp())) {
       if (hasEnded(child)) throw new Error(`HAProxy did not start: ${stderr}`);
-      await Promise.race([sleep(20), once(child, "exit")]);
+      await Promise.race([sleep(20), ended]);
     }
     return haproxy;
   }
