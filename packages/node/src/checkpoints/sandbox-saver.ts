@@ -99,16 +99,20 @@ export class SandboxSaver {
   /** From a checkpoint to a sandbox that runs here; when it cannot be restored, the reason says what differs. */
   async restore(record: SandboxRecord, checkpoint: CheckpointResource, place?: Place): Promise<SandboxRecord> {
     const { vault, providers } = this.#options;
-    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await this.requirements(record));
-    await using scratch = await vault.scratch();
     const prepared = place ?? providers.prepare(instanceKey(record), { id: record.id });
+    // Whoever waits for it is told, and until then nobody does.
+    prepared.catch(() => {});
+    await using scratch = new AsyncDisposableStack();
+    let path: string;
     try {
-      await vault.load(checkpoint.sandboxId, checkpoint.id, scratch.path);
+      requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await this.requirements(record));
+      ({ path } = scratch.use(await vault.scratch()));
+      await vault.load(checkpoint.sandboxId, checkpoint.id, path);
     } catch (thrown) {
       await (await prepared.catch(() => undefined))?.destroy();
       throw thrown;
     }
-    return await this.restoreFrom(record, scratch.path, prepared);
+    return await this.restoreFrom(record, path, prepared);
   }
 
   /** From the files of a checkpoint. The record is in the records already, and nothing runs for it. */
@@ -116,7 +120,10 @@ export class SandboxSaver {
     const { providers, live, records, custody, onError } = this.#options;
     const { id, createdAt } = record;
     const prepared = await (place ?? providers.prepare(instanceKey(record), { id }));
-    const state = await custody.state(id);
+    const state = await custody.state(id).catch(async (thrown) => {
+      await prepared.destroy();
+      throw thrown;
+    });
     const before = state.content;
     const restoring = prepared.restore(directory, { createdAt });
     // From the moment at which it runs, what is saved is not all there is of it.
@@ -132,9 +139,15 @@ export class SandboxSaver {
       await providers.destroy(record.provider, id);
       throw committed.reason;
     }
-    const ready = records.change(id, { state: "ready" });
-    await live.followProcesses(live.add(restored.value, ready));
-    return ready;
+    try {
+      const ready = records.change(id, { state: "ready" });
+      await live.followProcesses(live.add(restored.value, ready));
+      return ready;
+    } catch (thrown) {
+      // What everybody is told to have failed must not run on.
+      await this.retire(record);
+      throw thrown;
+    }
   }
 
   /** Nothing that was saved of it is left. */

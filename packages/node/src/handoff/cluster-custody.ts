@@ -123,8 +123,16 @@ export class ClusterCustody implements Custody {
     const held = this.#held.get(id);
     if (held === undefined) return;
     this.#held.delete(id);
-    await end(held.lease);
-    this.#options.onDeadline(id, undefined);
+    try {
+      await end(held.lease);
+    } finally {
+      this.unwatch(id);
+    }
+  }
+
+  /** Nothing of it runs here any more. */
+  unwatch(id: SandboxId): void {
+    if (!this.#held.has(id)) this.#options.onDeadline(id, undefined);
   }
 }
 

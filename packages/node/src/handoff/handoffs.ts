@@ -92,7 +92,7 @@ export class Handoffs implements Locator {
 
   /** It is another node's by now: what still runs here must end, and nothing of it may be kept. */
   lost(id: SandboxId): void {
-    const { live, turns, saver, records, onError } = this.#options;
+    const { live, turns, saver, records, custody, onError } = this.#options;
     const record = records.get(id);
     if (record === undefined) return;
     const entry = live.get(id) === undefined ? undefined : live.require(id);
@@ -101,6 +101,8 @@ export class Handoffs implements Locator {
       .take(id, async () => {
         records.remove(id);
         await saver.retire(record);
+        // Until now whatever came up in its place was ended, too; from here on it may come back.
+        custody.unwatch(id);
       })
       .catch((thrown) => onError(SandboxError.from(thrown), id));
   }

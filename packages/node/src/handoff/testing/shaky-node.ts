@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FencedStates, Leases, type SandboxError } from "@sandpiper/core";
+import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
+import { MockProvider } from "@sandpiper/providers";
+import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
+import { composeParts } from "../../compose-parts.ts";
+import { parseNodeConfig } from "../../config/load-node-config.ts";
+import type { NodeCluster } from "../node-cluster.ts";
+
+export const LEASE_MS = 15_000;
+
+/** What nodes of a test share; its faults are the test's. */
+export class ShakyStore {
+  readonly clock = new FakeClock();
+  fault: (call: StoreCall) => StoreFault | undefined = () => undefined;
+  readonly store = new MemoryStore({ clock: this.clock, fault: (call) => this.fault(call) });
+
+  async keys(prefix: string): Promise<string[]> {
+    return (await Array.fromAsync(this.store.list(prefix), ({ key }) => key)).sort();
+  }
+}
+
+export const owner = {
+  kind: "key",
+  keyId: "k",
+  tenant: "t",
+  scopes: ["sandboxes"],
+  quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
+} as const;
+
+/** A node of a cluster without its interfaces, on a clock and a store that stand still until the test moves them. */
+export function startShakyNode({ store, clock }: ShakyStore, name: string) {
+  const home = mkdtempSync(join(tmpdir(), "sandpiper-shaky-"));
+  const errors: SandboxError[] = [];
+  const deadlines = new Map<string, number | undefined>();
+  const node = { id: name, url: `http://${name}` };
+  const onError = () => {};
+  const timing = { durationMs: LEASE_MS, maxSkewMs: 0, checkpointBudgetMs: 1000 };
+  const leases = new Leases({ ...timing, store, node, clock, nudge: async () => {}, onError });
+  const states = new FencedStates({ store, clock, leases, onError });
+  const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
+  const tokens = new SandboxTokens(new Uint8Array(32));
+  const provider = new MockProvider({ clock });
+  const parts = composeParts(parseNodeConfig({ home }), {
+    clock,
+    providers: [provider],
+    cluster: { node, store, leases, states, quotas, tokens, keys: undefined } as unknown as NodeCluster,
+    onDeadline: (id, deadlineMs) => deadlines.set(id, deadlineMs),
+    onError: (error) => errors.push(error),
+  });
+  return {
+    ...parts,
+    leases,
+    provider,
+    errors,
+    /** Until when the guard lets each sandbox run. */
+    deadlines,
+    /** Ids of the instances that there are, those that were only prepared among them. */
+    instances: async () => (await provider.list()).map(({ id }) => id),
+    async [Symbol.asyncDispose]() {
+      leases.dispose();
+      await parts.spares[Symbol.asyncDispose]();
+      parts.database[Symbol.dispose]();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
