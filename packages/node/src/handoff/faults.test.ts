@@ -39,7 +39,7 @@ describe("a restore that fails", () => {
     await using node = startShakyNode(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     // The sandbox has stopped to be saved; by the time that turns out to be impossible, it is not this node's any more.
-    shared.fault = ({ key }) => ({ fail: "before", ...(key.startsWith("checkpoints/") && { delayMs: 2 * LEASE_MS }) });
+    shared.fault = ({ key }) => ({ fail: "before", ...(!/^(locks|states)/.test(key) && { delayMs: 2 * LEASE_MS }) });
     const drained = node.handoffs?.drain(new AbortController().signal);
     await expect.poll(() => node.live.get(id)).toBeUndefined();
     await shared.clock.advance(1);
