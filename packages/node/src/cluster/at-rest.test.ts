@@ -1,4 +1,5 @@
 import { type CheckpointResource, routes, type SandboxResource } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type StoreNode, StoreNodes } from "./testing/store-nodes.ts";
 
@@ -8,8 +9,8 @@ let b: StoreNode;
 
 beforeEach(async () => {
   nodes = new StoreNodes();
-  a = await nodes.start("a");
-  b = await nodes.start("b");
+  a = await nodes.start("a", new MockProvider());
+  b = await nodes.start("b", new MockProvider());
 });
 
 afterEach(() => nodes[Symbol.asyncDispose]());

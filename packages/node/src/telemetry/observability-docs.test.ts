@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { eventKindSchema } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { NodeMetrics } from "./node-metrics.ts";
 import { webhookSignature } from "./post-webhook.ts";
@@ -14,6 +15,13 @@ describe("docs/observability.md", () => {
     const exported = [...text.matchAll(/^# TYPE (sandpiper_\w+) /gm)].map(([, name]) => name);
     const named = [...document.matchAll(/`(sandpiper_\w+)`/g)].map(([, name]) => name);
     expect(named.toSorted()).toEqual(exported.toSorted());
+  });
+
+  it("names every kind of event, and none that is not there", () => {
+    const [, table = ""] = /\n\| kind \| when \|\n(.*?)\n\n/s.exec(document) ?? [];
+    const rows = table.split("\n").map((row) => row.split(" | ")[0] ?? "");
+    const named = rows.flatMap((row) => [...row.matchAll(/`([\w.]+)`/g)].map(([, name]) => name));
+    expect(named.toSorted()).toEqual(eventKindSchema.options.toSorted());
   });
 
   it("shows a receiver that knows genuine requests from others", async () => {

@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Provider } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { type SandboxId, type SandboxResource, sandboxResourceSchema } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
 import { composeParts, openHome } from "../../compose-parts.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { serve } from "../../daemon/serve.ts";
@@ -37,7 +37,7 @@ export class StoreNodes implements AsyncDisposable {
     this.#undo.defer(() => rmSync(this.#directory, { recursive: true, force: true }));
   }
 
-  async start(name: string) {
+  async start(name: string, provider: Provider) {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
     let app: ClusterApp | undefined;
@@ -56,7 +56,7 @@ export class StoreNodes implements AsyncDisposable {
     const describe = () => ({ isDraining: false, sandboxes: 0 });
     const cluster = await openNodeCluster(store, config, { database, version: "1.2.3", clock, describe, onError });
     undo.use(cluster);
-    const parts = composeParts(config, { clock, database, cluster, providers: [new MockProvider()], onError });
+    const parts = composeParts(config, { clock, database, cluster, providers: [provider], onError });
     const { service, live, records, handoffs } = parts;
     undo.defer(() => live.release());
     undo.defer(() => cluster.leases.dispose());
@@ -124,7 +124,7 @@ export class StoreNodes implements AsyncDisposable {
       keyOf,
       request,
       async create(body: object = {}): Promise<SandboxResource> {
-        const response = await request("POST", "/v1/sandboxes", { json: { provider: "mock", ...body } });
+        const response = await request("POST", "/v1/sandboxes", { json: { provider: provider.name, ...body } });
         if (response.status !== 201) throw new Error(await response.text());
         return sandboxResourceSchema.parse(await response.json());
       },
