@@ -20,10 +20,19 @@ it("exports these values and no others", () => {
     "UPLOAD_PIECE_BYTES",
     "WarmPool",
     "canTransition",
+    "checkStoreKey",
+    "checkStorePrefix",
     "connectAgent",
     "sandboxTransitions",
     "stateNames",
     "systemClock",
   ]);
-  expect(Object.keys(testing).sort()).toEqual(["FakeClock", "describeProvider", "rejection", "settle"]);
+  expect(Object.keys(testing).sort()).toEqual([
+    "FakeClock",
+    "MemoryStore",
+    "describeProvider",
+    "describeStore",
+    "rejection",
+    "settle",
+  ]);
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync } from "node:fs";
 import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,9 +17,15 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const NOTHING: ReadonlySet<string> = new Set();
 const never = new AbortController().signal;
 
+/** With content that is not worth compressing: no other thread has a part in it, and a clock can wait for what is under way. */
 async function directoryWith(...contents: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(root, "d-"));
-  for (const [index, content] of contents.entries()) await writeFile(join(directory, `f${index}`), content.repeat(500));
+  for (const [index, content] of contents.entries()) {
+    await writeFile(
+      join(directory, `f${index}`),
+      createHash("shake256", { outputLength: 8192 }).update(content).digest(),
+    );
+  }
   return directory;
 }
 
@@ -144,13 +151,13 @@ describe("writers and collectors at the same time", () => {
       const pause = (ms: number) => new Promise<void>((resolve) => clock.schedule(ms, resolve));
       let writing = 2;
       let working = 0;
-      let saves = 0;
 
       const write = async (name: string) => {
-        for (let round = 0; round < 20; round += 1) {
+        for (let saves = 0; saves < 20; ) {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
           const saved = await repository.save({ directory, known }).catch(() => undefined);
+          // One that took too long is not committed.
           if (saved === undefined) continue;
           saves += 1;
           await pause(random(graceMs / 5));
@@ -190,7 +197,6 @@ describe("writers and collectors at the same time", () => {
       all.catch(() => {});
       await clock.run(() => working === 0);
       await all;
-      expect(saves).toBeGreaterThan(3);
     },
   );
 });

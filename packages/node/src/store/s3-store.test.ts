@@ -1,22 +1,123 @@
-import { describeStore } from "@sandpiper/core/testing";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { describeStore, rejection } from "@sandpiper/core/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { S3Store } from "./s3-store.ts";
+import { startAnswerCutter } from "./testing/answer-cutter.ts";
 import { type S3Server, startS3Server } from "./testing/s3-server.ts";
 
 /** The server is built when it is not there yet. */
 const BUILD_TIMEOUT_MS = 600_000;
+const BUCKET = "sandpiper-tests";
 
 let server: S3Server | undefined;
+const useServer = () => {
+  for (const [name, value] of Object.entries(server?.env ?? {})) vi.stubEnv(name, value);
+};
 beforeAll(async () => {
   server = await startS3Server();
-  for (const [name, value] of Object.entries(server.env)) vi.stubEnv(name, value);
-  await server.createBucket("sandpiper-tests");
+  await server.createBucket(BUCKET);
+  useServer();
 }, BUILD_TIMEOUT_MS);
+afterEach(useServer);
 afterAll(async () => {
   vi.unstubAllEnvs();
   await server?.[Symbol.asyncDispose]();
 });
 
-describeStore("s3", () => new S3Store({ bucket: "sandpiper-tests", prefix: "some/where" }), {
+const text = (content: string) => Buffer.from(content);
+const openAt = async (endpoint: string) => {
+  vi.stubEnv("AWS_ENDPOINT_URL", endpoint);
+  const store = new S3Store({ bucket: BUCKET, prefix: "lost" });
+  // Connects, and finds out that the server knows conditions.
+  await store.put("ready", text("x"), { ifAbsent: true });
+  return store;
+};
+
+describeStore("s3", () => new S3Store({ bucket: BUCKET, prefix: "some/where" }), {
   framework: { describe, it, beforeAll, afterAll, expect },
 });
+
+describe("a conditional write whose answer is lost", () => {
+  it("is known again when it was sent a second time and refused", async () => {
+    await using cutter = await startAnswerCutter(server?.endpoint ?? "");
+    const store = await openAt(cutter.endpoint);
+    let cuts = 0;
+    cutter.cut = ({ method }) => method === "PUT" && ++cuts === 1;
+    const tag = await store.put("again", text("mine"), { ifAbsent: true });
+    expect(cuts).toBe(2);
+    expect(tag).toBe((await store.head("again"))?.tag);
+    cuts = 0;
+    const next = await store.put("again", text("mine too"), { ifMatch: tag ?? "" });
+    expect(cuts).toBe(2);
+    expect(next).toBe((await store.head("again"))?.tag);
+  });
+
+  it("is known again when no answer to it ever comes", async () => {
+    await using cutter = await startAnswerCutter(server?.endpoint ?? "");
+    const store = await openAt(cutter.endpoint);
+    cutter.cut = ({ method }) => method === "PUT";
+    const tag = await store.put("never", text("mine"), { ifAbsent: true });
+    expect(tag).toBe((await store.head("never"))?.tag);
+  });
+
+  it("is reported as unknown, not as refused, when somebody has replaced it since", async () => {
+    const other = new S3Store({ bucket: BUCKET, prefix: "lost" });
+    await other.put("ready", text("x"));
+    await using cutter = await startAnswerCutter(server?.endpoint ?? "");
+    const store = await openAt(cutter.endpoint);
+    let cuts = 0;
+    cutter.cut = async ({ method }) => {
+      if (method !== "PUT" || ++cuts > 1) return false;
+      await other.put("replaced", text("theirs"), { ifMatch: (await other.head("replaced"))?.tag ?? "" });
+      return true;
+    };
+    expect(await rejection(store.put("replaced", text("mine"), { ifAbsent: true }))).toMatchObject({
+      code: "unavailable",
+      reason: "outcome_unknown",
+    });
+    expect(Buffer.from((await other.get("replaced"))?.bytes ?? []).toString()).toBe("theirs");
+  });
+});
+
+describe("a bucket that cannot be used", () => {
+  it("is named when it does not exist", async () => {
+    const store = new S3Store({ bucket: "no-such-bucket", prefix: "" });
+    for (const attempt of [() => store.put("a", text("x")), () => store.get("a"), () => first(store.list(""))]) {
+      expect(await rejection(attempt())).toMatchObject({
+        code: "failed_precondition",
+        reason: "bucket_missing",
+        hint: expect.stringContaining("Create the bucket"),
+      });
+    }
+  });
+
+  it("says that it refuses the credentials, and does not show them", async () => {
+    vi.stubEnv("AWS_SECRET_ACCESS_KEY", "not-the-secret");
+    const error = await rejection(new S3Store({ bucket: BUCKET, prefix: "" }).put("a", text("x")));
+    expect(error).toMatchObject({ code: "permission_denied", reason: "store_refused" });
+    expect(`${error.message}${error.hint}`).not.toContain("not-the-secret");
+  });
+
+  it("is reported as unreachable when nobody answers", async () => {
+    vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
+    expect(await rejection(new S3Store({ bucket: BUCKET, prefix: "" }).put("a", text("x")))).toMatchObject({
+      code: "unavailable",
+      hint: expect.stringContaining("AWS_ENDPOINT_URL"),
+    });
+  });
+});
+
+describe("an object that Sandpiper did not write", () => {
+  it("is not taken for one of its own", async () => {
+    const outer = new S3Store({ bucket: BUCKET, prefix: "" });
+    const inner = new S3Store({ bucket: BUCKET, prefix: "foreign" });
+    await outer.put("foreign/fine", text("x"));
+    expect((await inner.get("fine"))?.size).toBe(1);
+    await server?.putRaw(BUCKET, "foreign/short", text("x"));
+    expect(await rejection(inner.get("short"))).toMatchObject({ code: "data_loss", reason: "object_damaged" });
+  });
+});
+
+async function first(items: AsyncIterable<unknown>): Promise<unknown> {
+  for await (const item of items) return item;
+  return undefined;
+}

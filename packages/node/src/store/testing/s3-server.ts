@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
+import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { provideS3Server } from "../../../../../scripts/setup/s3-server.mjs";
 
 const REGION = "us-east-1";
@@ -16,6 +16,8 @@ export interface S3Server extends AsyncDisposable {
   /** What a process needs to reach it, in the AWS SDK's own variables. */
   readonly env: Readonly<Record<string, string>>;
   createBucket(name: string): Promise<void>;
+  /** As another program would. */
+  putRaw(bucket: string, key: string, bytes: Uint8Array): Promise<void>;
 }
 
 /** A real S3 server on a loopback port, with its objects in a directory of its own; the first call ever builds it. */
@@ -47,6 +49,9 @@ export async function startS3Server(): Promise<S3Server> {
     },
     async createBucket(name) {
       await client.send(new CreateBucketCommand({ Bucket: name }));
+    },
+    async putRaw(bucket, key, bytes) {
+      await client.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: bytes }));
     },
     async [Symbol.asyncDispose]() {
       client.destroy();

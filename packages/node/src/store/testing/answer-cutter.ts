@@ -1,0 +1,38 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+
+export interface AnswerCutter extends AsyncDisposable {
+  readonly endpoint: string;
+  /** Asked when a request has taken effect; true ends the connection instead of answering. */
+  cut: (request: IncomingMessage) => boolean | Promise<boolean>;
+}
+
+/** Stands before a server, and loses answers. */
+export async function startAnswerCutter(target: string): Promise<AnswerCutter> {
+  const server = createServer(async (incoming, outgoing) => {
+    const { method, url, headers } = incoming;
+    const forwarded = request(target, { method, path: url, headers });
+    forwarded.end(await buffer(incoming));
+    const [answer] = (await once(forwarded, "response")) as [IncomingMessage];
+    const body = await buffer(answer);
+    if (await cutter.cut(incoming)) {
+      incoming.socket.destroy();
+      return;
+    }
+    outgoing.writeHead(answer.statusCode ?? 500, answer.rawHeaders).end(body);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const cutter: AnswerCutter = {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cut: () => false,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return cutter;
+}
