@@ -80,6 +80,12 @@ export class CheckpointVault {
     await this.#options.store.delete(keyOf(sandbox, checkpoint));
   }
 
+  /** Also those that no state names, as after a crash. */
+  async removeAll(sandbox: SandboxId): Promise<void> {
+    const { store } = this.#options;
+    for await (const { key } of store.list(`checkpoints/${sandbox}/`)) await store.delete(key);
+  }
+
   /** It is not this node's any more. */
   forget(sandbox: SandboxId): void {
     this.#known.delete(sandbox);

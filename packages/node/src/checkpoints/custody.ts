@@ -14,7 +14,9 @@ export interface HeldState {
 export interface Custody {
   /** Of a new sandbox. Gives the epoch of its lease; null where no other node can want it. */
   begin(record: SandboxRecord): Promise<number | null>;
-  /** Throws unless this node has the sandbox. */
+  /** Whether this node has the sandbox. */
+  has(id: SandboxId): boolean;
+  /** Throws unless it does. */
   state(id: SandboxId): Promise<HeldState>;
   /** A look at what the store knows of any sandbox, whoever has it. */
   peek(id: SandboxId): Promise<SavedSandbox | undefined>;

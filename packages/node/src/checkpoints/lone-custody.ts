@@ -15,6 +15,10 @@ export class LoneCustody implements Custody {
     return null;
   }
 
+  has(): boolean {
+    return true;
+  }
+
   async peek(id: SandboxId): Promise<SavedSandbox | undefined> {
     const stored = await this.#store.get(keyOf(id));
     return stored && parseSavedSandbox(JSON.parse(Buffer.from(stored.bytes).toString()));

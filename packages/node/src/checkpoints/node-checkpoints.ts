@@ -127,7 +127,7 @@ export class NodeCheckpoints implements CheckpointService {
     const made = await this.#inTurn(record.id, () =>
       this.#fork(record, { forks, places, rooms, wanted: body.checkpoint }),
     );
-    spares.refill(instanceKey(record));
+    spares.refill(instanceKey(record), count);
     for (const fork of made) {
       events.emit({ kind: "sandbox.forked", tenant: fork.tenant, sandboxId: fork.id, details: { from: record.id } });
     }
@@ -220,6 +220,7 @@ export class NodeCheckpoints implements CheckpointService {
           this.#options.onDamaged(error, record.id);
           continue;
         }
+        await saver.retire(record);
         const { rolledBackTo, rollbacks } = record;
         records.change(record.id, { state: before === "restoring" ? "stopped" : before, rolledBackTo, rollbacks });
         throw error;
@@ -260,13 +261,13 @@ export class NodeCheckpoints implements CheckpointService {
     const { saver, records, events } = this.#options;
     const checkpoint = await saver.save(id, options);
     const record = records.get(id) as SandboxRecord;
+    if (options.stopAs !== undefined) await saver.retire(record);
     events.emit({
       kind: "sandbox.checkpointed",
       tenant: record.tenant,
       sandboxId: id,
       details: { checkpoint: checkpoint.id, isAutomatic: checkpoint.isAutomatic, pausedMs: checkpoint.pausedMs },
     });
-    if (options.stopAs !== undefined) await saver.retire(record);
     return checkpoint;
   }
 
@@ -299,37 +300,56 @@ export class NodeCheckpoints implements CheckpointService {
       return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<SandboxRecord>).value);
     for (const fork of forks) {
       const known = records.get(fork.id);
-      if (known !== undefined) await service.destroy(known, {});
+      if (known?.endedAt === null) await service.destroy(known, {});
     }
     throw failed.reason;
   }
 
   async #forkInto(fork: SandboxRecord, place: PreparedSandbox, directory: string): Promise<SandboxRecord> {
-    const { records, live, custody } = this.#options;
-    records.add(fork);
-    const [sandbox, epoch] = await Promise.all([
+    const { records, live, custody, service } = this.#options;
+    try {
+      records.add(fork);
+    } catch (thrown) {
+      await place.destroy();
+      throw thrown;
+    }
+    // Whichever fails first, what the other one makes must be known before anything is undone.
+    const [restored, begun] = await Promise.allSettled([
       place.restore(directory, { createdAt: fork.createdAt }),
       custody.begin({ ...fork, state: "ready" }),
     ]);
-    const ready = records.change(fork.id, { state: "ready", epoch });
-    await live.followProcesses(live.add(sandbox, ready));
-    return ready;
+    try {
+      if (restored.status === "rejected") throw restored.reason;
+      if (begun.status === "rejected") throw begun.reason;
+      const ready = records.change(fork.id, { state: "ready", epoch: begun.value });
+      await live.followProcesses(live.add(restored.value, ready));
+      return ready;
+    } catch (thrown) {
+      await service.destroy(fork, {});
+      throw thrown;
+    }
   }
 
   /** What can fail without harm comes first: until the checkpoint is here, the sandbox runs on. */
   async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
-    const { saver, vault, live } = this.#options;
+    const { saver, vault, live, records } = this.#options;
     const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
     requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saver.requirements(record));
     await using scratch = await vault.scratch();
     await vault.load(record.id, checkpoint.id, scratch.path);
-    if (live.get(record.id) !== undefined) {
-      live.require(record.id).sandbox.halt();
+    if (live.get(record.id) !== undefined) live.require(record.id).sandbox.halt();
+    const { state } = this.#now(record);
+    try {
       await saver.retire(record);
+      const ready = await saver.restoreFrom(this.#setBack(this.#now(record), checkpoint), scratch.path);
+      await this.#tellRollback(ready);
+      return ready;
+    } catch (thrown) {
+      await saver.retire(record);
+      // It does not run any more, and goes on from its newest checkpoint when it is used.
+      records.change(record.id, { state: state === "paused" ? "paused" : "stopped" });
+      throw thrown;
     }
-    const ready = await saver.restoreFrom(this.#setBack(this.#now(record), checkpoint), scratch.path);
-    await this.#tellRollback(ready);
-    return ready;
   }
 
   /** Before it can be reached: whoever comes back must see at once that it has another past. */

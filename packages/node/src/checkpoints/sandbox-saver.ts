@@ -53,10 +53,11 @@ export class SandboxSaver {
     const requirements = await this.requirements(record);
     const startedAtMs = clock.monotonicMs();
     await using scratch = await vault.scratch();
+    // Before anything is saved: everything up to this moment is in it.
+    const createdAt = clock.now();
     const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
     try {
       const checkpointId = crypto.randomUUID();
-      const createdAt = clock.now();
       const size = await vault.save(id, checkpointId, scratch.path);
       const checkpoint: CheckpointResource = {
         id: checkpointId,
@@ -153,10 +154,11 @@ export class SandboxSaver {
   /** Nothing that was saved of it is left. */
   async forget(id: SandboxId): Promise<void> {
     const { vault, custody } = this.#options;
-    const saved = (await custody.state(id)).content;
-    for (const checkpoint of saved?.checkpoints ?? []) await vault.remove(id, checkpoint.id);
-    await custody.remove(id);
     vault.forget(id);
+    // What was never this node's has left nothing, or is another's.
+    if (!custody.has(id)) return;
+    await vault.removeAll(id);
+    await custody.remove(id);
   }
 
   requirements(record: SandboxRecord): Promise<Readonly<Record<string, string>>> {

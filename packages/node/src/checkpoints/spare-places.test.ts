@@ -34,8 +34,8 @@ describe("spare places", () => {
     const { alive, spares } = setUp();
     const first = spares.take(key);
     await first.place;
-    spares.refill(key);
-    spares.refill(key);
+    spares.refill(key, 1);
+    spares.refill(key, 1);
     expect(alive.size).toBe(2);
     const second = spares.take(key);
     expect(second.id).not.toBe(first.id);
@@ -44,23 +44,34 @@ describe("spare places", () => {
     expect(alive.size).toBe(3);
   });
 
+  it("are as many as were needed lately, up to four", async () => {
+    const { alive, spares } = setUp();
+    spares.refill(key, 3);
+    expect(alive.size).toBe(3);
+    spares.take(key);
+    spares.refill(key, 1);
+    expect(alive.size).toBe(4);
+    spares.refill(key, 30);
+    expect(alive.size).toBe(5);
+  });
+
   it("are given up after a while, and at the end", async () => {
     const { alive, spares, clock } = setUp();
-    spares.refill(key);
+    spares.refill(key, 1);
     await clock.advance(59_000);
     expect(alive.size).toBe(1);
     await clock.advance(2_000);
     expect(alive.size).toBe(0);
-    spares.refill(key);
+    spares.refill(key, 1);
     await spares[Symbol.asyncDispose]();
     expect(alive.size).toBe(0);
-    spares.refill(key);
+    spares.refill(key, 1);
     expect(alive.size).toBe(0);
   });
 
   it("that cannot be made are told of, and made anew for whoever asks", async () => {
     const { spares, errors, clock } = setUp({ fails: true });
-    spares.refill(key);
+    spares.refill(key, 1);
     await clock.advance(0);
     expect(errors).toEqual(["no room"]);
     await expect(spares.take(key).place).rejects.toThrow("no room");

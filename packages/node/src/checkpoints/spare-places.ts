@@ -5,6 +5,8 @@ import type { Providers } from "../service/providers.ts";
 
 /** Whoever forks once often forks again soon; whoever does not has the memory back after this. */
 const KEEP_MS = 60_000;
+/** Each costs some ten megabytes. */
+const MAX_SPARES = 4;
 
 export interface SparePlacesOptions {
   readonly providers: Pick<Providers, "prepare">;
@@ -19,10 +21,18 @@ export interface FreePlace {
   readonly place: Promise<PreparedSandbox>;
 }
 
-/** Places for forks, one of each shape that was forked lately: making one takes as long as all the rest of a fork. */
+interface Shelf {
+  readonly key: PoolKeyBody;
+  readonly places: FreePlace[];
+  /** As many as the largest fork of late made. */
+  wanted: number;
+  cancel: () => void;
+}
+
+/** Places for forks of shapes that were forked lately: making one takes as long as all the rest of a fork. */
 export class SparePlaces implements AsyncDisposable {
   readonly #options: SparePlacesOptions;
-  readonly #spares = new Map<string, FreePlace & { readonly cancel: () => void }>();
+  readonly #shelves = new Map<string, Shelf>();
   readonly #removals = new Set<Promise<void>>();
   #isClosed = false;
 
@@ -31,33 +41,35 @@ export class SparePlaces implements AsyncDisposable {
   }
 
   take(key: PoolKeyBody): FreePlace {
-    const text = instanceKeyText(key);
-    const spare = this.#spares.get(text);
-    if (spare === undefined) return this.#prepare(key);
-    spare.cancel();
-    this.#spares.delete(text);
-    return spare;
+    return this.#shelves.get(instanceKeyText(key))?.places.shift() ?? this.#prepare(key);
   }
 
-  /** Makes sure that there is one the next time. */
-  refill(key: PoolKeyBody): void {
+  /** Makes sure that there are as many the next time, within reason. */
+  refill(key: PoolKeyBody, count: number): void {
+    if (this.#isClosed) return;
     const text = instanceKeyText(key);
-    if (this.#isClosed || this.#spares.has(text)) return;
-    const made = this.#prepare(key);
-    const cancel = this.#options.clock.schedule(KEEP_MS, () => this.#drop(text));
-    this.#spares.set(text, { ...made, cancel });
-    made.place.catch((thrown) => {
-      this.#options.onError(SandboxError.from(thrown), made.id);
-      if (this.#spares.get(text)?.id !== made.id) return;
-      cancel();
-      this.#spares.delete(text);
-    });
+    const shelf = this.#shelves.get(text) ?? { key, places: [], wanted: 0, cancel: () => {} };
+    this.#shelves.set(text, shelf);
+    shelf.cancel();
+    shelf.cancel = this.#options.clock.schedule(KEEP_MS, () => this.#drop(text));
+    shelf.wanted = Math.max(shelf.wanted, Math.min(count, MAX_SPARES));
+    while (shelf.places.length < shelf.wanted) this.#add(shelf);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    for (const text of [...this.#spares.keys()]) this.#drop(text);
+    for (const text of [...this.#shelves.keys()]) this.#drop(text);
     await Promise.all(this.#removals);
+  }
+
+  #add(shelf: Shelf): void {
+    const made = this.#prepare(shelf.key);
+    shelf.places.push(made);
+    made.place.catch((thrown) => {
+      const at = shelf.places.indexOf(made);
+      if (at !== -1) shelf.places.splice(at, 1);
+      this.#options.onError(SandboxError.from(thrown), made.id);
+    });
   }
 
   #prepare(key: PoolKeyBody): FreePlace {
@@ -68,14 +80,15 @@ export class SparePlaces implements AsyncDisposable {
   }
 
   #drop(text: string): void {
-    const spare = this.#spares.get(text);
-    if (spare === undefined) return;
-    spare.cancel();
-    this.#spares.delete(text);
-    const removal = spare.place
-      .then((place) => place.destroy())
-      .catch((thrown) => this.#options.onError(SandboxError.from(thrown), spare.id))
-      .finally(() => this.#removals.delete(removal));
-    this.#removals.add(removal);
+    const shelf = this.#shelves.get(text);
+    shelf?.cancel();
+    this.#shelves.delete(text);
+    for (const { id, place } of shelf?.places ?? []) {
+      const removal = place
+        .then((made) => made.destroy())
+        .catch((thrown) => this.#options.onError(SandboxError.from(thrown), id))
+        .finally(() => this.#removals.delete(removal));
+      this.#removals.add(removal);
+    }
   }
 }

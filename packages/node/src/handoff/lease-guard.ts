@@ -9,6 +9,8 @@ interface Guard {
   remove(id: SandboxId): void;
   /** Whose instances it has ended. */
   ended(): Promise<readonly SandboxId[]>;
+  /** This program needs it no longer. */
+  close(): void;
 }
 
 export interface LeaseGuardOptions {
@@ -47,6 +49,7 @@ export class LeaseGuard implements Disposable {
 
   [Symbol.dispose](): void {
     this.#stop();
+    this.#options.guard.close();
   }
 
   #look(): void {

@@ -81,6 +81,12 @@ export class Guard {
     return ids.filter((id) => isSandboxId(id));
   }
 
+  /** Nothing of it is left when it watches nothing; otherwise it goes on without this program. */
+  close(): void {
+    const names = existsSync(this.#directory) ? readdirSync(this.#directory) : [];
+    if (!names.some((name) => isSandboxId(name))) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
   async #isRunning(): Promise<boolean> {
     const owner = ownerFromText(await readFile(join(this.#directory, GUARD), "utf8").catch(() => ""));
     return owner !== undefined && (await isOwnerAlive(owner));
