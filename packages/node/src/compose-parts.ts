@@ -116,6 +116,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       live,
       custody,
       turns,
+      saveRecord: (record) => saver.saveRecord(record),
       forgetSaved: (id) => saver.forget(id),
       createFrom: (principal, body, checkpoint) => checkpoints.createFrom(principal, body, checkpoint),
       nodeId: cluster?.node.id ?? null,

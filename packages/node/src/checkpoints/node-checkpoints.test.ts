@@ -150,6 +150,15 @@ describe("a sandbox whose newest checkpoint is damaged", () => {
   });
 });
 
+describe("a sandbox that is changed", () => {
+  it("is saved with its new name and lifetimes", async () => {
+    const { checkpoints, service, custody, owner, id } = await setUp();
+    await checkpoints.pause(owner, id);
+    await service.update(owner, id, { name: "renamed", ttlMs: 60_000 });
+    expect((await custody.peek(id))?.record).toMatchObject({ name: "renamed", ttlMs: 60_000, state: "paused" });
+  });
+});
+
 describe("a fork", () => {
   it("counts against the quota before anything is made", async () => {
     const node = await setUp();

@@ -151,6 +151,12 @@ export class SandboxSaver {
     }
   }
 
+  /** What is saved of it has its new name, labels and lifetimes, too. */
+  async saveRecord(record: SandboxRecord): Promise<void> {
+    const state = await this.#options.custody.state(record.id);
+    if (state.content !== undefined) await state.commit({ ...state.content, record });
+  }
+
   /** Nothing that was saved of it is left. */
   async forget(id: SandboxId): Promise<void> {
     const { vault, custody } = this.#options;

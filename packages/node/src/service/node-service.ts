@@ -44,6 +44,8 @@ export interface NodeServiceOptions {
   readonly custody: Custody;
   /** Whoever changes what a sandbox is waits for its turn. */
   readonly turns: SandboxTurns;
+  /** Has whoever runs the sandbox next find it as it is now. */
+  readonly saveRecord: (record: SandboxRecord) => Promise<void>;
   /** Removes what is saved of a sandbox that was destroyed. */
   readonly forgetSaved: (id: SandboxId) => Promise<void>;
   /** Kept together with other nodes; undefined: there are none. */
@@ -103,7 +105,7 @@ export class NodeService implements SandboxService {
   }
 
   async update(principal: Principal, id: string, body: UpdateSandboxBody): Promise<SandboxResource> {
-    const { providers, records, live, clock, events } = this.#options;
+    const { providers, records, live, clock, events, turns, saveRecord } = this.#options;
     const record = this.find(principal, id, { readOnly: false });
     if (record.endedAt !== null) throw ended(record);
     if (this.#removals.has(record.id)) throw ending(record);
@@ -112,8 +114,13 @@ export class NodeService implements SandboxService {
     const { ttlMs } = body;
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
     const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
-    const changed = records.change(record.id, { ...given(body), ...expiry, ...policy });
-    live.update(changed);
+    // In its turn: a checkpoint that is under way writes down what it began with.
+    const changed = await turns.take(record.id, async () => {
+      const after = records.change(record.id, { ...given(body), ...expiry, ...policy });
+      live.update(after);
+      await saveRecord(after);
+      return after;
+    });
     events.emit({ kind: "sandbox.updated", tenant: record.tenant, sandboxId: record.id });
     return this.resource(principal, changed);
   }
@@ -190,6 +197,8 @@ export class NodeService implements SandboxService {
     this.#emit("sandbox.created", record);
     options.onId?.(id, this.#options.tokenOf(id));
     const custodyBegun = this.#beginCustody(record);
+    // Whoever waits for it is told when the boot is over.
+    custodyBegun.catch(() => {});
     try {
       const ready = warm === undefined ? await this.#boot(record, signal) : this.#ready(warm, record);
       await custodyBegun;
@@ -201,6 +210,7 @@ export class NodeService implements SandboxService {
       );
       // Without custody it must not run, and nobody has been told that it does.
       if (custodyError !== undefined) await this.#undo(id, custodyError);
+      else await this.#options.forgetSaved(id);
       throw thrown;
     } finally {
       observeCreate?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000, warm !== undefined);
