@@ -74,6 +74,10 @@ export class ClusterCustody implements Custody {
     return content;
   }
 
+  has(id: SandboxId): boolean {
+    return this.#held.has(id);
+  }
+
   /** After a restart. False: it is not this node's any more. */
   async resume(id: SandboxId, epoch: number): Promise<boolean> {
     const lease = await this.#options.leases.resume(id, epoch);

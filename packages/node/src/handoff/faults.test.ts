@@ -49,3 +49,140 @@ describe("a restore that fails", () => {
     await expect.poll(() => node.instances()).toEqual([]);
   });
 });
+
+describe("a sandbox that is given up", () => {
+  it("leaves nothing here although the store cannot be told, and can be brought back when its lease has ended", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    shared.fault = ({ key, operation }) =>
+      key.startsWith("locks/") && operation === "put" ? { fail: "before" } : undefined;
+    node.handoffs?.wanted(id);
+    await expect.poll(() => node.leases.held(id)?.isHeld).toBe(false);
+    await shared.clock.advance(2 * LEASE_MS);
+    await expect.poll(() => node.records.get(id)).toBeUndefined();
+    await expect.poll(() => node.instances()).toEqual([]);
+    shared.fault = () => undefined;
+    await node.locator.locate(owner, id);
+    expect(node.records.get(id)?.state).toBe("ready");
+    expect(node.records.get(id)?.rollbacks).toBe(0);
+  });
+
+  it("takes along what was changed of it while it was paused", async () => {
+    const shared = new ShakyStore();
+    await using a = startShakyNode(shared, "a");
+    await using b = startShakyNode(shared, "b");
+    const { id } = await a.service.create(owner, { provider: "mock" });
+    await a.checkpoints.pause(owner, id);
+    await a.service.update(owner, id, { name: "renamed" });
+    await a.handoffs?.drain(new AbortController().signal);
+    await b.locator.locate(owner, id, "end");
+    expect(b.records.get(id)).toMatchObject({ name: "renamed", state: "paused" });
+  });
+});
+
+describe("a sandbox that this node knows and has no lease of", () => {
+  it("is looked for in the store when it is used", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    await node.checkpoints.pause(owner, id);
+    const record = node.records.get(id);
+    await node.shared?.release(id);
+    expect(record?.state).toBe("paused");
+    await node.locator.locate(owner, id);
+    expect((await node.checkpoints.resume(owner, id)).state).toBe("ready");
+  });
+
+  it("can be destroyed when it failed, with what is in the store", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    await node.checkpoints.pause(owner, id);
+    node.records.change(id, { state: "failed", endedAt: shared.clock.now() });
+    await node.shared?.release(id);
+    await node.locator.locate(owner, id, "end");
+    await node.service.remove(owner, id);
+    expect(await shared.keys("locks/")).toEqual([]);
+    expect(await shared.keys("checkpoints/")).toEqual([]);
+  });
+
+  it("can be destroyed when it never had one", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
+    const created = node.service.create(owner, { provider: "mock" });
+    created.catch(() => {});
+    await shared.clock.advance(LEASE_MS);
+    await expect(created).rejects.toMatchObject({ code: "unavailable" });
+    const [failed] = node.service.list(owner, {}).items;
+    expect(failed).toMatchObject({ state: "failed" });
+    await node.service.remove(owner, failed?.id ?? "");
+    expect(await node.instances()).toEqual([]);
+  });
+});
+
+describe("a sandbox that is destroyed", () => {
+  it("leaves no checkpoint in the store, also none that a crash kept from being named", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    await node.checkpoints.create(owner, id, {});
+    await shared.store.put(`checkpoints/${id}/${crypto.randomUUID()}.json`, new Uint8Array(1));
+    await node.service.remove(owner, id);
+    expect(await shared.keys("checkpoints/")).toEqual([]);
+  });
+
+  it("leaves no lease when it never came up", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    node.provider.faults.bootFailure = broken;
+    await expect(node.service.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
+    expect([...(await shared.keys("locks/")), ...(await shared.keys("states/"))]).toEqual([]);
+  });
+});
+
+describe("a rollback that fails when the sandbox has stopped already", () => {
+  it("lets it go on from its newest checkpoint when it is used", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    await node.checkpoints.create(owner, id, {});
+    node.provider.faults.restoreFailure = broken;
+    await expect(node.checkpoints.rollback(owner, id, {})).rejects.toMatchObject({ reason: "boot_failed" });
+    delete node.provider.faults.restoreFailure;
+    await node.locator.locate(owner, id);
+    expect((await node.service.open(owner, id).exec({ command: "echo here" })).stdout).toBe("here\n");
+  });
+});
+
+describe("a fork that fails", () => {
+  it("because the store is away leaves neither an instance nor a record, whichever of the two comes first", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    node.provider.faults.restoreDelayMs = LEASE_MS / 2;
+    shared.fault = ({ key }) => (key.startsWith("locks/") && !key.includes(id) ? { fail: "before" } : undefined);
+    const forked = node.checkpoints.fork(owner, id, { count: 2 });
+    forked.catch(() => {});
+    await expect.poll(() => node.records.live().length).toBe(3);
+    await shared.clock.advance(LEASE_MS);
+    await expect(forked).rejects.toMatchObject({ code: "unavailable" });
+    expect(node.records.live().map((record) => record.id)).toEqual([id]);
+    await node.spares[Symbol.asyncDispose]();
+    expect(await node.instances()).toEqual([id]);
+  });
+});
+
+describe("a checkpoint", () => {
+  it("says a time up to which everything is in it", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a");
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    node.provider.faults.checkpointDelayMs = 1000;
+    const beganAt = shared.clock.now().toISOString();
+    const saving = node.checkpoints.create(owner, id, {});
+    await expect.poll(() => shared.clock.advance(100).then(() => node.checkpoints.list(owner, id))).toHaveLength(1);
+    expect((await saving).createdAt).toBe(beganAt);
+  });
+});

@@ -19,6 +19,8 @@ import type { ClusterCustody } from "./cluster-custody.ts";
 
 /** How many automatic checkpoints a sandbox without a policy keeps. */
 const KEPT = 3;
+/** What nothing is under way for. */
+const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused"];
 /** So many are saved at once when the node drains: more would only make each of them slower. */
 const DRAINS_AT_ONCE = 4;
 
@@ -45,7 +47,7 @@ interface FindOptions {
 }
 
 interface ReceiveOptions extends Pick<FindOptions, "purpose"> {
-  readonly place?: PreparedSandbox;
+  readonly place?: PreparedSandbox | undefined;
 }
 
 /** Brings sandboxes to this node and gives them to others. */
@@ -124,19 +126,45 @@ export class Handoffs implements Locator {
 
   /** Saves it, gives its lease back, and only then ends what ran here. */
   async #giveUp(id: SandboxId): Promise<void> {
-    const { live, turns, saver, custody, records, events } = this.#options;
+    const { live, turns, saver, custody, records, events, onError } = this.#options;
     await turns.take(id, async () => {
       const record = records.get(id);
       if (record === undefined) return;
       if (live.get(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? KEPT;
         await saver.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
+      } else await this.#leave(record);
+      // When the store cannot be told, the lease ends by its time.
+      await custody.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+      try {
+        records.remove(id);
+        events.emit({ kind: "sandbox.moved", tenant: record.tenant, sandboxId: id });
+      } finally {
+        await saver.retire(record);
       }
-      await custody.release(id);
-      records.remove(id);
-      events.emit({ kind: "sandbox.moved", tenant: record.tenant, sandboxId: id });
-      await saver.retire(record);
     });
+  }
+
+  /** What was changed of it while it rested goes with it. */
+  async #leave(record: SandboxRecord): Promise<void> {
+    const { custody } = this.#options;
+    if (record.endedAt !== null || !custody.has(record.id)) return;
+    const state = await custody.state(record.id);
+    if (state.content !== undefined) await state.commit({ ...state.content, record });
+  }
+
+  /** Its lease is gone, and what became of it since is in the store alone. One that failed is told about until it is destroyed. */
+  #isAbandoned({ id, state, endedAt }: SandboxRecord, purpose: FindOptions["purpose"]): boolean {
+    if (this.#options.custody.has(id)) return false;
+    return endedAt === null ? RESTING.includes(state) : state === "failed" && purpose === "end";
+  }
+
+  async #forget(record: SandboxRecord): Promise<void> {
+    const { custody, live, records, saver } = this.#options;
+    if (custody.has(record.id) || live.get(record.id) !== undefined) return;
+    records.remove(record.id);
+    await saver.retire(record);
+    custody.unwatch(record.id);
   }
 
   /** One that rests in the store, or has lost its node, is seen there and stays there. */
@@ -166,13 +194,18 @@ export class Handoffs implements Locator {
       await turns.free(id);
       if (live.get(id) !== undefined) return here;
       const record = records.get(id);
-      if (record !== undefined) {
+      if (record !== undefined && !this.#isAbandoned(record, purpose)) {
         const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
         if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
         if (isVisible && record.state === "stopped" && purpose === "use") await checkpoints.awaken(id);
         return here;
       }
       const lock = await leases.read(id);
+      if (lock === undefined && record?.endedAt !== null) return here;
+      if (record !== undefined) {
+        await turns.take(id, () => this.#forget(record));
+        continue;
+      }
       if (lock === undefined) return here;
       const owner = this.#owner(lock);
       if (owner !== undefined) return owner;
@@ -209,30 +242,39 @@ export class Handoffs implements Locator {
   }
 
   async #receive(id: SandboxId, lease: Lease, { purpose, place }: ReceiveOptions): Promise<void> {
-    const { custody, records, checkpoints, events, nodeId, quotas } = this.#options;
+    const { events, nodeId } = this.#options;
+    let restored: SandboxRecord | undefined;
+    try {
+      restored = await this.#settle(id, lease, { purpose, place });
+    } finally {
+      if (restored === undefined) await place?.destroy();
+    }
+    if (restored === undefined) return;
+    events.emit({ kind: "sandbox.moved", tenant: restored.tenant, sandboxId: id, details: { node: nodeId } });
+  }
+
+  /** Undefined: it is this node's now, and does not run. */
+  async #settle(id: SandboxId, lease: Lease, { purpose, place }: ReceiveOptions): Promise<SandboxRecord | undefined> {
+    const { custody, records, checkpoints, saver, quotas } = this.#options;
     const saved = await custody.take(id, { lease });
     if (saved === undefined) {
       await custody.remove(id);
-      await place?.destroy();
       throw noSuchSandbox(id);
     }
     const record: SandboxRecord = { ...recordAtRest(saved.record), epoch: lease.epoch };
     records.remove(id);
     records.add(record);
     quotas.hold(record.keyId, id, { sandboxes: 1, memoryMib: record.memoryMib, vcpuCount: record.vcpuCount });
-    if (record.state === "paused" || purpose === "end") {
-      await place?.destroy();
-      return;
-    }
+    if (record.state === "paused" || purpose === "end") return undefined;
     try {
-      await checkpoints.restoreNewest(record, place && Promise.resolve(place));
+      return await checkpoints.restoreNewest(record, place && Promise.resolve(place));
     } catch (thrown) {
-      // Others may be able to, and what is saved is not this node's to lose.
-      records.remove(id);
+      // Others may be able to, and what is saved is not this node's to lose; but nothing of it may run here then.
+      await saver.retire(record);
       await custody.release(id);
+      records.remove(id);
       throw thrown;
     }
-    events.emit({ kind: "sandbox.moved", tenant: record.tenant, sandboxId: id, details: { node: nodeId } });
   }
 
   /** Before anything is asked of its owner: a sandbox that cannot run here stays where it is. */
