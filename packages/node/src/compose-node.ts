@@ -2,8 +2,6 @@ import { join } from "node:path";
 import { type Clock, type Provider, SandboxError, systemClock } from "@sandpiper/core";
 import type { DrainNodeBody, SandboxId } from "@sandpiper/protocol";
 import manifest from "../package.json" with { type: "json" };
-import type { CheckpointVault } from "./checkpoints/checkpoint-vault.ts";
-import type { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
 import { ClusterApp } from "./cluster/cluster-app.ts";
 import { LoneNodes } from "./cluster/lone-nodes.ts";
 import { openNodeId } from "./cluster/node-id.ts";
@@ -16,6 +14,7 @@ import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
 import type { Logger } from "./daemon/logger.ts";
 import { serve } from "./daemon/serve.ts";
+import { expireResting } from "./handoff/expire-resting.ts";
 import { LeaseGuard } from "./handoff/lease-guard.ts";
 import { openNodeCluster } from "./handoff/node-cluster.ts";
 import { resumeLeases } from "./handoff/resume-leases.ts";
@@ -157,9 +156,11 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
       leases: cluster.leases,
       isHere: (id) => live.get(id) !== undefined || records.get(id) !== undefined,
     });
+  const saved =
+    cluster && new SavedRecords({ ...cluster, read: (id) => cluster.states.read(id), onError: aboutSandbox(onError) });
   const serving = await serve({
     app:
-      cluster === undefined || whereabouts === undefined
+      cluster === undefined || whereabouts === undefined || saved === undefined
         ? app
         : new ClusterApp({
             app,
@@ -168,11 +169,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
             whereabouts,
             nodes: () => cluster.registry.list(),
             atRest: new SandboxesAtRest({
-              saved: new SavedRecords({
-                ...cluster,
-                read: (id) => cluster.states.read(id),
-                onError: aboutSandbox(onError),
-              }),
+              saved,
               leases: cluster.leases,
               describe: (principal, record) => service.resource(principal, record, null),
             }),
@@ -209,7 +206,17 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(
     repeat(clock, PRUNE_INTERVAL_MS, () => records.prune(new Date(clock.now().getTime() - config.keepRecordsMs))),
   );
-  undo.defer(repeat(clock, CHECKPOINT_SWEEP_MS, () => sweepCheckpoints(checkpoints, vault, logger)));
+  const resting = { ...parts, cluster: cluster && saved && { saved, leases: cluster.leases, locator } };
+  const sweep = async () => {
+    await expireResting(resting);
+    await checkpoints.expire();
+    await vault.collectGarbage();
+  };
+  undo.defer(
+    repeat(clock, CHECKPOINT_SWEEP_MS, () => {
+      sweep().catch((thrown) => logger.error({ err: thrown }, "what has expired could not be cleared away"));
+    }),
+  );
   if (cluster !== undefined) {
     await cluster.registry.start();
     undo.defer(() => cluster.registry.stop());
@@ -240,13 +247,6 @@ function leaseGuard(config: NodeConfig, clock: Clock, onError: (error: SandboxEr
 
 function aboutSandbox(onError: (error: SandboxError, about: object) => void) {
   return (error: SandboxError, id: SandboxId) => onError(error, { sandboxId: id });
-}
-
-function sweepCheckpoints(checkpoints: NodeCheckpoints, vault: CheckpointVault, logger: Logger): void {
-  checkpoints
-    .expire()
-    .then(() => vault.collectGarbage())
-    .catch((thrown) => logger.error({ err: thrown }, "checkpoints could not be cleared away"));
 }
 
 function counted(records: readonly SandboxRecord[]): SandboxCount[] {

@@ -8,6 +8,7 @@ import { MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
 import { composeParts } from "../compose-parts.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
+import { expireResting } from "../handoff/expire-resting.ts";
 
 const undo: (() => void | Promise<void>)[] = [];
 afterEach(async () => {
@@ -208,6 +209,25 @@ describe("a sandbox that is set back", () => {
     expect(service.get(owner, id).state).toBe("paused");
     delete provider.faults.release;
     expect((await checkpoints.resume(owner, id)).state).toBe("ready");
+  });
+});
+
+describe("a paused sandbox whose time is over", () => {
+  it("is destroyed, with its checkpoints, unless it was to be paused then", async () => {
+    const { service, checkpoints, records, clock, owner, custody } = await setUp();
+    const made = await Promise.all(
+      (["destroy", "pause"] as const).map((onExpiry) =>
+        service.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
+      ),
+    );
+    for (const { id } of made) await checkpoints.pause(owner, id);
+    await expireResting({ records, service, clock });
+    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["paused", "paused"]);
+    const later = { ...clock, now: () => new Date(Date.now() + 7_200_000) };
+    await expireResting({ records, service, clock: later });
+    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["destroyed", "paused"]);
+    const saved = await Promise.all(made.map(({ id }) => custody.peek(id)));
+    expect(saved.map((each) => each !== undefined)).toEqual([false, true]);
   });
 });
 
