@@ -6,6 +6,7 @@ import { KeyService } from "./auth/key-service.ts";
 import { NodeAuthenticator } from "./auth/node-authenticator.ts";
 import { openSandboxTokens } from "./auth/sandbox-tokens.ts";
 import { AutomaticCheckpoints } from "./checkpoints/automatic-checkpoints.ts";
+import { canRestore } from "./checkpoints/can-restore.ts";
 import type { Locator } from "./checkpoints/locator.ts";
 import { LoneCustody } from "./checkpoints/lone-custody.ts";
 import { LoneLocator } from "./checkpoints/lone-locator.ts";
@@ -21,6 +22,7 @@ import { Handoffs } from "./handoff/handoffs.ts";
 import type { NodeCluster } from "./handoff/node-cluster.ts";
 import { NodePool } from "./pool/node-pool.ts";
 import { type NodeDatabase, openDatabase } from "./records/database.ts";
+import type { SandboxRecord } from "./records/sandbox-record.ts";
 import { SqliteIdempotencyRecords } from "./records/sqlite-idempotency-records.ts";
 import { SqliteSandboxRecords } from "./records/sqlite-sandbox-records.ts";
 import { LiveSandboxes } from "./service/live-sandboxes.ts";
@@ -183,7 +185,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       vault,
       custody,
       shared,
-      canRestore: async (id: SandboxId) => ((await custody.peek(id))?.checkpoints.length ?? 0) > 0,
+      canRestore: (record: SandboxRecord) => canRestore(custody, record),
       authenticator,
     };
   } catch (thrown) {

@@ -12,7 +12,7 @@ export interface ReconcileNodeOptions {
   readonly live: LiveSandboxes;
   readonly clock: Clock;
   /** Whether there is a checkpoint of it. */
-  readonly canRestore: (id: SandboxId) => Promise<boolean>;
+  readonly canRestore: (record: SandboxRecord) => Promise<boolean>;
 }
 
 /** What a start found of the time before it. */
@@ -53,6 +53,7 @@ export async function reconcileNode(options: ReconcileNodeOptions): Promise<Node
         if (
           record !== undefined &&
           record.state !== "creating" &&
+          record.state !== "restoring" &&
           instance.isRunning &&
           provider.capabilities.supportsAdopt
         ) {
@@ -92,7 +93,7 @@ async function adopt(
 }
 
 function whyLost(record: SandboxRecord, instance: InstanceRecord, provider: Provider): string {
-  if (record.state === "creating") return "the node ended before it was ready";
+  if (record.state === "creating" || record.state === "restoring") return "the node ended before it was ready";
   if (!instance.isRunning) return "it ended while no node watched it";
   return `provider ${provider.name} cannot take over instances`;
 }
@@ -104,7 +105,7 @@ async function end(
   record: SandboxRecord,
   why: string,
 ): Promise<void> {
-  if (await options.canRestore(record.id)) {
+  if (await options.canRestore(record)) {
     options.records.change(record.id, { state: "stopped" });
     result.setBack.push(record.id);
   } else result.lost.push(lose(options, record, why));
