@@ -46,7 +46,7 @@ export class SandboxSaver {
   /** When it fails the sandbox runs on as before. */
   async save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {
     const { vault, custody, live, records, clock, observeCheckpoint } = this.#options;
-    const { sandbox, record } = live.require(id);
+    const { sandbox, record, live: used } = live.require(id);
     const state = await custody.state(id);
     const before = state.content?.checkpoints ?? [];
     if (options.name !== undefined && before.some(({ name }) => name === options.name)) throw nameTaken(options.name);
@@ -55,8 +55,9 @@ export class SandboxSaver {
     await using scratch = await vault.scratch();
     // Before anything is saved: everything up to this moment is in it.
     const createdAt = clock.now();
-    const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
+    used.tellSave("begun");
     try {
+      const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
       const checkpointId = crypto.randomUUID();
       const size = await vault.save(id, checkpointId, scratch.path);
       const checkpoint: CheckpointResource = {
@@ -80,10 +81,14 @@ export class SandboxSaver {
       const after = { ...record, state: options.stopAs ?? record.state };
       await state.commit({ record: after, requirements, checkpoints: kept });
       if (options.stopAs !== undefined) records.change(id, { state: options.stopAs });
-      await this.#removeAll(id, dropped);
+      used.tellSave("done");
+      const removal = this.#removeAll(id, dropped);
+      // Whoever waits for a sandbox that was stopped does not wait for this.
+      if (options.stopAs === undefined) await removal;
       return checkpoint;
     } catch (thrown) {
-      if (options.stopAs !== undefined) await this.#bringBack(record, sandbox, scratch.path);
+      used.tellSave("failed");
+      if (sandbox.state === "stopped") await this.#bringBack(record, sandbox, scratch.path);
       throw thrown;
     } finally {
       observeCheckpoint?.(record.provider, (clock.monotonicMs() - startedAtMs) / 1000);

@@ -34,9 +34,13 @@ type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "
 /** An answer is made in the node's memory, several times over: what many ask for at once must fit. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
 
+/** How far a checkpoint of a sandbox is. */
+export type SavePhase = "begun" | "done" | "failed";
+
 /** A running sandbox with its owner's defaults applied, and every use of it noticed. */
 export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
+  readonly #onSave = new Set<(phase: SavePhase) => void>();
 
   constructor(options: LiveSandboxOptions) {
     this.#options = options;
@@ -62,6 +66,16 @@ export class LiveSandbox {
   /** For what lasts: attached clients, watches. */
   hold(activity: Activity): Disposable {
     return this.#options.activity.hold(activity);
+  }
+
+  /** Told of every checkpoint of it, until it is disposed. */
+  onSave(listener: (phase: SavePhase) => void): Disposable {
+    this.#onSave.add(listener);
+    return { [Symbol.dispose]: () => this.#onSave.delete(listener) };
+  }
+
+  tellSave(phase: SavePhase): void {
+    for (const listener of this.#onSave) listener(phase);
   }
 
   touch(activity: Activity): void {

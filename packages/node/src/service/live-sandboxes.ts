@@ -53,7 +53,7 @@ export class LiveSandboxes {
   }
 
   /** Throws unless it runs here. */
-  require(id: SandboxId): { readonly sandbox: Sandbox; readonly record: SandboxRecord } {
+  require(id: SandboxId): Pick<Entry, "sandbox" | "record" | "live"> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) return entry;
     throw new SandboxError("failed_precondition", {

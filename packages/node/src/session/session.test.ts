@@ -301,3 +301,33 @@ describe("WS /attach/<id>", () => {
     expect((await client.closed).code).toBe(1011);
   });
 });
+
+describe("a session whose sandbox is saved", () => {
+  it("is told, and goes on", async () => {
+    const { client, id } = await create();
+    await node.checkpoints.create(node.owner, id, {});
+    expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("CHECKPOINTED")]);
+    await client.send(run("echo still"));
+    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("still\n");
+  });
+
+  it("is told when that fails", async () => {
+    const { client, id } = await create();
+    provider.faults.checkpointFailure = new SandboxError("internal", { reason: "no", message: "no" });
+    await node.checkpoints.create(node.owner, id, {}).catch(() => {});
+    expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("RUNNING")]);
+  });
+
+  it("ends when it is paused, and whoever attaches then has it restored", async () => {
+    const { client, id } = await create();
+    await node.checkpoints.pause(node.owner, id);
+    const messages = await client.take(3);
+    expect(messages).toEqual([
+      status("CHECKPOINTING"),
+      status("CHECKPOINTED"),
+      status("MOVED", { message: expect.stringContaining(id) }),
+    ]);
+    const next = node.client(`/attach/${id}`);
+    expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
+  });
+});

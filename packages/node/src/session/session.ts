@@ -1,12 +1,20 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
-import { type SessionEvent, sessionRequestSchema } from "@sandpiper/protocol";
+import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Locator } from "../checkpoints/locator.ts";
+import type { SavePhase } from "../service/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
 import { Execution, type ExecutionListener } from "./execution.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
 import type { SessionSlot } from "./session-registry.ts";
+
+/** A checkpoint that failed leaves the sandbox as it was. */
+const SAVE_STATUS = {
+  begun: "SANDBOX_CHECKPOINTING",
+  done: "SANDBOX_CHECKPOINTED",
+  failed: "SANDBOX_RUNNING",
+} as const satisfies Record<SavePhase, SessionStatus>;
 
 export interface SessionOptions {
   readonly locator: Pick<Locator, "setAttached">;
@@ -21,6 +29,7 @@ export class Session implements ExecutionListener {
   readonly #options: SessionOptions;
   readonly #leaving = new AbortController();
   readonly #hold: Disposable;
+  readonly #saves: Disposable;
   #begun: Promise<void> = Promise.resolve();
   #delivery: Promise<void> = Promise.resolve();
 
@@ -29,6 +38,7 @@ export class Session implements ExecutionListener {
     const { slot, socket } = options;
     this.#options = options;
     this.#hold = slot.live.hold("client");
+    this.#saves = slot.live.onSave((phase) => this.send(statusUpdate(SAVE_STATUS[phase])));
     slot.session = this;
     options.locator.setAttached(slot.live.id, true);
     socket.closed.then(() => this.#leave());
@@ -131,6 +141,7 @@ export class Session implements ExecutionListener {
     if (this.signal.aborted) return;
     this.#leaving.abort();
     this.#hold[Symbol.dispose]();
+    this.#saves[Symbol.dispose]();
     if (slot.session !== this) return;
     slot.session = undefined;
     this.#options.locator.setAttached(slot.live.id, false);
