@@ -1,14 +1,11 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createSandboxId } from "@sandpiper/protocol";
-import { instanceCgroup } from "@sandpiper/providers";
 import { Client } from "@sandpiper/sdk";
 import { ClusterNode } from "../cluster/cluster-node.ts";
 import { SmallDisk } from "./small-disk.ts";
 
 const DISK_MIB = 256;
-const PLACE_CHARACTERS = 8;
 const START_MS = 90_000;
 const RECONNECT_MS = 4000;
 
@@ -61,7 +58,7 @@ export class ChaosNode {
 
   /** What the cgroups of its instances end in. */
   get place(): string {
-    return instanceCgroup(createSandboxId(), { stateDirectory: join(this.home, "node") }).slice(-PLACE_CHARACTERS);
+    return createHash("sha256").update(join(this.home, "node")).digest("hex").slice(0, 8);
   }
 
   client(apiKey: string): Client {

@@ -14,6 +14,7 @@ export class InstanceWatch implements Disposable {
   readonly #timer: NodeJS.Timeout;
   readonly #told = new Set<string>();
   #looks = 0;
+  #seen = 0;
 
   constructor(options: InstanceWatchOptions) {
     this.#options = options;
@@ -24,6 +25,11 @@ export class InstanceWatch implements Disposable {
     return this.#looks;
   }
 
+  /** How many running instances it saw, over all looks: without any it would be blind. */
+  get seen(): number {
+    return this.#seen;
+  }
+
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
   }
@@ -31,6 +37,7 @@ export class InstanceWatch implements Disposable {
   #look(): void {
     this.#looks++;
     for (const [id, places] of runningInstances(this.#options.places)) {
+      this.#seen += places.length;
       const name = [id, ...places].join(" ");
       if (places.length < 2 || this.#told.has(name)) continue;
       // Places are read one after the other: a sandbox may have gone from one to the next meanwhile.

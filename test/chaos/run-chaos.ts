@@ -47,7 +47,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   } finally {
     run.keepLogs();
   }
-  return run.report({ looks: watch.looks });
+  return run.report({ looks: watch.looks, seen: watch.seen });
 }
 
 class ChaosRun {
@@ -89,7 +89,7 @@ class ChaosRun {
     for (const { name, log } of this.#bed.nodes) writeFileSync(join(logDirectory, `${name}.log`), log.join("\n"));
   }
 
-  report({ looks }: { readonly looks: number }): ChaosReport {
+  report(watched: { readonly looks: number; readonly seen: number }): ChaosReport {
     const writers = [...this.#writers, ...this.#retired];
     const sum = (of: (writer: SandboxWriter) => number) => writers.reduce((total, writer) => total + of(writer), 0);
     for (const { failures } of writers) {
@@ -103,7 +103,7 @@ class ChaosRun {
         acknowledged: sum(({ ledger }) => ledger.acknowledged),
         rollbacks: sum(({ ledger }) => ledger.rollbacks),
         setBack: sum(({ ledger }) => ledger.setBack),
-        looks,
+        ...watched,
       },
       happened: Object.fromEntries([...this.#happened].sort()),
     };

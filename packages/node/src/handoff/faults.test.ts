@@ -1,13 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
+
+const start = (shared: ShakyStore, name: string) =>
+  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
 
 const broken = new SandboxError("internal", { reason: "boot_failed", message: "no room for it" });
 
 describe("a sandbox whose lease was lost", () => {
   it("may run here again: the guard is told that what it ended is gone", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     expect(node.deadlines.get(id)).toBeGreaterThan(0);
@@ -22,7 +26,7 @@ describe("a sandbox whose lease was lost", () => {
 describe("a restore that fails", () => {
   it("because there is no place while the checkpoint is still being fetched fails alone, not the whole node", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     node.provider.faults.bootFailure = broken;
@@ -36,7 +40,7 @@ describe("a restore that fails", () => {
 
   it("because the lease ended meanwhile leaves no place behind", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     // The sandbox has stopped to be saved; by the time that turns out to be impossible, it is not this node's any more.
     shared.fault = ({ key }) => ({ fail: "before", ...(!/^(locks|states)/.test(key) && { delayMs: 2 * LEASE_MS }) });
@@ -53,7 +57,7 @@ describe("a restore that fails", () => {
 describe("a sandbox that is given up", () => {
   it("leaves nothing here although the store cannot be told, and can be brought back when its lease has ended", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     shared.fault = ({ key, operation }) =>
       key.startsWith("locks/") && operation === "put" ? { fail: "before" } : undefined;
@@ -70,8 +74,8 @@ describe("a sandbox that is given up", () => {
 
   it("takes along what was changed of it while it was paused", async () => {
     const shared = new ShakyStore();
-    await using a = startShakyNode(shared, "a");
-    await using b = startShakyNode(shared, "b");
+    await using a = start(shared, "a");
+    await using b = start(shared, "b");
     const { id } = await a.service.create(owner, { provider: "mock" });
     await a.checkpoints.pause(owner, id);
     await a.service.update(owner, id, { name: "renamed" });
@@ -84,7 +88,7 @@ describe("a sandbox that is given up", () => {
 describe("a sandbox that this node knows and has no lease of", () => {
   it("is looked for in the store when it is used", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     const record = node.records.get(id);
@@ -96,7 +100,7 @@ describe("a sandbox that this node knows and has no lease of", () => {
 
   it("can be destroyed when it failed, with what is in the store", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     node.records.change(id, { state: "failed", endedAt: shared.clock.now() });
@@ -109,7 +113,7 @@ describe("a sandbox that this node knows and has no lease of", () => {
 
   it("can be destroyed when it never had one", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
     const created = node.service.create(owner, { provider: "mock" });
     created.catch(() => {});
@@ -125,7 +129,7 @@ describe("a sandbox that this node knows and has no lease of", () => {
 describe("a sandbox that is destroyed", () => {
   it("leaves no checkpoint in the store, also none that a crash kept from being named", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     await shared.store.put(`checkpoints/${id}/${crypto.randomUUID()}.json`, new Uint8Array(1));
@@ -135,7 +139,7 @@ describe("a sandbox that is destroyed", () => {
 
   it("leaves no lease when it never came up", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     node.provider.faults.bootFailure = broken;
     await expect(node.service.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
     expect([...(await shared.keys("locks/")), ...(await shared.keys("states/"))]).toEqual([]);
@@ -145,7 +149,7 @@ describe("a sandbox that is destroyed", () => {
 describe("a rollback that fails when the sandbox has stopped already", () => {
   it("lets it go on from its newest checkpoint when it is used", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     node.provider.faults.restoreFailure = broken;
@@ -159,7 +163,7 @@ describe("a rollback that fails when the sandbox has stopped already", () => {
 describe("a fork that fails", () => {
   it("because the store is away leaves neither an instance nor a record, whichever of the two comes first", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     node.provider.faults.restoreDelayMs = LEASE_MS / 2;
     shared.fault = ({ key }) => (key.startsWith("locks/") && !key.includes(id) ? { fail: "before" } : undefined);
@@ -177,7 +181,7 @@ describe("a fork that fails", () => {
 describe("a checkpoint", () => {
   it("says a time up to which everything is in it", async () => {
     const shared = new ShakyStore();
-    await using node = startShakyNode(shared, "a");
+    await using node = start(shared, "a");
     const { id } = await node.service.create(owner, { provider: "mock" });
     node.provider.faults.checkpointDelayMs = 1000;
     const beganAt = shared.clock.now().getTime();

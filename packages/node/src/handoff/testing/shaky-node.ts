@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FencedStates, Leases, type SandboxError } from "@sandpiper/core";
+import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpiper/core";
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
-import { MockProvider } from "@sandpiper/providers";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
 import { composeParts } from "../../compose-parts.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
@@ -31,7 +30,7 @@ export const owner = {
 } as const;
 
 /** A node of a cluster without its interfaces, on a clock and a store that stand still until the test moves them. */
-export function startShakyNode({ store, clock }: ShakyStore, name: string) {
+export function startShakyNode<P extends Provider>({ store, clock }: ShakyStore, name: string, provider: P) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-shaky-"));
   const errors: SandboxError[] = [];
   const deadlines = new Map<string, number | undefined>();
@@ -42,7 +41,6 @@ export function startShakyNode({ store, clock }: ShakyStore, name: string) {
   const states = new FencedStates({ store, clock, leases, onError });
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens(new Uint8Array(32));
-  const provider = new MockProvider({ clock });
   const parts = composeParts(parseNodeConfig({ home }), {
     clock,
     providers: [provider],
