@@ -58,8 +58,6 @@ export class ChaosBed implements AsyncDisposable {
     await using parts = new AsyncDisposableStack();
     const directory = mkdtempSync(join(tmpdir(), "sandpiper-chaos-"));
     parts.defer(() => rmSync(directory, { recursive: true, force: true }));
-    // Whatever became of the nodes, nothing of theirs outlives the bed.
-    parts.defer(() => removeLeftovers(directory));
     const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
     const env = {
       ...shared.env,
@@ -73,9 +71,11 @@ export class ChaosBed implements AsyncDisposable {
       const node = await ChaosNode.make({ name, directory, port: await freePort(), env });
       parts.defer(() => rmSync(node.guardDirectory, { recursive: true, force: true }));
       parts.use(node.disk);
-      parts.defer(() => node.kill9());
       nodes.push(node);
     }
+    // Whatever becomes of the nodes, nothing of theirs outlives the bed; their disks say what there was.
+    parts.defer(() => removeLeftovers(directory));
+    for (const node of nodes) parts.defer(() => node.kill9());
     // The first makes the key that all of them share.
     for (const node of nodes) await node.start();
     return new ChaosBed(directory, nodes, shared, parts.move());
