@@ -4,6 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { mkdir, readdir, rm, unlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describeStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DirectoryStore } from "./directory-store.ts";
@@ -20,7 +21,7 @@ describe("a directory that processes share", () => {
     const directory = join(root, "killed");
     const store = new DirectoryStore(directory);
     await store.put("shared/counter", Buffer.from("0"));
-    const program = join(import.meta.dirname, "testing/count-up.ts");
+    const program = fileURLToPath(new URL("testing/count-up.ts", import.meta.url));
     let acknowledged = 0;
     const deaths = Array.from({ length: 6 }, async (_, index) => {
       const child = spawn(process.execPath, [program, directory], { stdio: ["ignore", "pipe", "inherit"] });
