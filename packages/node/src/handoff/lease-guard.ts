@@ -24,6 +24,7 @@ export interface LeaseGuardOptions {
 /** Has instances ended when their lease is over, also when this program is stopped or gone by then. */
 export class LeaseGuard implements Disposable {
   readonly #options: LeaseGuardOptions;
+  readonly #deadlines = new Map<SandboxId, number>();
   #stop = () => {};
 
   constructor(options: LeaseGuardOptions) {
@@ -39,6 +40,8 @@ export class LeaseGuard implements Disposable {
 
   /** Undefined: there is nothing to watch any more. */
   setDeadline(id: SandboxId, deadlineMs: number | undefined): void {
+    if (deadlineMs === undefined) this.#deadlines.delete(id);
+    else this.#deadlines.set(id, deadlineMs);
     try {
       if (deadlineMs === undefined) this.#options.guard.remove(id);
       else this.#options.guard.set(id, deadlineMs);
@@ -55,8 +58,20 @@ export class LeaseGuard implements Disposable {
   #look(): void {
     const { clock, lookMs, onError } = this.#options;
     this.#stop = clock.schedule(lookMs, () => {
-      this.#options.guard.start().catch((thrown) => onError(SandboxError.from(thrown)));
+      this.#tend().catch((thrown) => onError(SandboxError.from(thrown)));
       this.#look();
     });
+  }
+
+  async #tend(): Promise<void> {
+    const { guard, clock } = this.#options;
+    await guard.start();
+    for (const id of await guard.ended()) {
+      const deadlineMs = this.#deadlines.get(id);
+      if (deadlineMs === undefined || deadlineMs <= clock.monotonicMs()) continue;
+      // It was ended just before this node took its lease up again; as long as that is noted, nothing new can run there.
+      guard.remove(id);
+      guard.set(id, deadlineMs);
+    }
   }
 }
