@@ -306,28 +306,33 @@ export class NodeCheckpoints implements CheckpointService {
   }
 
   async #forkInto(fork: SandboxRecord, place: PreparedSandbox, directory: string): Promise<SandboxRecord> {
-    const { records, live, custody, service } = this.#options;
+    const { records, service } = this.#options;
     try {
       records.add(fork);
     } catch (thrown) {
       await place.destroy();
       throw thrown;
     }
+    try {
+      return await this.#inTurn(fork.id, () => this.#bringUp(fork, place, directory));
+    } catch (thrown) {
+      await service.destroy(fork, {});
+      throw thrown;
+    }
+  }
+
+  async #bringUp(fork: SandboxRecord, place: PreparedSandbox, directory: string): Promise<SandboxRecord> {
+    const { records, live, custody } = this.#options;
     // Whichever fails first, what the other one makes must be known before anything is undone.
     const [restored, begun] = await Promise.allSettled([
       place.restore(directory, { createdAt: fork.createdAt }),
       custody.begin({ ...fork, state: "ready" }),
     ]);
-    try {
-      if (restored.status === "rejected") throw restored.reason;
-      if (begun.status === "rejected") throw begun.reason;
-      const ready = records.change(fork.id, { state: "ready", epoch: begun.value });
-      await live.followProcesses(live.add(restored.value, ready));
-      return ready;
-    } catch (thrown) {
-      await service.destroy(fork, {});
-      throw thrown;
-    }
+    if (restored.status === "rejected") throw restored.reason;
+    if (begun.status === "rejected") throw begun.reason;
+    const ready = records.change(fork.id, { state: "ready", epoch: begun.value });
+    await live.followProcesses(live.add(restored.value, ready));
+    return ready;
   }
 
   /** What can fail without harm comes first: until the checkpoint is here, the sandbox runs on. */

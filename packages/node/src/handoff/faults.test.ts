@@ -192,3 +192,41 @@ describe("a checkpoint", () => {
     expect(Date.parse((await saving).createdAt)).toBeGreaterThanOrEqual(beganAt);
   });
 });
+
+describe("a sandbox that cannot be noted down where it is brought to", () => {
+  it("is free for others at once, and for the same node when it can", async () => {
+    const shared = new ShakyStore();
+    await using a = start(shared, "a");
+    await using b = start(shared, "b");
+    const { id } = await a.service.create(owner, { provider: "mock" });
+    await a.handoffs?.drain(new AbortController().signal);
+    const { add } = b.records;
+    b.records.add = () => {
+      throw broken;
+    };
+    await expect(b.locator.locate(owner, id)).rejects.toMatchObject({ reason: "boot_failed" });
+    expect(b.leases.held(id)).toBeUndefined();
+    expect(await b.instances()).toEqual([]);
+    b.records.add = add;
+    await b.locator.locate(owner, id);
+    expect(b.records.get(id)?.state).toBe("ready");
+  });
+});
+
+describe("a sandbox that is promised to a node that waits for it", () => {
+  it("is not fought for: whoever asks meanwhile is told to ask again", async () => {
+    const shared = new ShakyStore();
+    await using a = start(shared, "a");
+    await using b = start(shared, "b");
+    const { id } = await a.service.create(owner, { provider: "mock" });
+    const gone = new AbortController();
+    const waiting = b.leases.wait(id, { takeover: false, signal: gone.signal });
+    waiting.catch(() => {});
+    await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
+    await a.handoffs?.drain(new AbortController().signal);
+    await using c = start(shared, "c");
+    await expect(c.locator.locate(owner, id)).rejects.toMatchObject({ reason: "handoff_under_way" });
+    gone.abort();
+    await shared.clock.advance(LEASE_MS);
+  });
+});

@@ -19,8 +19,8 @@ import type { ClusterCustody } from "./cluster-custody.ts";
 
 /** How many automatic checkpoints a sandbox without a policy keeps. */
 const KEPT = 3;
-/** What nothing is under way for. */
-const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused"];
+/** Without a turn that is taken, nothing is under way for them. */
+const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused", "restoring"];
 /** So many are saved at once when the node drains: more would only make each of them slower. */
 const DRAINS_AT_ONCE = 4;
 
@@ -234,11 +234,12 @@ export class Handoffs implements Locator {
 
   /** Nobody has it: it was saved and given back, or its owner has died. */
   async #takeIn(id: SandboxId, saved: SavedSandbox, purpose: FindOptions["purpose"]): Promise<void> {
-    const { leases } = this.#options;
+    const { leases, nodeId } = this.#options;
     if (purpose === "use") await this.#requireRestorable(saved);
     const acquired = await leases.acquire(id);
-    // Another node was faster.
-    if ("lease" in acquired) await this.#receive(id, acquired.lease, { purpose });
+    if ("lease" in acquired) return await this.#receive(id, acquired.lease, { purpose });
+    // Another node was faster, or is waiting for it; one that has it is asked next.
+    if (acquired.waiter !== null || acquired.owner === nodeId) throw onItsWay(id);
   }
 
   async #receive(id: SandboxId, lease: Lease, { purpose, place }: ReceiveOptions): Promise<void> {
@@ -246,8 +247,10 @@ export class Handoffs implements Locator {
     let restored: SandboxRecord | undefined;
     try {
       restored = await this.#settle(id, lease, { purpose, place });
-    } finally {
       if (restored === undefined) await place?.destroy();
+    } catch (thrown) {
+      await this.#letGo(id, lease, place);
+      throw thrown;
     }
     if (restored === undefined) return;
     events.emit({ kind: "sandbox.moved", tenant: restored.tenant, sandboxId: id, details: { node: nodeId } });
@@ -255,7 +258,7 @@ export class Handoffs implements Locator {
 
   /** Undefined: it is this node's now, and does not run. */
   async #settle(id: SandboxId, lease: Lease, { purpose, place }: ReceiveOptions): Promise<SandboxRecord | undefined> {
-    const { custody, records, checkpoints, saver, quotas } = this.#options;
+    const { custody, records, checkpoints, quotas } = this.#options;
     const saved = await custody.take(id, { lease });
     if (saved === undefined) {
       await custody.remove(id);
@@ -266,15 +269,18 @@ export class Handoffs implements Locator {
     records.add(record);
     quotas.hold(record.keyId, id, { sandboxes: 1, memoryMib: record.memoryMib, vcpuCount: record.vcpuCount });
     if (record.state === "paused" || purpose === "end") return undefined;
-    try {
-      return await checkpoints.restoreNewest(record, place && Promise.resolve(place));
-    } catch (thrown) {
-      // Others may be able to, and what is saved is not this node's to lose; but nothing of it may run here then.
-      await saver.retire(record);
-      await custody.release(id);
-      records.remove(id);
-      throw thrown;
-    }
+    return await checkpoints.restoreNewest(record, place && Promise.resolve(place));
+  }
+
+  /** Others may be able to, and what is saved is not this node's to lose; but nothing of it may run here then. */
+  async #letGo(id: SandboxId, lease: Lease, place: PreparedSandbox | undefined): Promise<void> {
+    const { custody, records, saver } = this.#options;
+    const record = records.get(id);
+    if (record !== undefined) await saver.retire(record);
+    await place?.destroy();
+    await (custody.has(id) ? custody.release(id) : lease.release());
+    custody.unwatch(id);
+    records.remove(id);
   }
 
   /** Before anything is asked of its owner: a sandbox that cannot run here stays where it is. */
@@ -293,5 +299,13 @@ function draining(id: string): SandboxError {
     reason: "sandbox_moved",
     message: `this node is being drained, and takes sandbox ${id} in no more`,
     hint: "ask another node, which then restores it",
+  });
+}
+
+function onItsWay(id: SandboxId): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "handoff_under_way",
+    message: `sandbox ${id} is on its way to a node`,
+    hint: "ask again a little later",
   });
 }
