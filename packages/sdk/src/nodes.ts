@@ -16,7 +16,7 @@ export class Nodes {
     return (await this.#http.json<{ items: NodeResource[] }>("listNodes", { signal })).items;
   }
 
-  /** Has the node that answers save its sandboxes and let them go; it then stops. Resolves when none is left on it. */
+  /** Has the node that answers save its sandboxes and let them go; it takes no new ones. Resolves when none is left on it. */
   async drain({ signal, ...body }: DrainOptions = {}): Promise<void> {
     await this.#http.empty("drainNode", { json: body, signal });
   }

@@ -5,7 +5,7 @@ import type { Verb } from "../verb.ts";
 const drainNode: Verb = {
   name: "node drain",
   usage: "[OPTIONS]",
-  summary: "have the node save its sandboxes, let them go and stop",
+  summary: "have the node save its sandboxes, let them go and take no new ones",
   options: [
     { name: "deadline", value: "TIME", summary: "how long it may take, such as 30 (seconds) or 2m (as configured)" },
     quietOption,

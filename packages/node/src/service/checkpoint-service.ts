@@ -29,6 +29,6 @@ export interface CheckpointService {
 /** The nodes that share a store; a node without one knows itself alone. */
 export interface NodeDirectory {
   list(): Promise<readonly NodeResource[]>;
-  /** Resolves when no sandbox is left on this node; the node then stops. */
+  /** Resolves when no sandbox is left on this node, which takes no new ones until it is stopped. */
   drain(options: DrainNodeBody): Promise<void>;
 }

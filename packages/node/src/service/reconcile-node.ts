@@ -11,6 +11,8 @@ export interface ReconcileNodeOptions {
   readonly events: EventLog;
   readonly live: LiveSandboxes;
   readonly clock: Clock;
+  /** Told when it is known what runs here. */
+  readonly handoffs?: { open(): void } | undefined;
   /** Whether there is a checkpoint of it. */
   readonly canRestore: (record: SandboxRecord) => Promise<boolean>;
 }
@@ -78,6 +80,7 @@ export async function reconcileNode(options: ReconcileNodeOptions): Promise<Node
     });
   }
   for (const record of expected.values()) await end(options, result, record, "nothing was left of it");
+  options.handoffs?.open();
   return result;
 }
 

@@ -179,7 +179,7 @@ export const routes = {
     ...empty,
     method: "POST",
     path: "/v1/nodes/drain",
-    summary: "Have the node that is asked save its sandboxes, let them go and stop",
+    summary: "Have the node that is asked save its sandboxes, let them go and take no new ones",
     access: "admin",
     body: json(node.drainNodeBodySchema),
   },
