@@ -3,8 +3,11 @@ import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { LEASE_MS, owner, ShakyStore, startShakyNode } from "./testing/shaky-node.ts";
 
-const start = (shared: ShakyStore, name: string) =>
-  startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
+function start(shared: ShakyStore, name: string) {
+  const node = startShakyNode(shared, name, new MockProvider({ clock: shared.clock }));
+  node.handoffs?.open();
+  return node;
+}
 
 const broken = new SandboxError("internal", { reason: "boot_failed", message: "no room for it" });
 
@@ -228,5 +231,23 @@ describe("a sandbox that is promised to a node that waits for it", () => {
     await expect(c.locator.locate(owner, id)).rejects.toMatchObject({ reason: "handoff_under_way" });
     gone.abort();
     await shared.clock.advance(LEASE_MS);
+  });
+});
+
+describe("a node that starts while another waits for one of its sandboxes", () => {
+  it("gives it up only when it knows whether it runs here", async () => {
+    const shared = new ShakyStore();
+    await using node = startShakyNode(shared, "a", new MockProvider({ clock: shared.clock }));
+    const { id } = await node.service.create(owner, { provider: "mock" });
+    // As long as nothing has been taken over, nothing seems to run.
+    const entry = node.live.require(id);
+    node.live.remove(id);
+    node.handoffs?.wanted(id);
+    await shared.clock.advance(1000);
+    expect(node.records.get(id)?.state).toBe("ready");
+    node.live.add(entry.sandbox, entry.record);
+    node.handoffs?.open();
+    await expect.poll(() => node.records.get(id)).toBeUndefined();
+    expect((await node.custody.peek(id))?.checkpoints).toHaveLength(1);
   });
 });

@@ -54,6 +54,8 @@ interface ReceiveOptions extends Pick<FindOptions, "purpose"> {
 export class Handoffs implements Locator {
   readonly #options: HandoffsOptions;
   #isDraining = false;
+  /** What happened to sandboxes before it was known which of them run here. */
+  #early: (() => void)[] | undefined = [];
 
   constructor(options: HandoffsOptions) {
     this.#options = options;
@@ -87,13 +89,22 @@ export class Handoffs implements Locator {
     return await checkpoints.resume(principal, id);
   }
 
+  /** From now on it is known what runs here: one that is not seen to run does not. */
+  open(): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const happened of early) happened();
+  }
+
   /** Another node waits for it. */
   wanted(id: SandboxId): void {
+    if (this.#early !== undefined) return void this.#early.push(() => this.wanted(id));
     this.#giveUp(id).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
   }
 
   /** It is another node's by now: what still runs here must end, and nothing of it may be kept. */
   lost(id: SandboxId): void {
+    if (this.#early !== undefined) return void this.#early.push(() => this.lost(id));
     const { live, turns, saver, records, custody, onError } = this.#options;
     const record = records.get(id);
     if (record === undefined) return;
