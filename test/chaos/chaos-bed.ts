@@ -56,7 +56,8 @@ export class ChaosBed implements AsyncDisposable {
 
   static async start({ store, random }: ChaosBedOptions): Promise<ChaosBed> {
     await using parts = new AsyncDisposableStack();
-    const directory = mkdtempSync(join(tmpdir(), "sandpiper-chaos-"));
+    // Named for its process: what a run that was killed has left can be told from that of one that goes on.
+    const directory = mkdtempSync(join(tmpdir(), `sandpiper-chaos-${process.pid}-`));
     parts.defer(() => rmSync(directory, { recursive: true, force: true }));
     const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
     const env = {
