@@ -159,7 +159,10 @@ export class SandboxSaver {
   /** What is saved of it has its new name, labels and lifetimes, too. */
   async saveRecord(record: SandboxRecord): Promise<void> {
     const state = await this.#options.custody.state(record.id);
-    if (state.content !== undefined) await state.commit({ ...state.content, record });
+    if (state.content === undefined) return;
+    // Whether it had gone on after its newest checkpoint is for whoever restores it to know.
+    const { state: before } = state.content.record;
+    await state.commit({ ...state.content, record: { ...record, state: before } });
   }
 
   /** Nothing that was saved of it is left. */

@@ -88,6 +88,30 @@ describe("a sandbox that is given up", () => {
   });
 });
 
+describe("a sandbox whose instance was gone when its node started again", () => {
+  it.each([
+    ["given up", false],
+    ["renamed and given up", true],
+  ])("is set back wherever it goes next, and says so, also when it is %s before it was used", async (_, isRenamed) => {
+    const shared = new ShakyStore();
+    await using a = start(shared, "a");
+    await using b = start(shared, "b");
+    const { id } = await a.service.create(owner, { provider: "mock" });
+    await a.checkpoints.create(owner, id, {});
+    await a.service.open(owner, id).exec({ command: "echo acknowledged > file" });
+    // As taking over leaves it that finds nothing running: it goes on from its checkpoint when it is used.
+    const sandbox = a.live.remove(id);
+    await sandbox?.destroy();
+    a.records.change(id, { state: "stopped" });
+    if (isRenamed) await a.service.update(owner, id, { name: "renamed" });
+    a.handoffs?.wanted(id);
+    await expect.poll(() => a.records.get(id)).toBeUndefined();
+    await b.locator.locate(owner, id);
+    expect(b.records.get(id)).toMatchObject({ state: "ready", rollbacks: 1, name: isRenamed ? "renamed" : null });
+    expect(b.records.get(id)?.rolledBackTo).not.toBeNull();
+  });
+});
+
 describe("a sandbox that this node knows and has no lease of", () => {
   it("is looked for in the store when it is used", async () => {
     const shared = new ShakyStore();

@@ -144,7 +144,7 @@ export class Handoffs implements Locator {
       if (live.get(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? KEPT;
         await saver.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
-      } else await this.#leave(record);
+      }
       // When the store cannot be told, the lease ends by its time.
       await custody.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
       try {
@@ -154,14 +154,6 @@ export class Handoffs implements Locator {
         await saver.retire(record);
       }
     });
-  }
-
-  /** What was changed of it while it rested goes with it. */
-  async #leave(record: SandboxRecord): Promise<void> {
-    const { custody } = this.#options;
-    if (record.endedAt !== null || !custody.has(record.id)) return;
-    const state = await custody.state(record.id);
-    if (state.content !== undefined) await state.commit({ ...state.content, record });
   }
 
   /** Its lease is gone, and what became of it since is in the store alone. One that failed is told about until it is destroyed. */
