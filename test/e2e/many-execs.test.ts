@@ -6,6 +6,8 @@ import { useScratchDirectory } from "./scratch-directory.ts";
 const scratch = useScratchDirectory();
 const EXECS = 500;
 const AGENT_GROWTH_KIB = 1024;
+/** The agent keeps some pipes ahead, and makes new ones when it has time; one lost with each command would be 500. */
+const SPARE_FILES = 20;
 
 describe(`${EXECS} commands one after another`, () => {
   it("leave nothing in the sandbox that would slow down the next one", { timeout: 120_000 }, async () => {
@@ -18,7 +20,7 @@ describe(`${EXECS} commands one after another`, () => {
 
     expect(await sandbox.processes()).toEqual([]);
     expect(after.processes).toEqual(before.processes);
-    expect(after.agentFiles).toEqual(before.agentFiles);
+    expect(after.agentFiles - before.agentFiles).toBeLessThan(SPARE_FILES);
     expect(after.agentKib - before.agentKib).toBeLessThan(AGENT_GROWTH_KIB);
   });
 });
@@ -33,5 +35,5 @@ async function inspect(sandbox: Sandbox) {
   const script = "ls /proc | grep -c '^[0-9]'; ls /proc/1/fd | wc -l; grep VmRSS /proc/1/status";
   const { stdout } = await sandbox.exec(script, { user: "root" });
   const [processes, agentFiles, memory = ""] = stdout.trim().split("\n");
-  return { processes, agentFiles, agentKib: Number(/\d+/.exec(memory)?.[0]) };
+  return { processes, agentFiles: Number(agentFiles), agentKib: Number(/\d+/.exec(memory)?.[0]) };
 }
