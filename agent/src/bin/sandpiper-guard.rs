@@ -67,6 +67,7 @@ fn watch_over(directory: &Path) -> io::Result<()> {
             // A node that comes this very moment either sees that nobody is here any more, or is seen.
             post.set_len(0)?;
             if !has_node(directory) {
+                clear_away(directory, &deadlines);
                 return Ok(());
             }
             announce(&post)?;
@@ -77,6 +78,15 @@ fn watch_over(directory: &Path) -> io::Result<()> {
             Change::Removed => return Ok(()),
         }
     }
+}
+
+/// Nobody comes back to look at what has ended: a node that starts again finds its instances gone.
+fn clear_away(directory: &Path, ended: &Deadlines) {
+    for name in ended.keys().map(String::as_str).chain([".node", ".guard"]) {
+        let _ = fs::remove_file(directory.join(name));
+    }
+    // Unless somebody has put something there meanwhile.
+    let _ = fs::remove_dir(directory);
 }
 
 /// Neither a terminal, nor a careless signal, nor a lack of memory may end it, and it keeps no mount busy.

@@ -45,10 +45,12 @@ export class Guard {
 
   /** Makes sure that the process is there. Cheap when it is, so that it can be called with every renewal. */
   async start(): Promise<void> {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-    // Before anything else: a process without leases stays only while it finds a node.
-    this.#write(NODE, textOfOwner(await currentOwner()));
+    const owner = textOfOwner(await currentOwner());
     for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+      // One that is just ending takes its directory with it.
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+      // Before anything else: a process without leases stays only while it finds a node.
+      this.#write(NODE, owner);
       if (await this.#isRunning()) return;
       await this.#spawn();
     }
@@ -76,7 +78,7 @@ export class Guard {
 
   /** Whose instances were ended because their lease had run out, and which nobody has removed yet. */
   async ended(): Promise<SandboxId[]> {
-    const names = await readdir(this.#directory);
+    const names = existsSync(this.#directory) ? await readdir(this.#directory) : [];
     const ids = names.filter((name) => name.endsWith(ENDED)).map((name) => name.slice(0, -ENDED.length));
     return ids.filter((id) => isSandboxId(id));
   }
