@@ -109,7 +109,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     }),
   );
   webhooks.start();
-  const audit = undo.use(new SqliteAuditLog(database, { clock }));
+  const audit = undo.use(new SqliteAuditLog(database, { clock, onError }));
   const drain = async ({ deadlineMs = config.drainMs }: DrainNodeBody = {}) => {
     isDraining = true;
     events.emit({ kind: "node.draining", tenant: null, sandboxId: null });

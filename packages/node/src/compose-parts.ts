@@ -83,6 +83,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       events,
       clock,
       observeExec,
+      onError: about,
       automatic: new AutomaticCheckpoints({
         clock,
         policyOf: (id) => live.get(id)?.record.checkpointPolicy,

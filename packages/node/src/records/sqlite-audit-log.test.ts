@@ -67,4 +67,17 @@ describe("the audit log", () => {
     log[Symbol.dispose]();
     expect(stored()).toBe(2);
   });
+
+  it("survives a disk that takes nothing for a while, and loses nothing", async () => {
+    const errors: string[] = [];
+    const log = new SqliteAuditLog(home.database, { onError: ({ message }) => errors.push(message) });
+    home.database.prepare("PRAGMA query_only = ON").run();
+    log.add(entry);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(errors).toHaveLength(1);
+    home.database.prepare("PRAGMA query_only = OFF").run();
+    log.add(entry);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(log.list({ after: 0, limit: 10 })).toHaveLength(2);
+  });
 });

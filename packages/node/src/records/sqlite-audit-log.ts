@@ -1,9 +1,11 @@
-import { type Clock, systemClock } from "@sandpiper/core";
+import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import type { AuditEntry } from "@sandpiper/protocol";
 import { BoundedRows } from "./bounded-rows.ts";
 import type { NodeDatabase } from "./database.ts";
 
 const DEFAULT_MAX_ENTRIES = 100_000;
+/** So many are kept in memory while the disk takes none; then the oldest are lost. */
+const MAX_WAITING = 10_000;
 
 const ADD = `INSERT INTO auditEntries (at, actor, tenant, operation, sandboxId, status, requestId)
   VALUES (:at, :actor, :tenant, :operation, :sandboxId, :status, :requestId)`;
@@ -13,6 +15,8 @@ export type NewAuditEntry = Readonly<Omit<AuditEntry, "id" | "at">>;
 export interface AuditLogOptions {
   readonly clock?: Clock | undefined;
   readonly maxEntries?: number | undefined;
+  /** Told when entries could not be written down. */
+  readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
 interface Waiting extends NewAuditEntry {
@@ -27,16 +31,20 @@ export class SqliteAuditLog implements Disposable {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
   readonly #rows: BoundedRows;
+  readonly #onError: (error: SandboxError) => void;
   #waiting: Waiting[] = [];
+  #isDue = false;
 
   constructor(database: NodeDatabase, options: AuditLogOptions = {}) {
     this.#database = database;
     this.#clock = options.clock ?? systemClock;
+    this.#onError = options.onError ?? (() => {});
     this.#rows = new BoundedRows(database, "auditEntries", options.maxEntries ?? DEFAULT_MAX_ENTRIES);
   }
 
   add(entry: NewAuditEntry): void {
-    if (this.#waiting.length === 0) setImmediate(() => this.#write());
+    if (!this.#isDue) setImmediate(() => this.#writeDue());
+    this.#isDue = true;
     this.#waiting.push({ ...entry, at: this.#clock.now() });
   }
 
@@ -54,15 +62,26 @@ export class SqliteAuditLog implements Disposable {
     this.#write();
   }
 
+  /** Nobody waits for it: a disk that is full must not end the node. What could not be written is tried again with the next. */
+  #writeDue(): void {
+    this.#isDue = false;
+    try {
+      this.#write();
+    } catch (thrown) {
+      this.#waiting.splice(0, Math.max(0, this.#waiting.length - MAX_WAITING));
+      this.#onError(SandboxError.from(thrown));
+    }
+  }
+
   #write(): void {
     const entries = this.#waiting;
     if (entries.length === 0 || !this.#database.isOpen) return;
-    this.#waiting = [];
     this.#database.transaction(() => {
       for (const { at, actor, tenant, operation, sandboxId, status, requestId } of entries) {
         const row = { at: at.getTime(), actor, tenant, operation, sandboxId, status, requestId };
         this.#rows.added(Number(this.#database.prepare(ADD).run(row).lastInsertRowid));
       }
     });
+    this.#waiting = [];
   }
 }

@@ -19,6 +19,8 @@ export interface LiveSandboxesOptions {
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   /** Sees what each sandbox is used for. */
   readonly automatic?: AutomaticCheckpoints | undefined;
+  /** Told about failures that no caller waits for. */
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
   /** Its time is over. */
   readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
 }
@@ -135,13 +137,19 @@ export class LiveSandboxes {
   }
 
   #follow(live: LiveSandbox, process: ProcessHandle): void {
-    const { events, observeExec } = this.#options;
+    const { events, observeExec, onError } = this.#options;
     const { id: sandboxId, tenant, provider } = live.record;
     const about = { process: process.id, pid: process.pid };
     // After whoever waits for the process has been answered: writing an event down takes as long as a short command.
     const tell = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
       setImmediate(() => {
-        if (!this.#isReleased) events.emit({ kind, tenant, sandboxId, details });
+        if (this.#isReleased) return;
+        try {
+          events.emit({ kind, tenant, sandboxId, details });
+        } catch (thrown) {
+          // A disk that is full must not end the node.
+          onError(SandboxError.from(thrown), sandboxId);
+        }
       });
     tell("process.started", about);
     this.#hold(live, process, ({ exitCode, signal, durationMs }) => {
