@@ -62,6 +62,28 @@ describe("a checkpoint", () => {
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 
+  it("of a sandbox that nobody has used since the last one costs nothing, and is as good", async () => {
+    const { checkpoints, owner, id, write, read } = await setUp();
+    await write("kept");
+    const first = await checkpoints.create(owner, id, { name: "first" });
+    const again = await checkpoints.create(owner, id, { name: "again" });
+    expect(again).toMatchObject({ pausedMs: 0, sizeBytes: first.sizeBytes });
+    await checkpoints.remove(owner, id, "first");
+    await write("changed");
+    const changed = await checkpoints.create(owner, id, {});
+    expect(changed.pausedMs).toBeGreaterThan(0);
+    await checkpoints.rollback(owner, id, { checkpoint: "again" });
+    expect(await read()).toBe("kept");
+  });
+
+  it("of a sandbox in which something runs is always taken", async () => {
+    const { checkpoints, service, owner, id } = await setUp();
+    const process = await service.open(owner, id).start({ command: "sleep 1000" });
+    await checkpoints.create(owner, id, {});
+    expect((await checkpoints.create(owner, id, {})).pausedMs).toBeGreaterThan(0);
+    await process.kill();
+  });
+
   it("is one of so many that are kept, and is gone from the store when it is not", async () => {
     const { checkpoints, owner, id, write, home } = await setUp();
     for (const name of ["a", "b", "c"]) {

@@ -2,6 +2,7 @@ import { type Clock, type PreparedSandbox, type Sandbox, SandboxError } from "@s
 import type { CheckpointResource, SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import { instanceKey } from "../service/instance-key.ts";
+import type { LiveSandbox } from "../service/live-sandbox.ts";
 import type { LiveSandboxes } from "../service/live-sandboxes.ts";
 import type { Providers } from "../service/providers.ts";
 import type { CheckpointVault } from "./checkpoint-vault.ts";
@@ -38,6 +39,11 @@ export interface SaveOptions {
 /** Saves sandboxes to the store and brings them back. Whoever calls it has the sandbox's turn. */
 export class SandboxSaver {
   readonly #options: SandboxSaverOptions;
+  /** What was saved last of a sandbox that runs here, and how much it had been used by then. */
+  readonly #newest = new Map<
+    SandboxId,
+    { readonly live: LiveSandbox; readonly changes: number; readonly checkpoint: string }
+  >();
 
   constructor(options: SandboxSaverOptions) {
     this.#options = options;
@@ -55,11 +61,19 @@ export class SandboxSaver {
     await using scratch = await vault.scratch();
     // Before anything is saved: everything up to this moment is in it.
     const createdAt = clock.now();
+    const { changes } = used;
     used.tellSave("begun");
     try {
-      const { pausedMs } = await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
+      const same = options.stopAs === undefined ? await this.#unchanged(id, before) : undefined;
+      const { pausedMs } =
+        same !== undefined
+          ? { pausedMs: 0 }
+          : await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
       const checkpointId = crypto.randomUUID();
-      const size = await vault.save(id, checkpointId, scratch.path);
+      const size =
+        same === undefined
+          ? await vault.save(id, checkpointId, scratch.path)
+          : { sizeBytes: same.sizeBytes, uploadedBytes: await vault.copy(id, same.id, checkpointId) };
       const checkpoint: CheckpointResource = {
         id: checkpointId,
         sandboxId: id,
@@ -81,6 +95,7 @@ export class SandboxSaver {
       const after = { ...record, state: options.stopAs ?? record.state };
       await state.commit({ record: after, requirements, checkpoints: kept });
       if (options.stopAs !== undefined) records.change(id, { state: options.stopAs });
+      this.#newest.set(id, { live: used, changes, checkpoint: checkpointId });
       used.tellSave("done");
       const removal = this.#removeAll(id, dropped);
       // Whoever waits for a sandbox that was stopped does not wait for this.
@@ -95,10 +110,24 @@ export class SandboxSaver {
     }
   }
 
+  /**
+   * The newest checkpoint, if nothing can have changed since: nobody has used the sandbox, and nothing runs in it but its
+   * agent.
+   */
+  async #unchanged(id: SandboxId, checkpoints: readonly CheckpointResource[]): Promise<CheckpointResource | undefined> {
+    const newest = this.#newest.get(id);
+    const { live, sandbox } = this.#options.live.require(id);
+    if (newest?.live !== live || newest.changes !== live.changes) return undefined;
+    const checkpoint = checkpoints.find((each) => each.id === newest.checkpoint);
+    if (checkpoint === undefined || (await sandbox.metrics()).processes > 1) return undefined;
+    return checkpoint;
+  }
+
   /** Ends the instance of a sandbox that has been saved, and everything this node knows of it but its record. */
   async retire({ id, provider }: SandboxRecord): Promise<void> {
     const { live, providers } = this.#options;
     live.remove(id);
+    this.#newest.delete(id);
     await providers.destroy(provider, id);
   }
 
@@ -168,6 +197,7 @@ export class SandboxSaver {
   /** Nothing that was saved of it is left. */
   async forget(id: SandboxId): Promise<void> {
     const { vault, custody } = this.#options;
+    this.#newest.delete(id);
     vault.forget(id);
     // What was never this node's has left nothing, or is another's.
     if (!custody.has(id)) return;

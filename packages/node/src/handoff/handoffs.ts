@@ -21,6 +21,8 @@ import type { ClusterCustody } from "./cluster-custody.ts";
 const KEPT = 3;
 /** Without a turn that is taken, nothing is under way for them. */
 const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused", "restoring"];
+/** From here on sending it to the store takes longer than saving it twice. */
+const LARGE_BYTES = 64 * 1024 * 1024;
 /** So many are saved at once when the node drains: more would only make each of them slower. */
 const DRAINS_AT_ONCE = 4;
 
@@ -99,7 +101,7 @@ export class Handoffs implements Locator {
   /** Another node waits for it. */
   wanted(id: SandboxId): void {
     if (this.#early !== undefined) return void this.#early.push(() => this.wanted(id));
-    this.#giveUp(id).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
+    this.#giveUp(id, { isWaitedFor: true }).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
   }
 
   /** It is another node's by now: what still runs here must end, and nothing of it may be kept. */
@@ -136,13 +138,14 @@ export class Handoffs implements Locator {
   }
 
   /** Saves it, gives its lease back, and only then ends what ran here. */
-  async #giveUp(id: SandboxId): Promise<void> {
+  async #giveUp(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
     const { live, turns, saver, custody, records, events, onError } = this.#options;
     await turns.take(id, async () => {
       const record = records.get(id);
       if (record === undefined) return;
       if (live.get(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? KEPT;
+        if (isWaitedFor && (await this.#isLarge(id))) await saver.save(id, { isAutomatic: true, keepLast });
         await saver.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
       }
       // When the store cannot be told, the lease ends by its time.
@@ -154,6 +157,15 @@ export class Handoffs implements Locator {
         await saver.retire(record);
       }
     });
+  }
+
+  /** Most of it then goes to the store while it still runs; it stands still only for what has changed meanwhile. */
+  async #isLarge(id: SandboxId): Promise<boolean> {
+    const { sandbox } = this.#options.live.require(id);
+    return await sandbox.metrics().then(
+      ({ memoryUsedBytes, diskUsedBytes }) => memoryUsedBytes + diskUsedBytes > LARGE_BYTES,
+      () => false,
+    );
   }
 
   /** Its lease is gone, and what became of it since is in the store alone. One that failed is told about until it is destroyed. */

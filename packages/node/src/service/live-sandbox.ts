@@ -41,6 +41,7 @@ export type SavePhase = "begun" | "done" | "failed";
 export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
   readonly #onSave = new Set<(phase: SavePhase) => void>();
+  #changes = 0;
 
   constructor(options: LiveSandboxOptions) {
     this.#options = options;
@@ -65,7 +66,23 @@ export class LiveSandbox {
 
   /** For what lasts: attached clients, watches. */
   hold(activity: Activity): Disposable {
-    return this.#options.activity.hold(activity);
+    const hold = this.#options.activity.hold(activity);
+    this.#used(activity);
+    return {
+      [Symbol.dispose]: () => {
+        this.#used(activity);
+        hold[Symbol.dispose]();
+      },
+    };
+  }
+
+  /** Grows with everything that may have changed something in it; what its own processes do besides does not count. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  #used(activity: Activity): void {
+    if (activity !== "client" && activity !== "output") this.#changes++;
   }
 
   /** Told of every checkpoint of it, until it is disposed. */
@@ -79,6 +96,7 @@ export class LiveSandbox {
   }
 
   touch(activity: Activity): void {
+    this.#used(activity);
     this.#options.activity.touch(activity);
   }
 

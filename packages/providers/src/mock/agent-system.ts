@@ -29,7 +29,8 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
     memory_total_bytes: 1024 * 1024,
     disk_used_bytes: agent.files.list("/", 0).reduce((sum, { size }) => sum + size, 0),
     disk_total_bytes: 1024 * 1024 * 1024,
-    processes: [...agent.processes.values()].filter(({ status }) => status === undefined).length,
+    // The agent is one, too.
+    processes: 1 + [...agent.processes.values()].filter(({ status }) => status === undefined).length,
     uptime_ms: agent.clock.monotonicMs(),
   }),
 

@@ -303,7 +303,7 @@ describe("a sandbox", () => {
     const { create } = setUp();
     const sandbox = await create();
     await sandbox.writeFile("x", new Uint8Array(1234));
-    expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 0 });
+    expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 1 });
   });
 
   it("writes to a process in the order of the calls, however long each is", async () => {
