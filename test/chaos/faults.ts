@@ -3,7 +3,7 @@ import { type ChaosBed, LEASE_MS } from "./chaos-bed.ts";
 import type { Random } from "./random.ts";
 import type { SmallDisk } from "./small-disk.ts";
 
-export interface FaultContext {
+interface FaultContext {
   readonly bed: ChaosBed;
   readonly random: Random;
   readonly log: (line: string) => void;

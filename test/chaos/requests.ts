@@ -4,7 +4,7 @@ import type { Random } from "./random.ts";
 
 const REQUEST_MS = 30_000;
 
-export interface RequestContext {
+interface RequestContext {
   readonly id: string;
   readonly nodes: readonly ChaosNode[];
   readonly clients: readonly Client[];
