@@ -204,7 +204,13 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   // Only now: whoever waits for the node comes before what nobody waits for yet.
   for (const wanted of config.pools) pool.set(wanted);
   undo.defer(
-    repeat(clock, PRUNE_INTERVAL_MS, () => records.prune(new Date(clock.now().getTime() - config.keepRecordsMs))),
+    repeat(clock, PRUNE_INTERVAL_MS, () => {
+      try {
+        records.prune(new Date(clock.now().getTime() - config.keepRecordsMs));
+      } catch (thrown) {
+        onError(SandboxError.from(thrown));
+      }
+    }),
   );
   const resting = { ...parts, cluster: cluster && saved && { saved, leases: cluster.leases, locator } };
   const sweep = async () => {

@@ -25,6 +25,8 @@ export interface LiveSandboxesOptions {
   readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
 }
 
+const NOTE_AGAIN_MS = 1000;
+
 interface Entry {
   /** As it is in the records; kept because every use of the sandbox needs it. */
   record: SandboxRecord;
@@ -128,12 +130,25 @@ export class LiveSandboxes {
   #ended(sandbox: Sandbox): void {
     if (this.#entries.get(sandbox.id)?.sandbox !== sandbox) return;
     this.remove(sandbox.id);
-    const { records, events, clock } = this.#options;
+    this.#noteEnd(sandbox);
+  }
+
+  /** Until it is written down: a disk that is full, often the reason for the end, must not end the node. */
+  #noteEnd(sandbox: Sandbox): void {
+    if (this.#isReleased) return;
+    const { records, events, clock, onError } = this.#options;
     const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "it ended" });
     const { code, reason, message } = error;
     const failure = { code, reason, message };
-    const record = records.change(sandbox.id, { state: "failed", failure, endedAt: clock.now() });
-    events.emit({ kind: "sandbox.failed", tenant: record.tenant, sandboxId: record.id, details: failure });
+    try {
+      const record = records.change(sandbox.id, { state: "failed", failure, endedAt: clock.now() });
+      events.emit({ kind: "sandbox.failed", tenant: record.tenant, sandboxId: record.id, details: failure });
+    } catch (thrown) {
+      const problem = SandboxError.from(thrown);
+      onError(problem, sandbox.id);
+      // One that is not known any more has been seen to.
+      if (problem.code !== "not_found") clock.schedule(NOTE_AGAIN_MS, () => this.#noteEnd(sandbox));
+    }
   }
 
   #follow(live: LiveSandbox, process: ProcessHandle): void {

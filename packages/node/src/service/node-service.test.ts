@@ -254,6 +254,21 @@ describe("a warm sandbox", () => {
   });
 });
 
+describe("a sandbox that ends while the disk is full", () => {
+  it("is noted down as soon as there is room", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, mock);
+    node.database.prepare("PRAGMA query_only = ON").run();
+    node.provider.instance(id).crash();
+    await node.clock.advance(2500);
+    expect(node.errors.length).toBeGreaterThan(0);
+    node.database.prepare("PRAGMA query_only = OFF").run();
+    await node.clock.advance(1500);
+    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "instance_crashed" } });
+  });
+});
+
 describe("the end of a lifetime", () => {
   it("destroys a sandbox at its expiry, also one that is being used", async () => {
     const node = setUp();
