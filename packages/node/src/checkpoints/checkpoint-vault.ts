@@ -1,10 +1,13 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { type ObjectStore, SandboxError } from "@sandpiper/core";
 import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import { type CheckpointFile, hashesOf } from "../store/checkpoint-files.ts";
 import type { CheckpointRepository } from "../store/checkpoint-repository.ts";
+
+/** More than a small sandbox's checkpoint takes. */
+const MIN_FREE_BYTES = 8 * 1024 * 1024;
 
 const fileSchema = z.object({
   name: z.string().regex(/^[^/\0]+$/),
@@ -43,7 +46,22 @@ export class CheckpointVault {
   async scratch(): Promise<AsyncDisposable & { readonly path: string }> {
     const path = join(this.#options.directory, crypto.randomUUID());
     await mkdir(path, { recursive: true, mode: 0o700 });
+    await this.#requireRoom(path);
     return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  }
+
+  /** A runtime that runs out of disk in the middle of a save may leave more broken than the checkpoint. */
+  async #requireRoom(path: string): Promise<void> {
+    const { bavail, bsize } = await statfs(path);
+    const freeBytes = bavail * bsize;
+    if (freeBytes >= MIN_FREE_BYTES) return;
+    await rm(path, { recursive: true, force: true });
+    throw new SandboxError("resource_exhausted", {
+      reason: "disk_full",
+      message: `nothing was saved or restored: the node's disk has ${freeBytes} bytes left, at least ${MIN_FREE_BYTES} are needed`,
+      hint: "make room on the disk of the node's home",
+      details: { freeBytes, minFreeBytes: MIN_FREE_BYTES },
+    });
   }
 
   /** What an earlier node was working on when it ended. */
