@@ -23,6 +23,8 @@ export interface ChaosOptions {
   readonly log: (line: string) => void;
   /** Where the nodes' logs are kept afterwards. */
   readonly logDirectory?: string | undefined;
+  /** Faults that do not happen, by name. */
+  readonly without?: readonly string[];
 }
 
 export interface ChaosReport {
@@ -111,7 +113,8 @@ class ChaosRun {
 
   async #playRound(round: number): Promise<void> {
     const context = { bed: this.#bed, random: this.#random, log: (line: string) => this.#log(`${round} ${line}`) };
-    const [name, fault] = this.#random.pick(faults);
+    const { without = [] } = this.#options;
+    const [name, fault] = this.#random.pick(faults.filter(([each]) => !without.includes(each)));
     this.#count(`fault: ${name}`);
     const broken = fault(context).catch((thrown) => this.violate(`after ${name}: ${thrown}`));
     await sleep(this.#random.between(0, 1500));
