@@ -1,8 +1,7 @@
-import { once } from "node:events";
 import { Agent } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import type { Client } from "@sandpiper/sdk";
+import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import { postJson } from "../post-json.ts";
 
@@ -71,11 +70,3 @@ export class NodePair implements AsyncDisposable {
 }
 
 /** Other nodes have to know it before the node listens. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
-}

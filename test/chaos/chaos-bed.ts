@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ObjectStore } from "@sandpiper/core";
 import { removeLeftovers } from "../../bench/leftovers.ts";
 import { openStore } from "../../packages/node/src/store/open-store.ts";
+import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { ChaosNode } from "./chaos-node.ts";
 import type { Random } from "./random.ts";
@@ -105,14 +104,4 @@ async function openDirectory(parts: AsyncDisposableStack, directory: string): Pr
   const disk = parts.use(await SmallDisk.mount(join(directory, "store"), STORE_MIB));
   const url = `file://${disk.path}/objects`;
   return { store: openStore(url), env: { SANDPIPER_STORE: url }, disk };
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has no port");
-  return address.port;
 }

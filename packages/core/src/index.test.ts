@@ -17,6 +17,7 @@ it("exports these values and no others", () => {
     "SandboxConfig",
     "SandboxError",
     "SandboxManager",
+    "Turns",
     "UPLOAD_PIECE_BYTES",
     "WarmPool",
     "canTransition",

@@ -70,3 +70,4 @@ export { type StateNames, stateNames } from "./sandbox/state-names.ts";
 export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
 export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";
+export { Turns } from "./turns.ts";

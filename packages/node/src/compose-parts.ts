@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, type Provider, type SandboxError, systemClock } from "@sandpiper/core";
+import { type Clock, type Provider, type SandboxError, systemClock, Turns } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { KeyService } from "./auth/key-service.ts";
 import { NodeAuthenticator } from "./auth/node-authenticator.ts";
@@ -11,7 +11,6 @@ import type { Locator } from "./checkpoints/locator.ts";
 import { LoneCustody } from "./checkpoints/lone-custody.ts";
 import { LoneLocator } from "./checkpoints/lone-locator.ts";
 import { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
-import { SandboxTurns } from "./checkpoints/sandbox-turns.ts";
 import { SparePlaces } from "./checkpoints/spare-places.ts";
 import { composedProviders, createProvider } from "./compose.ts";
 import { composeSaving } from "./compose-saving.ts";
@@ -65,7 +64,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       onError: (error, id) => onError(error, { sandboxId: id }),
     });
     const defaults = { provider: config.defaultProvider, ...config.defaults };
-    const turns = new SandboxTurns();
+    const turns = new Turns<SandboxId>();
     const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
     const shared =
       cluster &&

@@ -2,6 +2,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { Clock } from "../clock.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { ObjectStore } from "../store/object-store.ts";
+import { Turns } from "../turns.ts";
 import { fencedStateSchema, stateKey } from "./fenced-state.ts";
 import { HeldLease } from "./held-lease.ts";
 import { JsonObject, type Versioned } from "./json-object.ts";
@@ -13,7 +14,6 @@ import { LockBid, type PreviousLease } from "./lock-bid.ts";
 import { LockWait } from "./lock-wait.ts";
 import { currentMoment, type Moment } from "./moment.ts";
 import { pause } from "./pause.ts";
-import { Turns } from "./turns.ts";
 
 /** Who wants a lease is told of a store that fails after so many tries. */
 const TRIES = 3;

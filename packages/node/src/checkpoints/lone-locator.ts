@@ -1,3 +1,4 @@
+import type { Turns } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -5,12 +6,11 @@ import type { SandboxRecords } from "../records/sandbox-record.ts";
 import type { LiveSandboxes } from "../service/live-sandboxes.ts";
 import type { BringOptions, Locator, Purpose, Whereabout } from "./locator.ts";
 import type { NodeCheckpoints } from "./node-checkpoints.ts";
-import type { SandboxTurns } from "./sandbox-turns.ts";
 
 export interface LoneLocatorOptions {
   readonly live: LiveSandboxes;
   readonly records: SandboxRecords;
-  readonly turns: SandboxTurns;
+  readonly turns: Turns<SandboxId>;
   readonly checkpoints: NodeCheckpoints;
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import { type Clock, type PreparedSandbox, SandboxError, type Turns } from "@sandpiper/core";
 import {
   type CheckpointResource,
   type CreateCheckpointBody,
@@ -25,7 +25,6 @@ import type { Custody } from "./custody.ts";
 import { forkOf } from "./fork-record.ts";
 import { requireRestorable } from "./requirements.ts";
 import { findCheckpoint, type Place, type SandboxSaver } from "./sandbox-saver.ts";
-import type { SandboxTurns } from "./sandbox-turns.ts";
 import type { SavedSandbox } from "./saved-sandbox.ts";
 import type { FreePlace, SparePlaces } from "./spare-places.ts";
 
@@ -45,7 +44,7 @@ export interface NodeCheckpointsOptions {
   readonly saver: SandboxSaver;
   readonly vault: CheckpointVault;
   readonly custody: Custody;
-  readonly turns: SandboxTurns;
+  readonly turns: Turns<SandboxId>;
   readonly providers: Providers;
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;
@@ -390,6 +389,6 @@ export class NodeCheckpoints implements CheckpointService {
   }
 
   #inTurn<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {
-    return this.#options.turns.take(id, work);
+    return this.#options.turns.run(id, work);
   }
 }

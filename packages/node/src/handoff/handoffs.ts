@@ -1,4 +1,11 @@
-import { type Lease, type Leases, type LockView, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import {
+  type Lease,
+  type Leases,
+  type LockView,
+  type PreparedSandbox,
+  SandboxError,
+  type Turns,
+} from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -6,7 +13,6 @@ import type { BringOptions, Found, Locator, Purpose, Whereabout } from "../check
 import type { NodeCheckpoints } from "../checkpoints/node-checkpoints.ts";
 import { requireRestorable } from "../checkpoints/requirements.ts";
 import type { SandboxSaver } from "../checkpoints/sandbox-saver.ts";
-import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
 import { recordAtRest, type SavedSandbox } from "../checkpoints/saved-sandbox.ts";
 import type { SharedQuotas } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
@@ -33,7 +39,7 @@ export interface HandoffsOptions {
   readonly quotas: Pick<SharedQuotas, "hold">;
   readonly checkpoints: NodeCheckpoints;
   readonly saver: SandboxSaver;
-  readonly turns: SandboxTurns;
+  readonly turns: Turns<SandboxId>;
   readonly providers: Providers;
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;
@@ -86,7 +92,7 @@ export class Handoffs implements Locator {
         throw noSuchSandbox(id);
       }
       options.onWaiting?.();
-      await turns.take(id as SandboxId, () => this.#fetch(id as SandboxId, saved, options));
+      await turns.run(id as SandboxId, () => this.#fetch(id as SandboxId, saved, options));
     }
     return await checkpoints.resume(principal, id);
   }
@@ -113,7 +119,7 @@ export class Handoffs implements Locator {
     const entry = live.get(id) === undefined ? undefined : live.require(id);
     if (entry?.sandbox.state === "ready") entry.sandbox.halt();
     turns
-      .take(id, async () => {
+      .run(id, async () => {
         records.remove(id);
         await saver.retire(record);
         // Until now whatever came up in its place was ended, too; from here on it may come back.
@@ -140,7 +146,7 @@ export class Handoffs implements Locator {
   /** Saves it, gives its lease back, and only then ends what ran here. */
   async #giveUp(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
     const { live, turns, saver, custody, records, events, onError } = this.#options;
-    await turns.take(id, async () => {
+    await turns.run(id, async () => {
       const record = records.get(id);
       if (record === undefined) return;
       if (live.get(id) !== undefined) {
@@ -218,7 +224,7 @@ export class Handoffs implements Locator {
       const lock = await leases.read(id);
       if (lock === undefined && record?.endedAt !== null) return here;
       if (record !== undefined) {
-        await turns.take(id, () => this.#forget(record));
+        await turns.run(id, () => this.#forget(record));
         continue;
       }
       if (lock === undefined) return here;
@@ -228,7 +234,7 @@ export class Handoffs implements Locator {
       if (!isVisible(principal, saved)) return here;
       if (this.#isDraining) throw draining(id);
       onWaiting?.();
-      await turns.take(id, () => this.#takeIn(id, saved, purpose));
+      await turns.run(id, () => this.#takeIn(id, saved, purpose));
     }
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Clock, type Sandbox, SandboxError } from "@sandpiper/core";
+import { type Clock, type Sandbox, SandboxError, type Turns } from "@sandpiper/core";
 import {
   type CreateSandboxBody,
   createSandboxId,
@@ -14,7 +14,6 @@ import { isAdmin, mayAccess, requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireQuota } from "../auth/quota.ts";
 import type { Custody } from "../checkpoints/custody.ts";
-import type { SandboxTurns } from "../checkpoints/sandbox-turns.ts";
 import type { QuotaReservation, SharedQuotas } from "../cluster/shared-quotas.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { NodePool } from "../pool/node-pool.ts";
@@ -43,7 +42,7 @@ export interface NodeServiceOptions {
   readonly live: LiveSandboxes;
   readonly custody: Custody;
   /** Whoever changes what a sandbox is waits for its turn. */
-  readonly turns: SandboxTurns;
+  readonly turns: Turns<SandboxId>;
   /** Has whoever runs the sandbox next find it as it is now. */
   readonly saveRecord: (record: SandboxRecord) => Promise<void>;
   /** Removes what is saved of a sandbox that was destroyed. */
@@ -115,7 +114,7 @@ export class NodeService implements SandboxService {
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
     const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
     // In its turn: a checkpoint that is under way writes down what it began with.
-    const changed = await turns.take(record.id, async () => {
+    const changed = await turns.run(record.id, async () => {
       const after = records.change(record.id, { ...given(body), ...expiry, ...policy });
       live.update(after);
       await saveRecord(after);
@@ -137,7 +136,7 @@ export class NodeService implements SandboxService {
     if (running !== undefined) return running;
     const { turns } = this.#options;
     const removal = turns
-      .take(record.id, () => this.#destroy(record, details))
+      .run(record.id, () => this.#destroy(record, details))
       .finally(() => this.#removals.delete(record.id));
     this.#removals.set(record.id, removal);
     return removal;

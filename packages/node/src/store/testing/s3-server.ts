@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { provideS3Server } from "../../../../../scripts/setup/s3-server.mjs";
+import { freePort } from "./free-port.ts";
 
 const REGION = "us-east-1";
 const ATTEMPTS = 200;
@@ -81,14 +81,4 @@ async function untilAnswering(endpoint: string, exitCode: () => number | null): 
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   throw new Error(`the S3 server at ${endpoint} does not answer`);
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const address = probe.address();
-  probe.close();
-  await once(probe, "close");
-  if (address === null || typeof address === "string") throw new Error("a TCP server has no port");
-  return address.port;
 }

@@ -12,6 +12,11 @@ export class Turns<Key> {
     return result;
   }
 
+  /** Resolves when nobody has the key's turn; never rejects. */
+  async free(key: Key): Promise<void> {
+    while (this.#last.has(key)) await this.#last.get(key);
+  }
+
   #forget(key: Key, end: Promise<unknown>): void {
     if (this.#last.get(key) === end) this.#last.delete(key);
   }
