@@ -26,7 +26,7 @@ export async function startS3Server(): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-s3-"));
   const address = `127.0.0.1:${await freePort()}`;
   const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
-  // Without --sidecar, which keeps an object's tag apart from its content: a reader could get one of them new and the other old.
+  // Without --sidecar: with it updates were lost, most likely since it keeps an object's tag apart from its content.
   const child = spawn(program, ["--port", address, "--region", REGION, "--keep-alive", "--quiet", "posix", directory], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
