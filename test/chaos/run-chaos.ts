@@ -23,8 +23,6 @@ export interface ChaosOptions {
   readonly log: (line: string) => void;
   /** Where the nodes' logs are kept afterwards. */
   readonly logDirectory?: string | undefined;
-  /** Faults that do not happen, by name. */
-  readonly without?: readonly string[];
 }
 
 export interface ChaosReport {
@@ -113,8 +111,7 @@ class ChaosRun {
 
   async #playRound(round: number): Promise<void> {
     const context = { bed: this.#bed, random: this.#random, log: (line: string) => this.#log(`${round} ${line}`) };
-    const { without = [] } = this.#options;
-    const [name, fault] = this.#random.pick(faults.filter(([each]) => !without.includes(each)));
+    const [name, fault] = this.#random.pick(faults);
     this.#count(`fault: ${name}`);
     const broken = fault(context).catch((thrown) => this.violate(`after ${name}: ${thrown}`));
     await sleep(this.#random.between(0, 1500));

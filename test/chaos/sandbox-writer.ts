@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, type Sandbox, SandboxError } from "@sandpiper/sdk";
+import { appendLine, LINES_FILE, readLines } from "./numbered-lines.ts";
 import type { Random } from "./random.ts";
 import { WriteLedger } from "./write-ledger.ts";
 
@@ -73,10 +74,9 @@ export class SandboxWriter {
   async verify(): Promise<void> {
     const signal = AbortSignal.timeout(CALL_MS);
     const handle = await this.handle(signal);
-    const { stdout } = await handle.exec("cat lines || true", { signal });
+    const { stdout } = await handle.exec(`cat ${LINES_FILE} || true`, { signal });
     this.ledger.reported((await handle.refresh({ signal })).rolledBackTo);
-    const lines = stdout.split("\n").filter(Boolean).map(Number);
-    for (const fault of this.ledger.check(lines)) this.#options.onFault(`sandbox ${this.id}: ${fault}`);
+    for (const fault of this.ledger.check(readLines(stdout))) this.#options.onFault(`sandbox ${this.id}: ${fault}`);
   }
 
   async #write(): Promise<void> {
@@ -97,7 +97,7 @@ export class SandboxWriter {
     const handle = await this.handle(signal);
     const line = ++this.#line;
     const beganAtMs = Date.now();
-    const { exitCode, stderr } = await handle.exec(`echo ${line} >> lines && sync lines`, { signal });
+    const { exitCode, stderr } = await handle.exec(appendLine(line), { signal });
     const acknowledgedAtMs = Date.now();
     if (exitCode !== 0) throw new SandboxError("internal", { reason: "write_failed", message: stderr });
     this.ledger.acknowledge(line, { beganAtMs, acknowledgedAtMs });
