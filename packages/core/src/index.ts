@@ -11,6 +11,17 @@ export type { DialOptions, DialTarget, Tunnel } from "./agent/tunnel.ts";
 export type { ByteSource, UploadOptions } from "./agent/upload.ts";
 export type { Channel, ChannelReceiver } from "./channel.ts";
 export { type Clock, systemClock } from "./clock.ts";
+export type {
+  CacheVolume,
+  ContainerEvent,
+  ContainerExit,
+  ContainerInfo,
+  ContainerOptions,
+  ContainerState,
+  Containers,
+  PullOptions,
+  PullProgress,
+} from "./container/containers.ts";
 export type { DirEntry, FileEntry } from "./files/file-entry.ts";
 export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
@@ -50,6 +61,8 @@ export type {
   CheckpointOptions,
   CheckpointRequirements,
   ConnectedChannel,
+  CreateInstanceOptions,
+  DestroyOptions,
   Instance,
   InstanceExit,
   InstanceRecord,

@@ -1,5 +1,6 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Channel } from "./channel.ts";
+import type { ContainerOptions, Containers, PullProgress } from "./container/containers.ts";
 
 export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local" | "mock";
 
@@ -19,6 +20,8 @@ export interface ProviderCapabilities {
   readonly supportsAdopt: boolean;
   /** Several users (`root`, `user`, …) exist inside. */
   readonly supportsUsers: boolean;
+  /** It makes containers: of images by reference, with what `container` of the spec says. */
+  readonly supportsContainers: boolean;
 }
 
 /** Whether a provider works on this host, and if not, what to do about it. */
@@ -37,7 +40,10 @@ export interface InstanceSpec {
   readonly vcpuCount: number;
   readonly diskMib: number;
   readonly maxProcesses: number;
+  /** Given to each command that is started, never to the instance: a runtime shows its environment to others. */
   readonly env: Readonly<Record<string, string>>;
+  /** Providers of containers only. */
+  readonly container: ContainerOptions | undefined;
   /** Firecracker's guest address; unique per manager. */
   readonly vsockCid: number;
   readonly labels: Readonly<Record<string, string>>;
@@ -54,6 +60,8 @@ export interface Instance {
   readonly id: SandboxId;
   /** Resolves when the instance has ended, whoever ended it; never rejects. */
   readonly exited: Promise<InstanceExit>;
+  /** Where published ports are reached, such as `127.0.0.1:49153`, by port inside. */
+  readonly addresses?: Readonly<Record<string, string>> | undefined;
   /** Opens the byte stream to the agent; rejects when the agent is not there yet, and may be called again. */
   connect(signal: AbortSignal): Promise<ConnectedChannel>;
   /**
@@ -62,7 +70,17 @@ export interface Instance {
    */
   checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
   /** Stops everything and removes every trace; may be called again. */
-  destroy(): Promise<void>;
+  destroy(options?: DestroyOptions): Promise<void>;
+}
+
+export interface DestroyOptions {
+  /** Leaves the volumes of the sandbox, which a new instance of the same id then has again. */
+  readonly keepsVolumes?: boolean | undefined;
+}
+
+export interface CreateInstanceOptions {
+  /** Told about what takes long. */
+  readonly onProgress?: ((progress: PullProgress) => void) | undefined;
 }
 
 export interface CheckpointOptions {
@@ -105,8 +123,10 @@ export interface Provider {
   readonly chroot?: string | undefined;
   /** Looks, never installs. */
   probe(): Promise<ProviderStatus>;
+  /** What a provider of containers can do beside. */
+  readonly containers?: Containers | undefined;
   /** On failure or abort nothing is left behind. */
-  create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance>;
+  create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance>;
   list(): Promise<readonly InstanceRecord[]>;
   /** Takes over a running instance that no living program owns. */
   adopt(id: SandboxId): Promise<Instance>;
@@ -115,5 +135,5 @@ export interface Provider {
   /** Of this host, for instances of this image: a checkpoint taken here can be restored wherever they are the same. */
   checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
   /** Removes what is left of an instance by its id alone; an unknown id is fine. */
-  remove(id: SandboxId): Promise<void>;
+  remove(id: SandboxId, options?: DestroyOptions): Promise<void>;
 }

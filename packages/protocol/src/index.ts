@@ -52,6 +52,7 @@ export {
   type RollbackBody,
   rollbackBodySchema,
 } from "./api/checkpoint.ts";
+export { type ContainerBody, containerSchema, imageSchema } from "./api/container.ts";
 export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
 export {
   type EventBody,

@@ -40,7 +40,7 @@ export async function reconcile(provider: Provider, work: ReconcileWork): Promis
         await work.adopt(record);
         result.adopted.push(id);
       } else {
-        await provider.remove(id);
+        await provider.remove(id, { keepsVolumes: true });
         result.destroyed.push(id);
       }
     } catch (thrown) {

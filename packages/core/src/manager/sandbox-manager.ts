@@ -245,7 +245,7 @@ export class SandboxManager implements AsyncDisposable {
     this.#ends.set(id, exitError(`sandbox ${id}`, exit));
     if (this.#ends.size > MAX_REMEMBERED_ENDS) this.#ends.delete(this.#ends.keys().next().value as SandboxId);
     try {
-      await sandbox.destroy();
+      await sandbox.destroy({ keepsVolumes: true });
     } catch (thrown) {
       this.#dependencies.onError?.(SandboxError.from(thrown), id);
     }

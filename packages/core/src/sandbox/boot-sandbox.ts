@@ -2,7 +2,7 @@ import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
-import type { Instance, Provider } from "../provider.ts";
+import type { CreateInstanceOptions, Instance, Provider } from "../provider.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
@@ -10,6 +10,8 @@ import type { SandboxConfig } from "./sandbox-config.ts";
 export interface SandboxOptions extends ConnectAgentOptions {
   /** The sandbox's id; a fresh one when not given. */
   readonly id?: SandboxId | undefined;
+  /** Told about what takes long in making it. */
+  readonly onProgress?: CreateInstanceOptions["onProgress"];
 }
 
 export interface BootedInstance {
@@ -26,10 +28,11 @@ export async function bootSandbox(
   const signal = options.signal ?? new AbortController().signal;
   const id = options.id ?? createSandboxId(options.randomUuid);
   requireChroot(provider, config);
+  requireContainers(provider, config);
   if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
   let instance: Instance;
   try {
-    instance = await provider.create(instanceSpec(id, config), signal);
+    instance = await provider.create(instanceSpec(id, config), signal, { onProgress: options.onProgress });
   } catch (thrown) {
     if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
     throw SandboxError.from(thrown);
@@ -54,6 +57,16 @@ function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
     message: `chroot ${chroot} was asked for, but provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
     hint: "leave chroot out, or give the provider this directory",
     details: { chroot, providerChroot: provider.chroot },
+  });
+}
+
+function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
+  if (container === undefined || capabilities.supportsContainers) return;
+  throw new SandboxError("invalid_argument", {
+    reason: "no_containers",
+    message: `${Object.keys(container).join(", ") || "container"} was asked for, but provider ${name} makes no containers`,
+    hint: "leave it out, or use a provider of containers such as docker",
+    details: { provider: name },
   });
 }
 

@@ -1,3 +1,4 @@
+import type { ContainerOptions } from "../container/containers.ts";
 import type { SandboxConfig, SandboxConfigOptions } from "./sandbox-config.ts";
 
 /** Collects options one by one; `build` checks them all. */
@@ -63,6 +64,10 @@ export class SandboxConfigBuilder {
 
   name(name: string): this {
     return this.#with({ name });
+  }
+
+  container(container: ContainerOptions): this {
+    return this.#with({ container: { ...this.#options.container, ...container } });
   }
 
   labels(labels: Readonly<Record<string, string>>): this {

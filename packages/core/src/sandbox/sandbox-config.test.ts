@@ -130,6 +130,7 @@ describe("the builder", () => {
       user: "root",
       cwd: "/work",
       name: "mine",
+      container: { image: "python:3.13-slim", ports: [8000] },
       labels: { team: "x" },
     };
     const builder = SandboxConfig.builder();

@@ -1,4 +1,6 @@
+import { containerSchema, imageSchema } from "@sandpiper/protocol";
 import { z } from "zod";
+import type { ContainerOptions } from "../container/containers.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
 
@@ -27,10 +29,12 @@ export interface SandboxConfigOptions {
   /** Default working directory of commands. */
   readonly cwd?: string | undefined;
   readonly name?: string | undefined;
+  /** How its container is made; providers of containers only. */
+  readonly container?: ContainerOptions | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
-type Optional = "language" | "kernel" | "chroot" | "timeoutMs" | "user" | "cwd" | "name";
+type Optional = "language" | "kernel" | "chroot" | "timeoutMs" | "user" | "cwd" | "name" | "container";
 
 /** Complete, checked and frozen. */
 export type SandboxConfig = {
@@ -67,6 +71,7 @@ const schema = z.strictObject({
   user: shortText.optional(),
   cwd: absolutePath.optional(),
   name: shortText.optional(),
+  container: containerSchema.extend({ image: imageSchema.optional() }).optional(),
   labels: z.record(z.string().regex(/^(?!sandpiper\.).{1,128}$/), z.string().max(4096)).default({}),
 });
 
@@ -85,6 +90,7 @@ const allowed: Readonly<Record<keyof SandboxConfigOptions, string>> = {
   user: 'a user name, "uid" or "uid:gid"',
   cwd: "an absolute path",
   name: "1 to 128 characters",
+  container: "what docs/docker.md says of each of its fields",
   labels: 'texts of at most 4096 characters by key; keys starting with "sandpiper." are reserved',
 };
 
@@ -94,7 +100,7 @@ export function parseSandboxConfig(options: SandboxConfigOptions = {}): SandboxC
   if (!parsed.success) throw configError(options, parsed.error);
   const { env, labels, ...rest } = parsed.data;
   const none = { language: undefined, kernel: undefined, chroot: undefined, timeoutMs: undefined };
-  const config = { ...none, user: undefined, cwd: undefined, name: undefined, ...rest };
+  const config = { ...none, user: undefined, cwd: undefined, name: undefined, container: undefined, ...rest };
   return Object.freeze({ ...config, env: Object.freeze(env), labels: Object.freeze(labels) });
 }
 

@@ -18,6 +18,7 @@ import { type StartCodeOptions, startCode } from "../process/start-code.ts";
 import { startProcess } from "../process/start-process.ts";
 import type {
   CheckpointOptions,
+  DestroyOptions,
   Instance,
   InstanceExit,
   InstanceRecord,
@@ -149,9 +150,15 @@ export class Sandbox implements AsyncDisposable {
     return this.#link.latest.hello.processes.map(processSummary);
   }
 
+  /** Where its published ports are reached, by port. */
+  get addresses(): Readonly<Record<string, string>> {
+    return this.#instance.addresses ?? {};
+  }
+
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
-    return exec(await this.#client(), spawnTarget(command), { ...options, ...this.#defaults(options) });
+    const env = this.#env(options.env);
+    return exec(await this.#client(), spawnTarget(command), { ...options, env, ...this.#defaults(options) });
   }
 
   /** Another name of exec. */
@@ -162,7 +169,8 @@ export class Sandbox implements AsyncDisposable {
   /** Runs source code; without a language in the sandbox's primary one. */
   async executeCode(language: string | undefined, code: string, options: ExecOptions = {}): Promise<ExecResult> {
     const source = { language: language ?? this.config.language, code };
-    return executeCode(await this.#client(), source, { ...options, ...this.#defaults(options) });
+    const env = this.#env(options.env);
+    return executeCode(await this.#client(), source, { ...options, env, ...this.#defaults(options) });
   }
 
   /** Starts a command that is read from, written to and waited for at leisure. */
@@ -172,7 +180,7 @@ export class Sandbox implements AsyncDisposable {
       process: options.id ?? randomUuid(),
       ...spawnTarget(command),
       ...spawnOptions(this.#defaults(options)),
-      env: options.env,
+      env: this.#env(options.env),
       ...startParams(options),
     };
     const { isRead = false, lendsMemory = false } = options;
@@ -181,7 +189,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Starts source code as `start` does a command. */
   async startCode(language: string, code: string, options: StartCodeOptions = {}): Promise<ProcessHandle> {
-    const defaults = { id: options.id, env: options.env, ...this.#defaults(options) };
+    const defaults = { id: options.id, env: this.#env(options.env), ...this.#defaults(options) };
     const { id, pid } = await startCode(await this.#client(), { language, code }, defaults);
     return new ProcessHandle({ id, pid, offset: 0, lendsMemory: false, client: () => this.#client() });
   }
@@ -280,8 +288,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /** Ends everything in it and removes every trace of it. May be called again, also after a failure. */
-  destroy(): Promise<void> {
-    this.#destroying ??= this.#destroy().catch((thrown) => {
+  destroy(options: DestroyOptions = {}): Promise<void> {
+    this.#destroying ??= this.#destroy(options).catch((thrown) => {
       this.#destroying = undefined;
       throw SandboxError.from(thrown);
     });
@@ -292,10 +300,10 @@ export class Sandbox implements AsyncDisposable {
     return this.destroy();
   }
 
-  async #destroy(): Promise<void> {
+  async #destroy(options: DestroyOptions): Promise<void> {
     if (this.#state !== "destroyed") this.#become("destroyed");
     this.#link.close(exitError(`sandbox ${this.id}`, { reason: "destroyed", message: "destroy() was called" }));
-    await this.#instance.destroy();
+    await this.#instance.destroy(options);
   }
 
   /** It is about to go on as something else, at an earlier moment: whoever waits for it here is told to ask again. */
@@ -330,6 +338,10 @@ export class Sandbox implements AsyncDisposable {
   async #client(): Promise<AgentClient> {
     requireReady(this.id, this.#state, this.#failure);
     return this.#link.client();
+  }
+
+  #env(given: CommandOptions["env"]): CommandOptions["env"] {
+    return Object.keys(this.config.env).length === 0 ? given : { ...this.config.env, ...given };
   }
 
   #defaults(options: CommandOptions): CommandOptions {

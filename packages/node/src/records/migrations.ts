@@ -103,4 +103,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE sandboxes ADD COLUMN rollbacks INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE sandboxes ADD COLUMN epoch INTEGER;
   `,
+  `
+  ALTER TABLE sandboxes ADD COLUMN container TEXT;
+  `,
 ];

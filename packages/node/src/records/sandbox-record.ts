@@ -1,4 +1,4 @@
-import type { Activity, SandboxId, SandboxResource } from "@sandpiper/protocol";
+import type { Activity, ContainerBody, SandboxId, SandboxResource } from "@sandpiper/protocol";
 
 /** What the node knows of a sandbox, also after its end. */
 export interface SandboxRecord {
@@ -14,6 +14,8 @@ export interface SandboxRecord {
   /** Given to each of its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly image: string;
+  /** How its container is made; null where nothing was asked for. */
+  readonly container: ContainerBody | null;
   readonly memoryMib: number;
   readonly vcpuCount: number;
   readonly diskMib: number;

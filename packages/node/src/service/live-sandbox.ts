@@ -51,6 +51,10 @@ export class LiveSandbox {
     return this.#options.sandbox.id;
   }
 
+  get addresses(): Readonly<Record<string, string>> {
+    return this.#options.sandbox.addresses;
+  }
+
   get record(): SandboxRecord {
     return this.#options.record();
   }

@@ -38,6 +38,7 @@ export function newSandbox(
   const provider = providers.get(name);
   if (provider === undefined) throw unknownProvider(name, [...providers.keys()]);
   if (body.onExpiry === "pause" && provider.capabilities.checkpoint === "none") throw cannotPause(name);
+  if (body.container !== undefined && !provider.capabilities.supportsContainers) throw noContainers(name);
   const { memoryMib, vcpuCount, diskMib, maxProcesses, env } = SandboxConfig.parse({
     memoryMib: body.memoryMib ?? defaults.memoryMib,
     vcpuCount: body.vcpuCount ?? defaults.vcpuCount,
@@ -52,6 +53,7 @@ export function newSandbox(
     metadata: body.metadata ?? {},
     env,
     image: body.image ?? "host",
+    container: body.container ?? null,
     memoryMib,
     vcpuCount,
     diskMib,
@@ -82,6 +84,15 @@ function unknownProvider(name: string, known: readonly string[]): SandboxError {
     message: `this node has no provider ${name}`,
     hint: `it has ${known.join(", ")}`,
     details: { provider: name, known },
+  });
+}
+
+function noContainers(provider: string): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "no_containers",
+    message: `container was given, but provider ${provider} makes no containers`,
+    hint: "leave it out, or use a provider of containers such as docker",
+    details: { provider },
   });
 }
 

@@ -304,9 +304,10 @@ export class NodeService implements SandboxService {
 
   /** A token may do everything with its sandbox, so it is told only to those who may too. */
   resource(principal: Principal, record: SandboxRecord, node = this.#options.nodeId): SandboxResource {
-    const { tokenOf } = this.#options;
+    const { tokenOf, live } = this.#options;
+    const addresses = live.get(record.id)?.addresses ?? {};
     const mayUse = mayAccess(principal, "sandbox", { readOnly: false, sandbox: record });
-    return sandboxResource(record, { token: mayUse ? tokenOf(record.id) : null, node });
+    return sandboxResource(record, { token: mayUse ? tokenOf(record.id) : null, node, addresses });
   }
 
   /** Sets aside what so many sandboxes like this one take, or throws when there is no room for them. */

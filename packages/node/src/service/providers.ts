@@ -8,7 +8,8 @@ import {
   SandboxError,
   SandboxManager,
 } from "@sandpiper/core";
-import type { PoolKeyBody, SandboxId } from "@sandpiper/protocol";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { InstanceKey } from "./instance-key.ts";
 
 export interface ProvidersOptions {
   readonly providers: readonly Provider[];
@@ -47,13 +48,13 @@ export class Providers {
 
   /** Boots an instance and nothing more: whose it is, and with which environment, is not its business. */
   async boot(
-    key: PoolKeyBody,
+    key: InstanceKey,
     options: { readonly id?: SandboxId; readonly signal?: AbortSignal | undefined },
   ): Promise<Sandbox> {
     const { provider } = key;
     let sandbox: Sandbox;
     try {
-      sandbox = await this.manager(provider).create(configOf(key), options);
+      sandbox = await this.manager(provider).create(this.#configOf(key), options);
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown), key);
     }
@@ -65,21 +66,28 @@ export class Providers {
 
   /** Makes a place for a sandbox of this shape that was saved. */
   async prepare(
-    key: PoolKeyBody,
+    key: InstanceKey,
     options: { readonly id: SandboxId; readonly signal?: AbortSignal | undefined },
   ): Promise<PreparedSandbox> {
     try {
-      return await this.manager(key.provider).prepare(configOf(key), options);
+      return await this.manager(key.provider).prepare(this.#configOf(key), options);
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown), key);
     }
   }
 
   /** What a node must have in common with this one to restore what is saved here. */
-  async checkpointRequirements({ provider, image }: PoolKeyBody): Promise<CheckpointRequirements> {
+  async checkpointRequirements({ provider, image }: InstanceKey): Promise<CheckpointRequirements> {
     const { imagesDir } = this.#options;
     const rootfs = image === "host" || imagesDir === undefined ? image : join(imagesDir, image);
     return (await this.byName.get(provider)?.checkpointRequirements(rootfs)) ?? {};
+  }
+
+  #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {
+    const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
+    const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
+    if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
+    return { container: { ...container, ...(image === "host" ? {} : { image }) }, ...limits };
   }
 
   /** One that has ended by itself is being removed or gone already. */
@@ -87,10 +95,6 @@ export class Providers {
     const manager = this.manager(provider);
     if (manager.exists(id)) await manager.destroy(id);
   }
-}
-
-function configOf({ image, memoryMib, vcpuCount, diskMib, maxProcesses }: PoolKeyBody): SandboxConfigOptions {
-  return { rootfs: image, memoryMib, vcpuCount, diskMib, maxProcesses };
 }
 
 /**
@@ -102,7 +106,7 @@ async function warmUp(sandbox: Sandbox): Promise<void> {
 }
 
 /** What a runtime says about a failure is full of paths of the host: it is for the log, where the cause is written. */
-function publicBootError(error: SandboxError, { provider, image }: PoolKeyBody): SandboxError {
+function publicBootError(error: SandboxError, { provider, image }: InstanceKey): SandboxError {
   const { reason } = error;
   if (reason.includes("rootfs")) {
     return new SandboxError("invalid_argument", {

@@ -4,7 +4,15 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 /** What callers see of a record. */
 export function sandboxResource(
   record: SandboxRecord,
-  { token, node }: { readonly token: string | null; readonly node: string | null },
+  {
+    token,
+    node,
+    addresses,
+  }: {
+    readonly token: string | null;
+    readonly node: string | null;
+    readonly addresses: Readonly<Record<string, string>>;
+  },
 ): SandboxResource {
   return {
     id: record.id,
@@ -16,6 +24,8 @@ export function sandboxResource(
     createdAt: record.createdAt.toISOString(),
     token,
     image: record.image,
+    container: record.container,
+    addresses: { ...addresses },
     memoryMib: record.memoryMib,
     vcpuCount: record.vcpuCount,
     diskMib: record.diskMib,

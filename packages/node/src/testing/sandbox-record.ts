@@ -14,6 +14,7 @@ export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecor
     metadata: {},
     env: {},
     image: "host",
+    container: null,
     memoryMib: 256,
     vcpuCount: 2,
     diskMib: 1024,

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { imageSchema, providerNameSchema } from "./sandbox.ts";
+import { imageSchema } from "./container.ts";
+import { providerNameSchema } from "./sandbox.ts";
 
 /** Everything that shapes an instance: a warm one serves exactly the sandboxes that ask for this. */
 export const poolKeySchema = z.strictObject({

@@ -6,6 +6,7 @@ import {
   checkpointPolicySchema,
   sandboxFidelitySchema,
 } from "./checkpoint.ts";
+import { containerSchema, imageSchema } from "./container.ts";
 import {
   durationMsSchema,
   envSchema,
@@ -69,11 +70,14 @@ const shape = {
   timeoutMs: durationMsSchema,
 };
 
-/** "host", or the name of an image of the node. Paths of the host are not for callers to choose. */
-export const imageSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
-
 /** What a checkpoint brings along. */
-const kept = { env: envSchema, provider: providerNameSchema, image: imageSchema, ...shape };
+const kept = {
+  env: envSchema,
+  provider: providerNameSchema,
+  image: imageSchema,
+  container: containerSchema,
+  ...shape,
+};
 
 export const createSandboxBodySchema = z
   .strictObject({
@@ -128,6 +132,10 @@ export const sandboxResourceSchema = z
     /** Opens this sandbox and nothing else. Null for keys that may only look: it would let them do more. */
     token: z.string().nullable(),
     image: z.string(),
+    /** Null where the provider runs no containers, or nothing was asked for. */
+    container: containerSchema.nullable(),
+    /** Where published ports are reached, by port. */
+    addresses: z.record(z.string(), z.string()),
     memoryMib: shape.memoryMib,
     vcpuCount: shape.vcpuCount,
     diskMib: shape.diskMib,

@@ -6,4 +6,5 @@ export const gvisorCapabilities: ProviderCapabilities = Object.freeze({
   limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
   supportsAdopt: true,
   supportsUsers: true,
+  supportsContainers: false,
 });

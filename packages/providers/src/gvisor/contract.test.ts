@@ -21,6 +21,7 @@ describeProvider("gvisor", () => fixture.provider, {
     limits: { memory: true, cpu: true, processes: true, disk: true },
     supportsAdopt: true,
     supportsUsers: true,
+    supportsContainers: false,
   },
   crash: (_provider, id) => crashSandbox(id),
   leftovers: (_provider, id) => tracesOf(id, fixture.stateDirectory),

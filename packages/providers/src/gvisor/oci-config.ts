@@ -56,7 +56,6 @@ export interface OciConfigOptions {
 /** The `config.json` of an instance, in the OCI runtime specification's terms. */
 export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
   const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
-  const env = { ...DEFAULT_ENV, ...spec.env };
   return {
     ociVersion: "1.0.2",
     hostname: "sandpiper",
@@ -64,7 +63,7 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
     process: {
       args: [AGENT_PATH, "--channel", "stdio", "--default-user", "user"],
       cwd: "/",
-      env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      env: Object.entries(DEFAULT_ENV).map(([name, value]) => `${name}=${value}`),
       user: { uid: 0, gid: 0 },
       capabilities: {
         bounding: CAPABILITIES,

@@ -25,6 +25,7 @@ const specOf = (id: SandboxId): InstanceSpec => ({
   diskMib: 1,
   maxProcesses: 1,
   env: { A: "b" },
+  container: undefined,
   vsockCid: 3,
   labels: {},
 });

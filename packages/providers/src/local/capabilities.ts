@@ -6,4 +6,5 @@ export const localCapabilities: ProviderCapabilities = Object.freeze({
   limits: Object.freeze({ memory: false, cpu: false, processes: false, disk: false }),
   supportsAdopt: false,
   supportsUsers: false,
+  supportsContainers: false,
 });

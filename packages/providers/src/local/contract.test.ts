@@ -20,6 +20,7 @@ describeProvider("local", () => new LocalProvider({ stateDirectory }), {
     limits: { memory: false, cpu: false, processes: false, disk: false },
     supportsAdopt: false,
     supportsUsers: false,
+    supportsContainers: false,
   },
   crash: async (_provider, id) => {
     const [agent] = await processesOf(id);

@@ -57,7 +57,7 @@ export class LocalProvider implements Provider {
       const home = this.#home(id);
       const journals = join(directory, "journals");
       await Promise.all([mkdir(home), mkdir(journals)]);
-      const env = { PATH: process.env["PATH"] ?? DEFAULT_PATH, LANG: "C.UTF-8", ...spec.env, HOME: home };
+      const env = { PATH: process.env["PATH"] ?? DEFAULT_PATH, LANG: "C.UTF-8", HOME: home };
       const child = await startAgentProcess({ agent, home, journals, env });
       signal.throwIfAborted();
       const instance = new LocalInstance({ id, agent: child, cleanUp: () => this.remove(id) });

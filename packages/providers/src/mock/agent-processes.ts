@@ -123,7 +123,7 @@ function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProc
     pid,
     ...programOf(agent, params),
     cwd,
-    env: { ...agent.env, ...params.env },
+    env: { ...params.env },
     hasStdin: params.stdin === true,
     hasPty: params.pty !== undefined,
     journalBytes: params.journal_bytes ?? DEFAULT_JOURNAL_BYTES,

@@ -20,7 +20,6 @@ export function isAnsweredWhileQuiesced(method: string): boolean {
 
 /** Everything that an agent has in memory. */
 export interface SavedAgent {
-  readonly env: Readonly<Record<string, string>>;
   readonly bootId: string;
   readonly epoch: number;
   readonly nextPid: number;
@@ -31,7 +30,6 @@ export interface SavedAgent {
 /** An agent in memory: speaks the whole protocol, with files in a map and a handful of programs. */
 export class MockAgent {
   readonly clock: Clock;
-  readonly env: Readonly<Record<string, string>>;
   readonly bootId: string;
   readonly files: FileTree;
   readonly processes = new Map<string, MockProcess>();
@@ -45,7 +43,6 @@ export class MockAgent {
 
   private constructor(clock: Clock, saved: SavedAgent) {
     this.clock = clock;
-    this.env = saved.env;
     this.bootId = saved.bootId;
     this.epoch = saved.epoch;
     this.#nextPid = saved.nextPid;
@@ -53,7 +50,7 @@ export class MockAgent {
     for (const process of saved.processes) this.processes.set(process.spec.id, new MockProcess(process, this));
   }
 
-  static boot(clock: Clock, options: Pick<SavedAgent, "env" | "bootId">): MockAgent {
+  static boot(clock: Clock, options: Pick<SavedAgent, "bootId">): MockAgent {
     return new MockAgent(clock, { ...options, epoch: 0, nextPid: 2, files: undefined, processes: [] });
   }
 
@@ -66,10 +63,10 @@ export class MockAgent {
   }
 
   save(): SavedAgent {
-    const { env, bootId, epoch, files, processes } = this;
+    const { bootId, epoch, files, processes } = this;
     const kept = [...processes.values()].filter(({ isCollected }) => !isCollected);
     const saved = kept.map((process) => process.save());
-    return { env, bootId, epoch, nextPid: this.#nextPid, files: files.save(), processes: saved };
+    return { bootId, epoch, nextPid: this.#nextPid, files: files.save(), processes: saved };
   }
 
   get isQuiesced(): boolean {

@@ -6,4 +6,5 @@ export const mockCapabilities: ProviderCapabilities = {
   limits: { memory: false, cpu: false, processes: false, disk: false },
   supportsAdopt: true,
   supportsUsers: false,
+  supportsContainers: false,
 };

@@ -39,7 +39,7 @@ export class MockInstance implements Instance {
   constructor(options: MockInstanceOptions) {
     this.#options = options;
     this.id = options.spec.id;
-    this.#agent = MockAgent.boot(options.clock, { env: options.spec.env, bootId: `boot-${options.spec.id}` });
+    this.#agent = MockAgent.boot(options.clock, { bootId: `boot-${options.spec.id}` });
     this.#isRunning = !options.isPrepared;
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;

@@ -182,6 +182,8 @@ function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">): Sandb
     createdAt: new Date().toISOString(),
     token: `spt_${id}_memory`,
     image: "host",
+    container: null,
+    addresses: {},
     memoryMib: 256,
     vcpuCount: 2,
     diskMib: 1024,

@@ -1,0 +1,63 @@
+import { z } from "zod";
+
+/** An image of a registry, as `docker pull` takes it. */
+const REFERENCE = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|[./:@](?![./:@])){0,254}$/;
+
+/** "host", the name of an image of the node, or for providers of containers a reference such as python:3.13-slim. */
+export const imageSchema = z
+  .string()
+  .regex(REFERENCE)
+  .meta({
+    description: '"host", the name of an image of the node, or for containers a reference such as python:3.13.',
+  });
+
+const shortName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+const insidePath = z
+  .string()
+  .max(1024)
+  .regex(/^(?:\/(?!\.{1,2}(?:\/|$))[^/\0:]+)+$/);
+const hostPath = z
+  .string()
+  .max(1024)
+  .regex(/^\/[^\0:]*$/);
+/** Never something that git or a shell could take for an option, and never a path of the host. */
+const gitUrl = z
+  .string()
+  .max(2048)
+  .regex(/^(?:https?|git|ssh):\/\/[^\s\0]+$/);
+
+/** What only providers of containers know; the others refuse it. */
+export const containerSchema = z
+  .strictObject({
+    /** Sandboxes of one project share its caches. */
+    project: shortName,
+    /** `missing`, the default, takes what the engine has; `always` asks the registry first. */
+    imagePullPolicy: z.enum(["missing", "always", "never"]),
+    /** `none`, the default; `bridge`, or another network that whoever runs the node allows. */
+    network: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
+    /** Ports inside that are published on the engine's loopback, each at a port of its own choice. */
+    ports: z.array(z.int().min(1).max(65_535)).max(64),
+    /** Directories that sandboxes of the same project have in common. */
+    caches: z.array(z.strictObject({ name: shortName, path: insidePath })).max(16),
+    /** Directories of the engine's machine; only those that whoever runs the node allows. */
+    binds: z
+      .array(z.strictObject({ source: hostPath, target: insidePath, isReadOnly: z.boolean().default(true) }))
+      .max(16),
+    /** What is at /workspace: such a directory, or a repository that is cloned inside. It outlives rebuilds. */
+    workspace: z.union([
+      z.strictObject({ path: hostPath }),
+      z.strictObject({
+        git: gitUrl,
+        ref: z
+          .string()
+          .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,254}$/)
+          .optional(),
+      }),
+    ]),
+    /** Nothing of the image can be written; /tmp, /run, /.data, /workspace and caches can. */
+    isRootReadOnly: z.boolean(),
+  })
+  .partial()
+  .meta({ id: "Container" });
+
+export type ContainerBody = z.infer<typeof containerSchema>;
