@@ -24,11 +24,12 @@ async function install() {
 }
 
 async function npmCi() {
+  // No package needs its scripts: they would only build native parts that nothing here uses.
   // Under an older Node npm warns that some packages want a newer one, which is the one it is about to install.
   const quiet = ["--loglevel=error", "--no-audit", "--no-fund"];
   await runCommand({
     title: "Installing npm packages",
-    argv: ["npm", "ci", ...quiet, "--include=dev", "--include=optional"],
+    argv: ["npm", "ci", ...quiet, "--ignore-scripts", "--include=dev", "--include=optional"],
     cwd: repoDirectory,
     hint: "Check the network and npm's registry setting, then run the same command again.",
   });
