@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join, posix } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { SandboxError } from "@sandpiper/core";
+import { extract, pack } from "tar-stream";
+
+/** Exactly as the engine wrote it: its digest is the image's id. */
+const CONFIG = "config.json";
+const IMAGE = "image.json";
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/** What the config and each layer are named in `manifest.json`, which every engine writes beside whatever else it writes. */
+interface ArchiveManifest {
+  readonly Config: string;
+  readonly Layers: readonly string[];
+}
+
+interface ArchiveFile {
+  readonly path: string;
+  readonly digest: string;
+}
+
+/**
+ * Takes apart what an engine's `save` sends. Each layer becomes a file that is named for its content, so that it is the same
+ * file in every checkpoint that has it.
+ */
+export async function unpackImage(archive: Readable, directory: string): Promise<void> {
+  const { files, links } = await writeEntries(archive, directory);
+  const found = (name: string): ArchiveFile => {
+    const file = files.get(links.get(name) ?? name);
+    if (file === undefined) throw unknownFormat(`${name} is missing`);
+    return file;
+  };
+  const { Config, Layers } = parseManifest(await readFile(found("manifest.json").path, "utf8"));
+  const layers = Layers.map(found);
+  await rename(found(Config).path, join(directory, CONFIG));
+  for (const { digest, path } of new Map(layers.map((layer) => [layer.digest, layer])).values()) {
+    await rename(path, layerPath(directory, digest));
+  }
+  for (const { path } of files.values()) await rm(path, { force: true });
+  await writeImage(
+    directory,
+    layers.map(({ digest }) => digest),
+  );
+}
+
+/** What an image is like besides its files, in the words of its config. */
+export type ImageConfig = Readonly<Record<string, unknown>>;
+
+/** The same from the whole of a container's files as one layer: an engine takes only so many layers on top of each other. */
+export async function flattenImage(files: Readable, directory: string, config: ImageConfig): Promise<void> {
+  const draft = join(directory, "layer");
+  const { digest } = await writeHashed(files, draft);
+  await rename(draft, layerPath(directory, digest));
+  const rootfs = { type: "layers", diff_ids: [`sha256:${digest}`] };
+  const history = [{ created: config["created"], created_by: "sandpiper checkpoint" }];
+  await writeFile(join(directory, CONFIG), JSON.stringify({ ...config, rootfs, history }));
+  await writeImage(directory, [digest]);
+}
+
+/** Puts together what an engine's `load` takes, under a reference of its own. */
+export async function packImage(directory: string, reference: string): Promise<Readable> {
+  const { layers, config } = await readImage(directory);
+  const configName = `${createHash("sha256").update(config).digest("hex")}.json`;
+  const archive = pack();
+  const write = async () => {
+    const Layers = layers.map((digest) => `${digest}.tar`);
+    const manifest = JSON.stringify([{ Config: configName, RepoTags: [reference], Layers }]);
+    archive.entry({ name: "manifest.json" }, manifest);
+    archive.entry({ name: configName }, config);
+    for (const digest of new Set(layers)) {
+      const path = layerPath(directory, digest);
+      const { size } = await stat(path);
+      await pipeline(createReadStream(path), archive.entry({ name: `${digest}.tar`, size }));
+    }
+    archive.finalize();
+  };
+  write().catch((error: Error) => archive.destroy(error));
+  return Readable.from(archive);
+}
+
+export function damagedCheckpoint(directory: string, why: string, cause?: unknown): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "checkpoint_damaged",
+    message: `the checkpoint in ${directory} cannot be restored: ${why}`,
+    hint: "use an earlier one",
+    cause,
+  });
+}
+
+async function writeEntries(archive: Readable, directory: string) {
+  const files = new Map<string, ArchiveFile>();
+  /** Older engines write a layer that is there twice once, and then a link to it. */
+  const links = new Map<string, string>();
+  const entries = extract();
+  const feeding = pipeline(archive, entries);
+  feeding.catch(() => {});
+  for await (const entry of entries) {
+    const { type, linkname } = entry.header;
+    const name = posix.normalize(entry.header.name);
+    if (type === "symlink" && linkname) links.set(name, posix.join(posix.dirname(name), linkname));
+    else if (type === "link" && linkname) links.set(name, posix.normalize(linkname));
+    if (type === "file") files.set(name, await writeHashed(entry, join(directory, `entry-${files.size}`)));
+    else entry.resume();
+  }
+  await feeding;
+  return { files, links };
+}
+
+async function writeHashed(content: AsyncIterable<unknown>, path: string): Promise<ArchiveFile> {
+  const hash = createHash("sha256");
+  await using file = await open(path, "wx");
+  for await (const piece of content as AsyncIterable<Uint8Array>) {
+    hash.update(piece);
+    await file.writeFile(piece);
+  }
+  return { path, digest: hash.digest("hex") };
+}
+
+function parseManifest(text: string): ArchiveManifest {
+  let images: readonly Partial<ArchiveManifest>[];
+  try {
+    images = JSON.parse(text);
+  } catch {
+    throw unknownFormat("its manifest is not JSON");
+  }
+  const image = Array.isArray(images) && images.length === 1 ? images[0] : undefined;
+  if (typeof image?.Config === "string" && Array.isArray(image.Layers) && image.Layers.length > 0) {
+    return image as ArchiveManifest;
+  }
+  throw unknownFormat("its manifest is not that of one image");
+}
+
+function writeImage(directory: string, layers: readonly string[]): Promise<void> {
+  return writeFile(join(directory, IMAGE), JSON.stringify({ version: 1, layers }));
+}
+
+async function readImage(directory: string): Promise<{ readonly layers: readonly string[]; readonly config: Buffer }> {
+  try {
+    const [text, config] = await Promise.all([
+      readFile(join(directory, IMAGE), "utf8"),
+      readFile(join(directory, CONFIG)),
+    ]);
+    const { version, layers } = JSON.parse(text);
+    if (version !== 1) throw new Error(`its version is ${version}, and 1 is known`);
+    if (!Array.isArray(layers) || !layers.every((digest) => DIGEST.test(digest))) throw new Error("it names no layers");
+    await Promise.all(layers.map((digest) => stat(layerPath(directory, digest))));
+    return { layers, config };
+  } catch (thrown) {
+    throw damagedCheckpoint(directory, thrown instanceof Error ? thrown.message : String(thrown), thrown);
+  }
+}
+
+function layerPath(directory: string, digest: string): string {
+  return join(directory, `layer-${digest}`);
+}
+
+function unknownFormat(why: string): SandboxError {
+  return new SandboxError("unimplemented", {
+    reason: "unknown_image_format",
+    message: `what the container engine saved cannot be read: ${why}`,
+    hint: "use an engine whose `docker save` writes a manifest.json, as Docker and Podman do",
+  });
+}
