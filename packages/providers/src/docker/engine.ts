@@ -1,0 +1,163 @@
+import { SandboxError } from "@sandpiper/core";
+import Docker from "dockerode";
+import type { Endpoint } from "./endpoint.ts";
+import { engineAgent } from "./engine-agent.ts";
+import { engineError } from "./engine-error.ts";
+
+/** Docker 20.10. Older ones do not tell of cgroup version 2, and have had no fixes for years. */
+const OLDEST_API = "1.41";
+/** What this code was written against: newer ones leave out fields that it reads. */
+const NEWEST_API = "1.51";
+const CONNECT_TIMEOUT_MS = 10_000;
+
+export interface EngineInfo {
+  readonly serverVersion: string;
+  /** The version of its API that is spoken with it. */
+  readonly apiVersion: string;
+  readonly isPodman: boolean;
+  /** In Go's words, as images have it: amd64, arm64, … */
+  readonly architecture: string;
+  readonly os: string;
+  readonly runtimes: readonly string[];
+  readonly defaultRuntime: string;
+  /** Containers go on while the engine is restarted. */
+  readonly isLiveRestore: boolean;
+  readonly securityOptions: readonly string[];
+  readonly cgroupVersion: string;
+}
+
+/** A container engine that answered, spoken to in a version of its API that both know. */
+export class Engine implements Disposable {
+  readonly endpoint: Endpoint;
+  readonly info: EngineInfo;
+  /** For calls whose failures `call` converts. */
+  readonly docker: Docker;
+
+  private constructor(endpoint: Endpoint, docker: Docker, info: EngineInfo) {
+    this.endpoint = endpoint;
+    this.docker = docker;
+    this.info = info;
+  }
+
+  static async connect(endpoint: Endpoint, signal?: AbortSignal): Promise<Engine> {
+    const limit = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+    const abortSignal = signal === undefined ? limit : AbortSignal.any([signal, limit]);
+    const doing = "connect to the container engine";
+    try {
+      const version = await (client(endpoint) as unknown as Introduction).version({ abortSignal });
+      const apiVersion = commonApiVersion(version, endpoint);
+      const docker = client(endpoint, apiVersion);
+      const info = await (docker as unknown as Introduction).info({ abortSignal });
+      return new Engine(endpoint, docker, engineInfo(apiVersion, version, info));
+    } catch (thrown) {
+      if (limit.aborted && signal?.aborted !== true) throw silent(endpoint, doing);
+      throw engineError(thrown, doing, endpoint);
+    }
+  }
+
+  /** Runs calls of the engine; what they throw comes out as one error that says what was tried. */
+  async call<T>(doing: string, work: (docker: Docker) => Promise<T>): Promise<T> {
+    try {
+      return await work(this.docker);
+    } catch (thrown) {
+      throw engineError(thrown, doing, this.endpoint);
+    }
+  }
+
+  /** Closes idle connections. */
+  [Symbol.dispose](): void {
+    (this.docker.modem as { readonly agent?: { destroy(): void } }).agent?.destroy();
+  }
+}
+
+function client(endpoint: Endpoint, apiVersion?: string): Docker {
+  const { url, tls } = endpoint;
+  const isUnix = url.protocol === "unix:";
+  // Each is given, if only as undefined: the client library takes what is not from the environment.
+  const options = {
+    socketPath: isUnix ? decodeURIComponent(url.pathname) : undefined,
+    host: isUnix ? undefined : url.hostname,
+    port: isUnix ? undefined : url.port,
+    protocol: url.protocol === "https:" ? "https" : "http",
+    pathPrefix: "/",
+    ca: tls?.ca,
+    cert: tls?.cert,
+    key: tls?.key,
+    timeout: undefined,
+    agent: engineAgent(endpoint),
+    version: apiVersion === undefined ? undefined : `v${apiVersion}`,
+  };
+  return new Docker(options as Docker.DockerOptions);
+}
+
+/** Calls of the client library that can be aborted, though its types do not say so. */
+interface Introduction {
+  version(options: { readonly abortSignal: AbortSignal }): Promise<VersionAnswer>;
+  info(options: { readonly abortSignal: AbortSignal }): Promise<InfoAnswer>;
+}
+
+interface VersionAnswer {
+  readonly Version?: string;
+  readonly ApiVersion?: string;
+  readonly MinAPIVersion?: string;
+  readonly Arch?: string;
+  readonly Os?: string;
+  readonly Components?: readonly { readonly Name?: string }[];
+}
+
+interface InfoAnswer {
+  readonly Runtimes?: Readonly<Record<string, unknown>>;
+  readonly DefaultRuntime?: string;
+  readonly LiveRestoreEnabled?: boolean;
+  readonly SecurityOptions?: readonly string[];
+  readonly CgroupVersion?: string;
+}
+
+function engineInfo(apiVersion: string, version: VersionAnswer, info: InfoAnswer): EngineInfo {
+  return {
+    serverVersion: version.Version ?? "unknown",
+    apiVersion,
+    isPodman: version.Components?.some((component) => component.Name?.startsWith("Podman") === true) ?? false,
+    architecture: version.Arch ?? "unknown",
+    os: version.Os ?? "linux",
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    defaultRuntime: info.DefaultRuntime ?? "runc",
+    isLiveRestore: info.LiveRestoreEnabled ?? false,
+    securityOptions: info.SecurityOptions ?? [],
+    cgroupVersion: info.CgroupVersion ?? "1",
+  };
+}
+
+function commonApiVersion(version: VersionAnswer, endpoint: Endpoint): string {
+  const newest = version.ApiVersion;
+  const oldest = version.MinAPIVersion ?? "1.0";
+  if (newest === undefined) {
+    throw new SandboxError("failed_precondition", {
+      reason: "not_an_engine",
+      message: `what answers at ${endpoint.url.href} (${endpoint.origin}) is no container engine`,
+      hint: "set DOCKER_HOST to where Docker or Podman is",
+    });
+  }
+  if (minor(newest) < minor(OLDEST_API) || minor(oldest) > minor(NEWEST_API)) {
+    throw new SandboxError("failed_precondition", {
+      reason: "engine_version",
+      message: `the engine at ${endpoint.url.href} is ${version.Version ?? "of an unknown version"} and speaks API ${oldest} to ${newest}; ${OLDEST_API} to ${NEWEST_API} are known here`,
+      hint: "use Docker 20.10 or newer; for one that is newer still, a newer Sandpiper",
+    });
+  }
+  return minor(newest) < minor(NEWEST_API) ? newest : NEWEST_API;
+}
+
+/** All versions of the API so far are 1.something. */
+function minor(version: string): number {
+  const [major = "0", rest = "0"] = version.split(".");
+  return Number(major) === 1 ? Number(rest) : Number(major) * 1000;
+}
+
+function silent(endpoint: Endpoint, doing: string): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "engine_unreachable",
+    message: `could not ${doing}: ${endpoint.url.href} (${endpoint.origin}) did not answer within ${CONNECT_TIMEOUT_MS / 1000} s`,
+    hint: "look whether the engine is stuck, for example with `docker version`",
+  });
+}

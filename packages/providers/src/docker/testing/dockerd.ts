@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, open, readFile } from "node:fs/promises";
+import { get } from "node:http";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { provideDocker } from "../../../../../scripts/setup/docker.mjs";
+import { type Bridge, makeBridge } from "./bridge.ts";
+import { sweepDockerd } from "./sweep-dockerd.ts";
+
+const START_ATTEMPTS = 400;
+const START_INTERVAL_MS = 50;
+const STOP_TIMEOUT_MS = 20_000;
+const LOG_TAIL_CHARACTERS = 4000;
+
+export interface DockerdOptions {
+  /** Containers go on while it is away. */
+  readonly liveRestore?: boolean;
+  /** Gives it a bridge of its own; without one only the network `none` is there. */
+  readonly bridge?: boolean;
+  /** Paths of other runtimes, by name. */
+  readonly runtimes?: Readonly<Record<string, string>>;
+}
+
+/** A Docker Engine of a test's own, apart from any other on the machine. */
+export interface Dockerd extends AsyncDisposable {
+  readonly url: string;
+  /** All that it keeps is below it. */
+  readonly directory: string;
+  /** Where its bridge's containers reach the host. */
+  readonly bridgeAddress: string | undefined;
+  readonly pid: number;
+  /** Ends it with SIGKILL, as a crash would; what it started stays. */
+  kill(): Promise<void>;
+  /** Starts it again on what it left, after an orderly stop if it still runs. */
+  restart(): Promise<void>;
+  logTail(): Promise<string>;
+}
+
+/** Starts a daemon that answers; the first call ever downloads it. It ends with this process even if that is killed. */
+export async function startDockerd(options: DockerdOptions = {}): Promise<Dockerd> {
+  const docker = await provideDocker();
+  const directory = await mkdtemp(join(tmpdir(), "sandpiper-docker-"));
+  const bridge = options.bridge === true ? await makeBridge() : undefined;
+  const socket = join(directory, "docker.sock");
+  const logPath = join(directory, "dockerd.log");
+  const args = ["--pdeathsig", "TERM", docker.dockerd, ...daemonArguments(directory, options, bridge)];
+  // Whatever it starts inherits this, by which it is found again.
+  const env = { ...docker.env, TMPDIR: directory };
+  const logTail = async () => (await readFile(logPath, "utf8").catch(() => "")).slice(-LOG_TAIL_CHARACTERS);
+  let child: ChildProcess;
+  const start = async () => {
+    await using log = await open(logPath, "a");
+    // A group of its own keeps the terminal's Ctrl-C away from it.
+    child = spawn("setpriv", args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
+    await untilAnswering(socket, child).catch(async (cause: unknown) => {
+      throw new Error(`dockerd did not start: ${await logTail()}`, { cause });
+    });
+  };
+  const dispose = async () => {
+    await end(child, "SIGKILL");
+    await sweepDockerd(directory);
+    await bridge?.[Symbol.asyncDispose]();
+  };
+  await start().catch(async (error: unknown) => {
+    await dispose();
+    throw error;
+  });
+  return {
+    url: `unix://${socket}`,
+    directory,
+    bridgeAddress: bridge?.address,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    kill: () => end(child, "SIGKILL"),
+    restart: async () => {
+      await end(child, "SIGTERM");
+      await start();
+    },
+    logTail,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+function daemonArguments(directory: string, options: DockerdOptions, bridge: Bridge | undefined): string[] {
+  const runtimes = Object.entries(options.runtimes ?? {});
+  return [
+    ...["--host", `unix://${join(directory, "docker.sock")}`, "--pidfile", join(directory, "dockerd.pid")],
+    ...["--data-root", join(directory, "data"), "--exec-root", join(directory, "exec")],
+    // Named after the directory, so that a leftover can be told from any other Docker's.
+    ...["--cgroup-parent", `/${basename(directory)}`, "--exec-opt", "native.cgroupdriver=cgroupfs"],
+    // Nothing of the host's network is changed.
+    ...["--iptables=false", "--ip6tables=false", "--ip-forward=false", `--bridge=${bridge?.name ?? "none"}`],
+    ...["--default-address-pool", "base=10.214.0.0/16,size=24"],
+    ...(options.liveRestore === true ? ["--live-restore"] : []),
+    ...runtimes.flatMap(([name, path]) => ["--add-runtime", `${name}=${path}`]),
+  ];
+}
+
+async function untilAnswering(socketPath: string, child: ChildProcess): Promise<void> {
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
+    if (child.exitCode !== null) throw new Error(`dockerd exited with ${child.exitCode}`);
+    if (await isAnswering(socketPath)) return;
+    await sleep(START_INTERVAL_MS);
+  }
+  throw new Error(`dockerd does not answer on ${socketPath}`);
+}
+
+function isAnswering(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const request = get({ socketPath, path: "/_ping", agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    request.on("error", () => resolve(false));
+  });
+}
+
+async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await Promise.race([ended, sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
+  child.kill("SIGKILL");
+  await ended;
+}

@@ -1,0 +1,112 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { removeBridge } from "./bridge.ts";
+
+const run = promisify(execFile);
+const ROUNDS = 300;
+const ROUND_MS = 20;
+const CGROUPS = "/sys/fs/cgroup";
+/** Directories that a daemon makes outside of its own, innermost first. */
+const RUN_DIRECTORIES = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
+
+/** Removes every trace of a daemon that has ended: what it started, mounted and made, also after a crash. */
+export async function sweepDockerd(directory: string): Promise<void> {
+  await endProcesses(directory);
+  await unmountBelow(directory);
+  for (const socket of await shimSockets(directory)) await rm(socket, { force: true });
+  for (const bridge of await networkBridges(directory)) await removeBridge(bridge);
+  for (const cgroup of await cgroupsOf(directory)) await removeCgroup(cgroup);
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+  // Those that another daemon uses are not empty; a machine's own may want its own even so.
+  if (existsSync("/run/docker.pid")) return;
+  for (const path of RUN_DIRECTORIES) await rmdir(path).catch(() => undefined);
+}
+
+async function endProcesses(directory: string): Promise<void> {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const pids = [...(await helpers(directory)), ...(await contained(directory))];
+    if (pids.length === 0) return;
+    for (const pid of pids) kill(pid);
+    await sleep(ROUND_MS);
+  }
+  throw new Error(`processes of the dockerd in ${directory} do not end`);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself meanwhile.
+  }
+}
+
+/** containerd, shims and proxies: they have inherited the daemon's directory for temporary files. */
+async function helpers(directory: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const variables = (await read(`/proc/${pid}/environ`)).split("\0");
+      return variables.includes(`TMPDIR=${directory}`) ? [Number(pid)] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** What runs inside of its containers. */
+async function contained(directory: string): Promise<number[]> {
+  const lists = (await cgroupsOf(directory)).map(async (cgroup) => {
+    const all = await Promise.all((await tree(cgroup)).map((path) => read(join(path, "cgroup.procs"))));
+    return all.join("\n").split("\n").filter(Boolean).map(Number);
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+/** Its parent cgroup: one for each hierarchy of version 1, or the one of version 2. */
+async function cgroupsOf(directory: string): Promise<string[]> {
+  const hierarchies = (await readdir(CGROUPS).catch(() => [])).map((name) => join(CGROUPS, name));
+  return [CGROUPS, ...hierarchies].map((path) => join(path, basename(directory))).filter((path) => existsSync(path));
+}
+
+/** A cgroup and all below it, innermost last. */
+async function tree(cgroup: string): Promise<string[]> {
+  const entries = await readdir(cgroup, { withFileTypes: true }).catch(() => []);
+  const children = entries.filter((entry) => entry.isDirectory()).map((entry) => tree(join(cgroup, entry.name)));
+  return [cgroup, ...(await Promise.all(children)).flat()];
+}
+
+async function removeCgroup(cgroup: string): Promise<void> {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const path of (await tree(cgroup)).reverse()) await rmdir(path).catch(() => undefined);
+    if (!existsSync(cgroup)) return;
+    await sleep(ROUND_MS);
+  }
+  throw new Error(`the cgroup ${cgroup} cannot be removed`);
+}
+
+async function unmountBelow(directory: string): Promise<void> {
+  const lines = (await read("/proc/self/mounts")).split("\n");
+  const points = lines.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${directory}/`));
+  if (points.length > 0) await run("umount", ["--lazy", ...points.reverse()]);
+}
+
+/** A shim's socket is in a directory that all daemons share; where, it has written down. */
+async function shimSockets(directory: string): Promise<string[]> {
+  const tasks = join(directory, "exec/containerd/daemon/io.containerd.runtime.v2.task/moby");
+  const ids = await readdir(tasks).catch(() => []);
+  const addresses = await Promise.all(ids.map((id) => read(join(tasks, id, "address"))));
+  return addresses.flatMap((address) => (address.startsWith("unix://") ? [address.slice("unix://".length)] : []));
+}
+
+/** The bridges of networks that were made and not removed; the daemon's own database names them. */
+async function networkBridges(directory: string): Promise<string[]> {
+  const database = await readFile(join(directory, "data/network/files/local-kv.db"), "latin1").catch(() => "");
+  return [...new Set(database.match(/\bbr-[0-9a-f]{12}\b/g))];
+}
+
+function read(path: string): Promise<string> {
+  return readFile(path, "utf8").catch(() => "");
+}
