@@ -13,6 +13,11 @@ export function isMoving({ code, reason }: SandboxError): boolean {
   return code === "unavailable" && REASONS.includes(reason);
 }
 
+/** Where the sandbox was looked for it is not any more: nothing was begun, so whatever was asked may be asked again. */
+export function wasNotBegun({ code, reason }: SandboxError): boolean {
+  return code === "unavailable" && reason === "sandbox_moved";
+}
+
 /** Somebody has paused it. Who was reading from it before waits a while for it to be resumed. */
 export function isPaused({ reason }: SandboxError): boolean {
   return reason === "sandbox_paused";

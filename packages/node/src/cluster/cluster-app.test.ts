@@ -285,7 +285,7 @@ describe("a request that comes from a node", () => {
     const proof = nodes.proofOf("1").sign({ method: "GET", path: pathTo() }, owner);
     const response = await fetch(`${owner}${pathTo()}`, { headers: { authorization, "x-sandpiper-node": proof } });
     expect(response.status).toBe(503);
-    expect(errorBodySchema.parse(await response.json())).toMatchObject({ reason: "handoff_under_way" });
+    expect(errorBodySchema.parse(await response.json())).toMatchObject({ reason: "sandbox_moved" });
   });
 
   it("is refused without proof, whoever asks", async () => {

@@ -11,10 +11,10 @@ export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
   });
 }
 
-/** A request came from the node that thought the sandbox was here: it has moved on in between. */
+/** A request came from the node that thought the sandbox was here: it has moved on in between, and nothing was done. */
 export function movedOn(id: string): SandboxError {
   return new SandboxError("unavailable", {
-    reason: "handoff_under_way",
+    reason: "sandbox_moved",
     message: `the sandbox ${id} has just moved to another node`,
     hint: "try again",
     details: { id },

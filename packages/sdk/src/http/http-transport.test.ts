@@ -108,6 +108,18 @@ describe("a request about a sandbox that is on its way to another node", () => {
     },
   );
 
+  it("is repeated, whatever it does, when the sandbox had moved before anything was begun", async () => {
+    const { timing, lost, requests, client } = badNetwork();
+    const sandbox = await client.sandboxes.create();
+    requests.length = 0;
+    lost.push(...times(3, { reason: "sandbox_moved" }));
+    const call = sandbox.checkpoint();
+    call.catch(() => {});
+    await timing.advance(30_000);
+    await call.catch(() => {});
+    expect(requests.filter((request) => request.includes("checkpoints"))).toHaveLength(4);
+  });
+
   it("is not repeated when it might do something twice", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();

@@ -2,7 +2,7 @@ import { errorFromBody, type OperationId, routes, SandboxError } from "@sandpipe
 import { abortError } from "../abort-error.ts";
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
-import { isMoving } from "../moving.ts";
+import { isMoving, wasNotBegun } from "../moving.ts";
 import { pause } from "../pause.ts";
 import { unreachable } from "../unreachable.ts";
 import type { CookieJar } from "./cookie-jar.ts";
@@ -81,7 +81,8 @@ export class HttpTransport {
         return await this.#attempt(operation, request, read);
       } catch (thrown) {
         const error = this.#errorFrom(thrown, operation, signal);
-        if (!isRepeatable || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
+        const isHarmless = isRepeatable || (wasNotBegun(error) && !(request.body instanceof ReadableStream));
+        if (!isHarmless || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
         await pause(backOffMs(attempt, timing.random), { timing, signal });
         if (signal?.aborted) throw abortError(signal, operation);
       }
