@@ -33,13 +33,13 @@ const KINDS: Readonly<Record<number, Kind>> = {
 const FAILED: Kind = { code: "unavailable", reason: "engine_failed", hint: LOOK };
 
 /** Converts what a call of the engine threw. `doing` goes on after "could not", such as "remove container abc". */
-export function engineError(thrown: unknown, doing: string, endpoint: Endpoint): SandboxError {
+export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const { name, code = "", statusCode, message } = describe(thrown);
   if (name === "AbortError" || code === "ABORT_ERR") {
     return new SandboxError("canceled", { reason: "aborted", message: `could not ${doing}: aborted`, cause: thrown });
   }
-  const engine = `${endpoint.url.href} (${endpoint.origin})`;
+  const engine = endpoint === undefined ? "the engine" : `the engine at ${endpoint.url.href} (${endpoint.origin})`;
   if (statusCode !== undefined) {
     const kind = KINDS[statusCode] ?? FAILED;
     const details = { statusCode };
@@ -48,7 +48,7 @@ export function engineError(thrown: unknown, doing: string, endpoint: Endpoint):
   if (NOT_ALLOWED.has(code)) {
     return new SandboxError("permission_denied", {
       reason: "engine_denied",
-      message: `could not ${doing}: no permission for the engine at ${engine}`,
+      message: `could not ${doing}: no permission for ${engine}`,
       hint: "run as root, or as a member of the group that owns the socket (`docker`, most often)",
       cause: thrown,
     });
@@ -56,14 +56,16 @@ export function engineError(thrown: unknown, doing: string, endpoint: Endpoint):
   if (UNREACHABLE.has(code)) {
     return new SandboxError("unavailable", {
       reason: "engine_unreachable",
-      message: `could not ${doing}: no engine answers at ${engine}: ${code}`,
+      message: `could not ${doing}: ${engine} does not answer: ${code}`,
       hint: "start it (`systemctl start docker`), or set DOCKER_HOST to where it is",
       cause: thrown,
     });
   }
+  if (code === "")
+    return new SandboxError(FAILED.code, { ...FAILED, message: `could not ${doing}: ${message}`, cause: thrown });
   return new SandboxError("unavailable", {
     reason: "engine_unreachable",
-    message: `could not ${doing} with the engine at ${engine}: ${message}`,
+    message: `could not ${doing}: no conversation with ${engine}: ${message}`,
     hint: "look whether DOCKER_HOST and its certificates are what the engine wants",
     cause: thrown,
   });

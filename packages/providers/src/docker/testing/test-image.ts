@@ -1,0 +1,60 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Engine } from "../engine.ts";
+import { packArchive } from "./pack-archive.ts";
+import { type RootVariant, rootLayer } from "./root-layer.ts";
+
+export interface TestImageOptions {
+  /** `sandpiper-test:latest` unless given. */
+  readonly name?: string;
+  /** What is in it; `base` unless given. */
+  readonly variant?: RootVariant;
+  readonly user?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly entrypoint?: readonly string[];
+  readonly workingDir?: string;
+  /** Whose processor it claims to be for, in Go's words; the engine's own unless given. */
+  readonly architecture?: string;
+  /** Put into the image's configuration, which makes another image of the same content. */
+  readonly label?: string;
+}
+
+/** Gives an engine an image to make containers of, and returns its name. */
+export async function importTestImage(engine: Engine, options: TestImageOptions = {}): Promise<string> {
+  const name = options.name ?? "sandpiper-test:latest";
+  const layer = await readFile(await rootLayer(options.variant ?? "base"));
+  const config = JSON.stringify(imageConfig(engine, layer, options));
+  const configName = `${sha256(config)}.json`;
+  const manifest = [{ Config: configName, RepoTags: [name], Layers: ["layer.tar"] }];
+  const archive = packArchive({ "manifest.json": JSON.stringify(manifest), [configName]: config, "layer.tar": layer });
+  await engine.call(`load image ${name}`, async (docker) => {
+    const answer = await docker.loadImage(archive as unknown as NodeJS.ReadableStream, { quiet: true });
+    for await (const line of answer) {
+      if (String(line).includes('"error"')) throw new Error(String(line));
+    }
+  });
+  return name;
+}
+
+function imageConfig(engine: Engine, layer: Buffer, options: TestImageOptions): object {
+  const env = { PATH: "/usr/local/bin:/usr/bin:/bin", ...options.env };
+  return {
+    architecture: options.architecture ?? engine.info.architecture,
+    os: "linux",
+    created: "1970-01-01T00:00:00Z",
+    config: {
+      Cmd: ["/bin/sh"],
+      Env: Object.entries(env).map(([variable, value]) => `${variable}=${value}`),
+      ...(options.user === undefined ? {} : { User: options.user }),
+      ...(options.entrypoint === undefined ? {} : { Entrypoint: options.entrypoint }),
+      ...(options.workingDir === undefined ? {} : { WorkingDir: options.workingDir }),
+      ...(options.label === undefined ? {} : { Labels: { test: options.label } }),
+    },
+    rootfs: { type: "layers", diff_ids: [`sha256:${sha256(layer)}`] },
+    history: [{ created: "1970-01-01T00:00:00Z", created_by: "test" }],
+  };
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
