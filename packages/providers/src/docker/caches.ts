@@ -1,0 +1,109 @@
+import { type CacheVolume, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Engine } from "./engine.ts";
+import { cacheLabels, type Labels, label } from "./labels.ts";
+
+export type CacheName = Pick<CacheVolume, "project" | "name">;
+
+/** A dash of the project is doubled: cache c of project a-b must not be cache b-c of project a. */
+export function cacheVolumeName({ project, name }: CacheName): string {
+  return `sandpiper-cache-${project.replaceAll("-", "--")}-${name}`;
+}
+
+/** Makes a cache unless it is there. */
+export async function makeCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  await engine.call(`make ${words(cache)}`, (docker) =>
+    docker.createVolume({ Name: cacheVolumeName(cache), Labels: { ...cacheLabels(cache, home) } }),
+  );
+  // The engine answers a second creation with the volume that is there, whosever it is.
+  await requireOwn(engine, cache, home);
+}
+
+export async function listCaches(engine: Engine, home: string): Promise<readonly CacheVolume[]> {
+  const users = await findUsers(engine, home);
+  const usage: { Volumes?: readonly VolumeUsage[] | null } = await engine.call("list caches", (docker) => docker.df());
+  const caches = (usage.Volumes ?? []).flatMap(({ Name, Labels, UsageData }) => {
+    const { [label.project]: project, [label.cache]: name, [label.home]: owner } = Labels ?? {};
+    if (project === undefined || name === undefined || owner !== home) return [];
+    // An engine that does not know a size says -1.
+    return [{ project, name, sizeBytes: Math.max(0, UsageData?.Size ?? 0), usedBy: users.get(Name) ?? [] }];
+  });
+  return caches.toSorted((a, b) => compare(a.project, b.project) || compare(a.name, b.name));
+}
+
+/** Removes a cache with all that is in it; whoever asks for it next begins with an empty one. */
+export async function clearCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  await requireOwn(engine, cache, home);
+  const name = cacheVolumeName(cache);
+  try {
+    await engine.call(`clear ${words(cache)}`, (docker) => docker.getVolume(name).remove());
+  } catch (error) {
+    const users = (await findUsers(engine, home)).get(name);
+    throw users === undefined ? error : inUse(cache, users, error);
+  }
+}
+
+interface VolumeUsage {
+  readonly Name: string;
+  readonly Labels?: Labels | null;
+  readonly UsageData?: { readonly Size: number } | null;
+}
+
+/** The sandboxes that have volumes mounted, running or not, by the volume's name. */
+async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<string, readonly SandboxId[]>> {
+  const filters = { label: [`${label.managed}=true`, `${label.home}=${home}`] };
+  const containers = await engine.call("list who uses caches", (docker) =>
+    docker.listContainers({ all: true, filters }),
+  );
+  const uses = containers.flatMap(({ Labels, Mounts }) => {
+    const id = Labels[label.sandbox] as SandboxId | undefined;
+    return id === undefined ? [] : (Mounts ?? []).map((mount) => ({ id, volume: mount.Name ?? "" }));
+  });
+  const byVolume = Map.groupBy(uses, ({ volume }) => volume);
+  return new Map([...byVolume].map(([volume, users]) => [volume, users.map(({ id }) => id)]));
+}
+
+/** Another home's sandboxes are other people's. */
+async function requireOwn(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  const name = cacheVolumeName(cache);
+  const volume = await engine
+    .call(`find ${words(cache)}`, (docker) => docker.getVolume(name).inspect())
+    .catch((error: unknown) => {
+      throw error instanceof SandboxError && error.code === "not_found" ? noSuchCache(cache, error) : error;
+    });
+  const expected = Object.entries(cacheLabels(cache, home));
+  if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "cache_of_another_home",
+    message: `${words(cache)} cannot be used: volume ${name} of the engine was not made by this home of Sandpiper`,
+    hint: "name another project, or remove that volume with `docker volume rm` if nobody needs it",
+    details: { volume: name },
+  });
+}
+
+function words({ project, name }: CacheName): string {
+  return `cache ${name} of project ${project}`;
+}
+
+function noSuchCache(cache: CacheName, cause: unknown): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_cache",
+    message: `there is no ${words(cache)}`,
+    hint: "list the caches; one is made when the first sandbox asks for it",
+    cause,
+  });
+}
+
+function inUse(cache: CacheName, users: readonly SandboxId[], cause: unknown): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "cache_in_use",
+    message: `${words(cache)} cannot be cleared: it is used by ${users.join(", ")}`,
+    hint: "destroy these sandboxes first",
+    details: { usedBy: users },
+    cause,
+  });
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
