@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
-                       [--journal-dir DIR] [--exit-on-eof]";
+                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof]";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelKind {
@@ -21,6 +21,8 @@ pub struct Args {
     pub default_user: Option<String>,
     /// Where journals spill to.
     pub journal_dir: PathBuf,
+    /// Volumes that all users inside are to write in.
+    pub open_dirs: Vec<PathBuf>,
     /// End when stdin ends, for an agent that is somebody's child and not PID 1.
     pub exit_on_eof: bool,
 }
@@ -30,6 +32,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         channel: ChannelKind::Stdio,
         default_user: None,
         journal_dir: PathBuf::from("/var/lib/sandpiper/journals"),
+        open_dirs: Vec::new(),
         exit_on_eof: false,
     };
     while let Some(word) = words.next() {
@@ -38,6 +41,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--channel" => args.channel = parse_channel(&value()?)?,
             "--default-user" => args.default_user = Some(value()?),
             "--journal-dir" => args.journal_dir = PathBuf::from(value()?),
+            "--open-dir" => args.open_dirs.push(PathBuf::from(value()?)),
             "--exit-on-eof" => args.exit_on_eof = true,
             _ => return Err(format!("unknown argument {word}")),
         }

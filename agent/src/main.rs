@@ -1,4 +1,5 @@
-use sandpiper_agent::{agent::Agent, args, channel, log, process, startup};
+use sandpiper_agent::files::open_dir::open_dir;
+use sandpiper_agent::{agent::Agent, args, channel, log, process, startup, user};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
 
 fn run(args: args::Args) -> std::io::Result<()> {
     let startup = startup::prepare()?;
+    open_dirs(&args);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     LocalSet::new().block_on(&runtime, async {
         let exit_on_eof = args.exit_on_eof;
@@ -38,4 +40,13 @@ fn run(args: args::Args) -> std::io::Result<()> {
         // PID 1 must not end while its instance lives: the host ends the instance.
         reaper.await?
     })
+}
+
+/// A volume that cannot be opened ends nothing: what needs it says so itself.
+fn open_dirs(args: &args::Args) {
+    for dir in &args.open_dirs {
+        if let Err(error) = open_dir(dir, &user::default_user(args)) {
+            log::warn(format_args!("{} cannot be opened to everybody: {error}", dir.display()));
+        }
+    }
 }

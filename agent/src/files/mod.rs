@@ -15,6 +15,7 @@ pub mod info;
 pub mod json_lines;
 pub mod mode;
 pub mod names;
+pub mod open_dir;
 pub mod owner;
 pub mod pace;
 pub mod removal;

@@ -1,0 +1,49 @@
+//! Directories that the provider mounts empty are opened before anybody is served.
+
+mod client;
+
+use client::{Client, TempDir};
+use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+fn start(home: &Path, dirs: &[&str]) -> Client {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--exit-on-eof", "--journal-dir"]).arg(home.join("journals"));
+    for dir in dirs {
+        command.arg("--open-dir").arg(home.join(dir));
+    }
+    command.env("HOME", home).current_dir(home);
+    Client::spawn(command)
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn every_user_can_write_in_a_directory_that_is_opened() {
+    let home = TempDir::new("open-dirs");
+    let dirs = ["data", "cache"].map(|name| home.path().join(name));
+    for dir in &dirs {
+        std::fs::create_dir(dir).unwrap();
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+    }
+    let mut client = start(home.path(), &["data", "cache"]);
+    assert!(client.call("ping", json!({})).is_ok());
+    assert_eq!(dirs.map(|dir| mode(&dir)), [0o777, 0o777]);
+}
+
+#[test]
+fn what_a_link_leads_to_is_not_opened_and_a_missing_directory_ends_nothing() {
+    let home = TempDir::new("open-dirs-link");
+    let target = home.path().join("target");
+    std::fs::create_dir(&target).unwrap();
+    std::fs::set_permissions(&target, Permissions::from_mode(0o700)).unwrap();
+    symlink(&target, home.path().join("link")).unwrap();
+    let mut client = start(home.path(), &["link", "missing"]);
+    assert!(client.call("ping", json!({})).is_ok());
+    assert_eq!(mode(&target), 0o700);
+}
