@@ -148,6 +148,25 @@ describe("a checkpoint", () => {
   });
 });
 
+describe("a sandbox that does not run", () => {
+  it.each(["paused", "stopped"] as const)(
+    "and is %s is not restored for others, only to refuse them then",
+    async (state) => {
+      const { checkpoints, locator, authenticator, records, service, provider, owner, principal, id } = await setUp();
+      const { token } = await service.create(principal(), { provider: "mock" });
+      await checkpoints.pause(owner, id);
+      records.change(id, { state });
+      for (const stranger of [principal({ tenant: "others" }), authenticator.authenticate(token ?? "")]) {
+        await locator.locate(stranger, id);
+        const onWaiting = () => expect.unreachable("it is being restored");
+        const refused = locator.bring(stranger, id, { takeover: true, onWaiting });
+        expect((await rejection(refused)).code).toBe("not_found");
+        expect([records.get(id)?.state, provider.size]).toEqual([state, 1]);
+      }
+    },
+  );
+});
+
 describe("a sandbox whose newest checkpoint is damaged", () => {
   it("goes on from the one before, and says so", async () => {
     const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, service, kinds } = await setUp();

@@ -26,6 +26,22 @@ describe("a sandbox whose lease was lost", () => {
   });
 });
 
+describe("a sandbox whose node has crashed", () => {
+  it("is waited for until the lease of that node has ended, and goes on from its checkpoint", async () => {
+    const shared = new ShakyStore();
+    await using a = start(shared, "a");
+    await using b = start(shared, "b");
+    const { id } = await a.service.create(owner, { provider: "mock" });
+    await a.checkpoints.create(owner, id, {});
+    a.leases.dispose();
+    const brought = b.locator.bring(owner, id, { takeover: false });
+    brought.catch(() => {});
+    await expect.poll(async () => (await b.leases.read(id))?.waiter).not.toBeNull();
+    await shared.clock.advance(LEASE_MS + 1000);
+    expect(await brought).toMatchObject({ state: "ready", rolledBackTo: expect.anything() });
+  });
+});
+
 describe("a restore that fails", () => {
   it("because there is no place while the checkpoint is still being fetched fails alone, not the whole node", async () => {
     const shared = new ShakyStore();

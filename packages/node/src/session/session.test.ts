@@ -1,9 +1,10 @@
 import { SandboxError } from "@sandpiper/core";
-import { sessionEventSchema } from "@sandpiper/protocol";
+import { type SandboxId, sessionEventSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type SocketNode, startSocketNode } from "../socket/testing/socket-node.ts";
 import type { TestClient } from "../socket/testing/test-client.ts";
+import { watchHolds } from "../socket/testing/watch-holds.ts";
 
 let node: SocketNode;
 let provider: MockProvider;
@@ -210,6 +211,21 @@ describe("WS /attach/<id>", () => {
     expect(first.webSocket.readyState).toBe(first.webSocket.OPEN);
   });
 
+  it("restores nothing for those whom it refuses", async () => {
+    const { client, id, token } = await create();
+    const { token: otherToken } = await node.createSandbox();
+    await node.checkpoints.pause(node.owner, id);
+    await client.closed;
+    const forged = `${token.slice(0, -4)}${token.endsWith("AAAA") ? "BBBB" : "AAAA"}`;
+    expect((await node.client(`/attach/${id}`, { credential: forged }).refused).status).toBe(401);
+    for (const credential of [node.makeKey({ tenant: "other" }).key, otherToken]) {
+      const stranger = node.client(`/attach/${id}?takeover=true`, { credential });
+      expect(await stranger.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      await stranger.closed;
+    }
+    expect([node.records.get(id as SandboxId)?.state, provider.size]).toEqual(["paused", 1]);
+  });
+
   it("is in use while a client is attached, and free when it has left", async () => {
     const { client, id } = await create();
     const second = node.client(`/attach/${id}`);
@@ -219,6 +235,19 @@ describe("WS /attach/<id>", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("undisturbed\n");
     await client.close();
     await attach(id);
+  });
+
+  it("keeps the sandbox from being idle between two pieces of code, until its client has left", async () => {
+    const { resource, live } = await node.createSandbox();
+    const held = watchHolds(live);
+    const client = await attach(resource.id);
+    for (let piece = 0; piece < 2; piece++) {
+      await client.send(run("true"));
+      await client.until(isStatus("EXECUTION_DONE"));
+    }
+    expect(held.filter((each) => each !== "-process")).toEqual(["+client", "+process", "+process"]);
+    await client.close();
+    await expect.poll(() => held).toContain("-client");
   });
 
   it("is taken over by one who asks for it and holds the sandbox's token", async () => {

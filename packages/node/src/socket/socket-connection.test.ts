@@ -3,6 +3,7 @@ import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSandbox } from "../service/live-sandbox.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
+import { watchHolds } from "./testing/watch-holds.ts";
 
 let node: SocketNode;
 let live: LiveSandbox;
@@ -159,18 +160,7 @@ describe("a connection", () => {
 
   it("keeps its sandboxes from being idle while a stream of theirs is open", async () => {
     const { resource, live: idle } = await node.createSandbox();
-    const held: string[] = [];
-    const original = idle.hold.bind(idle);
-    idle.hold = (activity) => {
-      const hold = original(activity);
-      held.push(`+${activity}`);
-      return {
-        [Symbol.dispose]() {
-          held.push(`-${activity}`);
-          hold[Symbol.dispose]();
-        },
-      };
-    };
+    const held = watchHolds(idle);
     const client = node.client("/v1/socket");
     const watch = { type: "open", kind: "watch", sandbox: resource.id, path: "/", window: 1 };
     await client.send({ ...watch, stream: 1 });

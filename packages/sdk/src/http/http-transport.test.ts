@@ -172,6 +172,7 @@ describe("a request", () => {
     expect(await rejection(client.sandboxes.connect("x"))).toMatchObject({
       code: "not_found",
       reason: "no_such_sandbox",
+      message: "there is no sandbox x",
       details: { requestId: "memory" },
     });
   });

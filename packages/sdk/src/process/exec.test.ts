@@ -191,12 +191,13 @@ describe("exec", () => {
 
   it("fails with what the node says", async () => {
     const { sockets, result } = await started();
-    const error = { code: "not_found", reason: "no_such_program", message: "?", details: {}, requestId: "r" } as const;
-    sockets.last.reply({ type: "error", stream: 0, error });
-    expect(await rejection(result)).toMatchObject({
+    const said = {
       code: "not_found",
       reason: "no_such_program",
-      details: { requestId: "r" },
-    });
+      message: "there is no ls",
+      hint: "install it",
+    } as const;
+    sockets.last.reply({ type: "error", stream: 0, error: { ...said, details: {}, requestId: "r" } });
+    expect(await rejection(result)).toMatchObject({ ...said, details: { requestId: "r" } });
   });
 });

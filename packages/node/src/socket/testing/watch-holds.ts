@@ -1,0 +1,18 @@
+import type { LiveSandbox } from "../../service/live-sandbox.ts";
+
+/** What the sandbox is held for from now on, as `+client`, and let go of, as `-client`. */
+export function watchHolds(live: LiveSandbox): readonly string[] {
+  const held: string[] = [];
+  const original = live.hold.bind(live);
+  live.hold = (activity) => {
+    const hold = original(activity);
+    held.push(`+${activity}`);
+    return {
+      [Symbol.dispose]() {
+        held.push(`-${activity}`);
+        hold[Symbol.dispose]();
+      },
+    };
+  };
+  return held;
+}

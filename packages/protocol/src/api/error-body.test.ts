@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { SandboxError } from "../sandbox-error.ts";
+import { errorBody, errorFromBody } from "./error-body.ts";
+
+describe("an error that is told to whoever asked", () => {
+  it("is the same there, with its text and what to do next", () => {
+    const error = new SandboxError("data_loss", {
+      reason: "no_checkpoint",
+      message: "it cannot be restored",
+      hint: "create a new one",
+      details: { sandbox: "s" },
+    });
+    const told = errorFromBody(JSON.parse(JSON.stringify(errorBody(error, "r"))), { status: 500 });
+    expect(told).toMatchObject({ code: "data_loss", reason: "no_checkpoint", hint: "create a new one" });
+    expect(told.message).toBe("it cannot be restored");
+    expect(told.details).toEqual({ sandbox: "s", requestId: "r" });
+  });
+
+  it("is one that says so when what came is none", () => {
+    const told = errorFromBody({ status: "error" }, { status: 404 });
+    expect(told).toMatchObject({ code: "not_found", reason: "unexpected_answer", details: { status: 404 } });
+    expect(told.message).toContain("404");
+  });
+});
