@@ -55,10 +55,13 @@ export class Engine implements Disposable {
     }
   }
 
-  /** Runs calls of the engine; what they throw comes out as one error that says what was tried. */
-  async call<T>(doing: string, work: (docker: Docker) => Promise<T>): Promise<T> {
+  /**
+   * Runs calls of the engine; what they throw comes out as one error that says what was tried. The signal ends the
+   * wait, also for calls that the client library cannot abort.
+   */
+  async call<T>(doing: string, work: (docker: Docker) => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
-      return await work(this.docker);
+      return await (signal === undefined ? work(this.docker) : unlessAborted(() => work(this.docker), signal));
     } catch (thrown) {
       throw engineError(thrown, doing, this.endpoint);
     }
@@ -67,6 +70,18 @@ export class Engine implements Disposable {
   /** Closes idle connections. */
   [Symbol.dispose](): void {
     (this.docker.modem as { readonly agent?: { destroy(): void } }).agent?.destroy();
+  }
+}
+
+async function unlessAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([work(), aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }
 

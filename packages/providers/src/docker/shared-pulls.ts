@@ -1,0 +1,63 @@
+import type { PullProgress } from "@sandpiper/core";
+
+type Report = (progress: PullProgress) => void;
+type Work<T> = (signal: AbortSignal, report: Report) => Promise<T>;
+
+interface Pull<T> {
+  readonly result: Promise<T>;
+  readonly abort: AbortController;
+  readonly listeners: Set<Report>;
+  users: number;
+}
+
+interface JoinOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: Report | undefined;
+}
+
+/** Downloads that whoever wants the same image takes part in; one ends early when nobody wants it any more. */
+export class SharedPulls<T> {
+  readonly #running = new Map<string, Pull<T>>();
+
+  async join(reference: string, work: Work<T>, { signal, onProgress }: JoinOptions): Promise<T> {
+    const pull = this.#running.get(reference) ?? this.#start(reference, work);
+    const report: Report = (progress) => onProgress?.(progress);
+    pull.users += 1;
+    pull.listeners.add(report);
+    const gaveUp = Promise.withResolvers<never>();
+    const onAbort = () => gaveUp.reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      return await Promise.race([pull.result, gaveUp.promise]);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      pull.listeners.delete(report);
+      pull.users -= 1;
+      if (pull.users === 0) this.#end(reference, pull);
+    }
+  }
+
+  #start(reference: string, work: Work<T>): Pull<T> {
+    const abort = new AbortController();
+    const listeners = new Set<Report>();
+    const result = work(abort.signal, (progress) => {
+      for (const listener of listeners) listener(progress);
+    });
+    const pull = { result, abort, listeners, users: 0 };
+    this.#running.set(reference, pull);
+    // Those who wait are told; when they have all given up, nobody is.
+    const forget = () => this.#forget(reference, pull);
+    result.then(forget, forget);
+    return pull;
+  }
+
+  #end(reference: string, pull: Pull<T>): void {
+    this.#forget(reference, pull);
+    pull.abort.abort();
+  }
+
+  /** Whoever comes now begins anew. */
+  #forget(reference: string, pull: Pull<T>): void {
+    if (this.#running.get(reference) === pull) this.#running.delete(reference);
+  }
+}
