@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/core";
 import { extract, pack } from "tar-stream";
+import { writeContent } from "./write-content.ts";
 
 /** Exactly as the engine wrote it: its digest is the image's id. */
 const CONFIG = "config.json";
@@ -27,7 +28,7 @@ interface ArchiveFile {
  * Takes apart what an engine's `save` sends. Each layer becomes a file that is named for its content, so that it is the same
  * file in every checkpoint that has it.
  */
-export async function unpackImage(archive: Readable, directory: string): Promise<void> {
+export async function unpackImage(archive: NodeJS.ReadableStream, directory: string): Promise<void> {
   const { files, links } = await writeEntries(archive, directory);
   const found = (name: string): ArchiveFile => {
     const file = files.get(links.get(name) ?? name);
@@ -51,7 +52,11 @@ export async function unpackImage(archive: Readable, directory: string): Promise
 export type ImageConfig = Readonly<Record<string, unknown>>;
 
 /** The same from the whole of a container's files as one layer: an engine takes only so many layers on top of each other. */
-export async function flattenImage(files: Readable, directory: string, config: ImageConfig): Promise<void> {
+export async function flattenImage(
+  files: AsyncIterable<unknown>,
+  directory: string,
+  config: ImageConfig,
+): Promise<void> {
   const draft = join(directory, "layer");
   const { digest } = await writeHashed(files, draft);
   await rename(draft, layerPath(directory, digest));
@@ -91,7 +96,7 @@ export function damagedCheckpoint(directory: string, why: string, cause?: unknow
   });
 }
 
-async function writeEntries(archive: Readable, directory: string) {
+async function writeEntries(archive: NodeJS.ReadableStream, directory: string) {
   const files = new Map<string, ArchiveFile>();
   /** Older engines write a layer that is there twice once, and then a link to it. */
   const links = new Map<string, string>();
@@ -112,11 +117,7 @@ async function writeEntries(archive: Readable, directory: string) {
 
 async function writeHashed(content: AsyncIterable<unknown>, path: string): Promise<ArchiveFile> {
   const hash = createHash("sha256");
-  await using file = await open(path, "wx");
-  for await (const piece of content as AsyncIterable<Uint8Array>) {
-    hash.update(piece);
-    await file.writeFile(piece);
-  }
+  await writeContent(content, path, (piece) => hash.update(piece));
   return { path, digest: hash.digest("hex") };
 }
 

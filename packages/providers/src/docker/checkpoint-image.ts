@@ -1,0 +1,73 @@
+import type { SandboxId } from "@sandpiper/protocol";
+import type Docker from "dockerode";
+import { packImage } from "./checkpoint-files.ts";
+import type { Engine } from "./engine.ts";
+import { label } from "./labels.ts";
+
+/** On every image that was made by saving a sandbox. */
+const CHECKPOINT_LABEL = "sandpiper.checkpoint";
+
+/** Whose instance an image is for. */
+export interface ImageOwner {
+  readonly id: SandboxId;
+  readonly home: string;
+}
+
+/** What a container's files are at this moment, as an image; gives its id. */
+export async function commitContainer(engine: Engine, container: Docker.Container): Promise<string> {
+  // The container stands still already.
+  const options = { pause: false, changes: `LABEL ${CHECKPOINT_LABEL}=true` };
+  const { Id } = await engine.call(`save container ${container.id}`, () => container.commit(options));
+  return Id;
+}
+
+/** Only this one: what it was made from belongs to others. */
+export async function removeImage(engine: Engine, image: string): Promise<void> {
+  await engine
+    .call(`remove image ${image}`, (docker) => docker.getImage(image).remove({ noprune: true }))
+    .catch((error: { readonly code: string }) => {
+      if (error.code !== "not_found") throw error;
+    });
+}
+
+/** Has the engine load what a checkpoint's files say, for one instance; gives the image's id. */
+export async function loadImage(
+  engine: Engine,
+  owner: ImageOwner,
+  directory: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const reference = referenceOf(owner);
+  const archive = await packImage(directory, reference);
+  try {
+    return await engine.call(`load the image of sandbox ${owner.id}`, async (docker) => {
+      const answer = await docker.loadImage(archive, { abortSignal: signal });
+      await followLoad(docker, answer);
+      return (await docker.getImage(reference).inspect()).Id;
+    });
+  } finally {
+    archive.destroy();
+  }
+}
+
+/** What was loaded for an instance, unless another has it too, and what an interrupted checkpoint of it left. */
+export async function removeImagesOf(engine: Engine, owner: ImageOwner): Promise<void> {
+  await removeImage(engine, referenceOf(owner));
+  const labels = [`${CHECKPOINT_LABEL}=true`, `${label.sandbox}=${owner.id}`, `${label.home}=${owner.home}`];
+  const left = await engine.call(`list images of sandbox ${owner.id}`, (docker) =>
+    docker.listImages({ filters: { dangling: ["true"], label: labels } }),
+  );
+  for (const { Id } of left) await removeImage(engine, Id);
+}
+
+/** Forks share an image, and each has a name of its own for it: it goes with the last of them. */
+function referenceOf({ id, home }: ImageOwner): string {
+  return `sandpiper-checkpoint:${id}-${home}`;
+}
+
+/** A failure comes in the middle of an answer that began well. */
+function followLoad(docker: Docker, answer: NodeJS.ReadableStream): Promise<void> {
+  return new Promise((resolve, reject) => {
+    docker.modem.followProgress(answer, (error: Error | null) => (error === null ? resolve() : reject(error)));
+  });
+}

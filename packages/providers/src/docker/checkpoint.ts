@@ -1,0 +1,76 @@
+import { access } from "node:fs/promises";
+import type { CheckpointOptions, InstanceSpec } from "@sandpiper/core";
+import type Docker from "dockerode";
+import { flattenImage, unpackImage } from "./checkpoint-files.ts";
+import { commitContainer, removeImage } from "./checkpoint-image.ts";
+import type { Engine } from "./engine.ts";
+import { saveVolume } from "./volume-archive.ts";
+import { volumesOf } from "./volumes.ts";
+
+/** Engines stack at most 128 layers, and each checkpoint of a sandbox that was restored from one adds its own. */
+const MAX_LAYERS = 96;
+
+export interface SaveContainerOptions extends CheckpointOptions {
+  readonly spec: InstanceSpec;
+  readonly home: string;
+  readonly directory: string;
+  /** With more, all files are saved as a single layer. */
+  readonly maxLayers?: number;
+}
+
+/**
+ * Saves a container as files: its root filesystem, and the volumes that are the sandbox's own. It stands still until all of it
+ * is captured, or written if it does not keep running; then it has ended. When this fails the container runs as before.
+ */
+export async function saveContainer(
+  engine: Engine,
+  container: Docker.Container,
+  options: SaveContainerOptions,
+): Promise<void> {
+  const { directory, keepsRunning, onCaptured } = options;
+  // Nothing need stand still for a directory that is not there.
+  await access(directory);
+  const what = `container ${container.id}`;
+  let isHeld = true;
+  const goOn = async () => {
+    if (isHeld) await engine.call(`unpause ${what}`, () => container.unpause());
+    isHeld = false;
+  };
+  await using undo = new AsyncDisposableStack();
+  await engine.call(`pause ${what}`, () => container.pause());
+  undo.defer(() => goOn().catch(() => {}));
+  const image = await commitContainer(engine, container);
+  // What cannot be removed now goes with the sandbox.
+  undo.defer(() => removeImage(engine, image).catch(() => {}));
+  const isWritten = await capture(engine, container, image, options);
+  if (keepsRunning) {
+    await goOn();
+    onCaptured?.();
+  }
+  if (!isWritten) {
+    const doing = `write the image of ${what}`;
+    await engine.call(doing, async (docker) => unpackImage(await docker.getImage(image).get(), directory));
+  }
+  if (keepsRunning) return;
+  await engine.call(`end ${what}`, () => container.kill());
+  isHeld = false;
+}
+
+/** What must be read while the container stands still. True: that was everything. */
+async function capture(
+  engine: Engine,
+  container: Docker.Container,
+  image: string,
+  { spec, home, directory, maxLayers = MAX_LAYERS }: SaveContainerOptions,
+): Promise<boolean> {
+  for (const volume of volumesOf(spec, home)) {
+    if (!volume.isShared) await saveVolume(engine, container, volume, directory);
+  }
+  return await engine.call(`write the files of container ${container.id}`, async (docker) => {
+    const { RootFS, Architecture, Os, Created, Config } = await docker.getImage(image).inspect();
+    if ((RootFS.Layers?.length ?? 0) <= maxLayers) return false;
+    const config = { architecture: Architecture, os: Os, created: Created, config: Config };
+    await flattenImage(await container.export(), directory, config);
+    return true;
+  });
+}

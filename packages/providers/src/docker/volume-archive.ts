@@ -1,0 +1,47 @@
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import type Docker from "dockerode";
+import { damagedCheckpoint } from "./checkpoint-files.ts";
+import type { Engine } from "./engine.ts";
+import type { SandboxVolume } from "./volumes.ts";
+import { writeContent } from "./write-content.ts";
+
+/** Writes all that is in a volume to a file of the directory, through a container that has it mounted. */
+export async function saveVolume(
+  engine: Engine,
+  container: Docker.Container,
+  { target }: SandboxVolume,
+  directory: string,
+): Promise<void> {
+  await engine.call(`read ${target} of container ${container.id}`, async () => {
+    // With the dot, names in the archive are relative to the volume.
+    await writeContent(await container.getArchive({ path: `${target}/.` }), archivePath(directory, target));
+  });
+}
+
+/** Fills an empty volume again, with the owners and modes that its files had. */
+export async function restoreVolume(
+  engine: Engine,
+  container: Docker.Container,
+  { target }: SandboxVolume,
+  directory: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const path = archivePath(directory, target);
+  await stat(path).catch((cause: unknown) => {
+    throw damagedCheckpoint(directory, `the files of ${target} are missing`, cause);
+  });
+  await engine.call(`write ${target} of container ${container.id}`, async () => {
+    const archive = createReadStream(path);
+    try {
+      await container.putArchive(archive, { path: target, abortSignal: signal });
+    } finally {
+      archive.destroy();
+    }
+  });
+}
+
+function archivePath(directory: string, target: string): string {
+  return join(directory, `volume${target.replaceAll(/[^A-Za-z0-9]+/g, "-")}.tar`);
+}
