@@ -41,6 +41,11 @@ export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVol
   ];
 }
 
+/** For the agent's command line: a fresh volume is root's alone until the agent opens it to everybody inside. */
+export function openDirArguments(spec: InstanceSpec, home: string): readonly string[] {
+  return volumesOf(spec, home).flatMap(({ target }) => ["--open-dir", target]);
+}
+
 /**
  * Makes what is not there yet. The answer names the sandbox's own volumes that are new: `removeNamed` takes them away
  * when the creation fails after all, while those that an earlier instance left are kept.
