@@ -81,10 +81,14 @@ export interface DestroyOptions {
 export interface CreateInstanceOptions {
   /** Told about what takes long. */
   readonly onProgress?: ((progress: PullProgress) => void) | undefined;
+  /** An earlier instance of the same id left volumes: they stay, also when this one cannot be made. */
+  readonly keepsVolumes?: boolean | undefined;
 }
 
 export interface CheckpointOptions {
   readonly keepsRunning: boolean;
+  /** Told when everything is captured and only has to be written: one that keeps running need not stand still any longer. */
+  readonly onCaptured?: (() => void) | undefined;
 }
 
 /** A place for an instance that is to be restored, made while its checkpoint is still under way. */

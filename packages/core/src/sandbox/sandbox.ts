@@ -12,6 +12,7 @@ import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/
 import { type Command, type CommandOptions, spawnOptions, spawnTarget } from "../process/command.ts";
 import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
 import { executeCode } from "../process/execute-code.ts";
+import { noSuchProcess, processLost } from "../process/no-such-process.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
 import { type StartCodeOptions, startCode } from "../process/start-code.ts";
@@ -57,6 +58,8 @@ interface SandboxParts {
   readonly createdAt: Date;
   readonly instance: Instance;
   readonly link: AgentLink;
+  /** It began where a checkpoint was taken. */
+  readonly isRestored?: boolean;
 }
 
 /** A place to run code: its own files and processes, until it is destroyed. */
@@ -71,6 +74,7 @@ export class Sandbox implements AsyncDisposable {
   readonly closed: Promise<InstanceExit>;
   readonly #instance: Instance;
   readonly #link: AgentLink;
+  readonly #isRestored: boolean;
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
@@ -84,6 +88,7 @@ export class Sandbox implements AsyncDisposable {
     this.capabilities = parts.provider.capabilities;
     this.#instance = parts.instance;
     this.#link = parts.link;
+    this.#isRestored = parts.isRestored ?? false;
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
     this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
@@ -128,7 +133,7 @@ export class Sandbox implements AsyncDisposable {
     const signal = options.signal ?? new AbortController().signal;
     const instance = await prepared.restore(directory, signal);
     const link = await openLink(instance, options);
-    return new Sandbox({ provider, config, createdAt, instance, link });
+    return new Sandbox({ provider, config, createdAt, instance, link, isRestored: true });
   }
 
   get state(): SandboxState {
@@ -196,14 +201,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** A handle of a process that was started earlier, here or by an earlier program. */
   async attach(processId: string, options: AttachOptions = {}): Promise<ProcessHandle> {
-    const found = (await this.processes()).find((candidate) => candidate.id === processId);
-    if (found === undefined) {
-      throw new SandboxError("not_found", {
-        reason: "no_such_process",
-        message: `sandbox ${this.id} has no process ${processId}`,
-        hint: "processes() lists those there are",
-      });
-    }
+    const found = await this.process(processId);
     return new ProcessHandle({
       id: found.id,
       pid: found.pid,
@@ -222,6 +220,14 @@ export class Sandbox implements AsyncDisposable {
   async processes(options: CallOptions = {}): Promise<readonly ProcessSummary[]> {
     const client = await this.#client();
     return (await client.call("process.list", {}, options)).processes.map(processSummary);
+  }
+
+  /** One of them. */
+  async process(processId: string, options: CallOptions = {}): Promise<ProcessSummary> {
+    const found = (await this.processes(options)).find((candidate) => candidate.id === processId);
+    if (found !== undefined) return found;
+    const wasLost = this.#isRestored && this.capabilities.checkpoint === "filesystem";
+    throw wasLost ? processLost(this.id, processId) : noSuchProcess(this.id, processId);
   }
 
   async readFile(path: string, options: ReadFileOptions = {}): Promise<Uint8Array> {
@@ -251,26 +257,36 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Saves it as files in a directory that exists and is empty. Running processes go on, here or where it is restored;
-   * whoever reads or writes meanwhile only waits. Unless it keeps running it is stopped afterwards, and what is left of its
-   * instance is removed by `destroy`.
+   * Saves it as files in a directory that exists and is empty. Whoever reads or writes meanwhile only waits. Running processes
+   * go on here; where it is restored they do if its provider's checkpoints keep memory. Unless it keeps running it is stopped
+   * afterwards, and what is left of its instance is removed by `destroy`.
    */
   async checkpoint(directory: string, options: CheckpointOptions): Promise<CheckpointTiming> {
     const client = await this.#client();
     const { clock } = client;
     if (!options.keepsRunning) this.#become("checkpointing");
     const startedAtMs = clock.monotonicMs();
+    let going: Promise<CheckpointTiming> | undefined;
+    const goOn = async () => {
+      await client.thaw();
+      return { pausedMs: clock.monotonicMs() - startedAtMs };
+    };
+    const onCaptured = () => {
+      going ??= options.keepsRunning ? goOn() : undefined;
+      // Whoever saves it is told, once that is done.
+      going?.catch(() => {});
+    };
     try {
       await client.quiesce();
-      await this.#instance.checkpoint(directory, options);
+      await this.#instance.checkpoint(directory, { ...options, onCaptured });
     } catch (thrown) {
       // Whether or not it was quiesced already.
-      await client.thaw().catch(() => {});
+      await (going ?? client.thaw()).catch(() => {});
       if (this.#state === "checkpointing") this.#become("ready");
       throw SandboxError.from(thrown);
     }
-    if (options.keepsRunning) await client.thaw();
-    else this.#stopped();
+    if (options.keepsRunning) return await (going ?? goOn());
+    this.#stopped();
     return { pausedMs: clock.monotonicMs() - startedAtMs };
   }
 

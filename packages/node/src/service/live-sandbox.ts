@@ -169,14 +169,8 @@ export class LiveSandbox {
     return this.#options.sandbox.processes();
   }
 
-  async process(id: string): Promise<ProcessSummary> {
-    const found = (await this.processes()).find((candidate) => candidate.id === id);
-    if (found !== undefined) return found;
-    throw new SandboxError("not_found", {
-      reason: "no_such_process",
-      message: `sandbox ${this.id} has no process ${id}`,
-      hint: "list its processes to see those there are",
-    });
+  process(id: string): Promise<ProcessSummary> {
+    return this.#options.sandbox.process(id);
   }
 
   get files(): SandboxFiles {

@@ -1,0 +1,23 @@
+import type { ProcessHandle } from "../process/process-handle.ts";
+
+/** Says `1`, `2`, `3`… until it is told to stop, so that a gap or a repetition shows. */
+export const COUNT = 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "$i"; sleep 0.02; done';
+
+/** Reads until so many lines have come, and tells where the next one begins. */
+export async function readLines(process: ProcessHandle, count: number): Promise<{ text: string; offset: number }> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let offset = 0;
+  for await (const chunk of process.output) {
+    text += decoder.decode(chunk.bytes, { stream: true });
+    offset = chunk.offset + chunk.bytes.length;
+    if (text.endsWith("\n") && text.split("\n").length > count) break;
+  }
+  return { text, offset };
+}
+
+/** As many numbered lines as the text has. */
+export function numbers(text: string): string {
+  const count = text.split("\n").length - 1;
+  return Array.from({ length: count }, (_, k) => `${k + 1}\n`).join("");
+}

@@ -1,0 +1,92 @@
+import { createSandboxId } from "@sandpiper/protocol";
+import { Sandbox } from "../sandbox/sandbox.ts";
+import type { CheckpointContext } from "./checkpoint-contract.ts";
+import { COUNT, numbers, readLines } from "./counting.ts";
+import { rejection } from "./rejection.ts";
+
+/** Checkpoints that keep everything. */
+export function describeMemoryCheckpoints(context: CheckpointContext): void {
+  const { framework, provider, config, leftovers, makeDirectory, restore } = context;
+  const { describe, it, expect } = framework;
+
+  describe("checkpoints that keep memory", () => {
+    it("stop a sandbox that goes on elsewhere, with its files and its running processes", async () => {
+      const directory = await makeDirectory();
+      const sandbox = await Sandbox.create(provider(), { ...config });
+      await sandbox.writeFile("kept.txt", "kept");
+      const process = await sandbox.start(COUNT);
+      const early = await readLines(process, 5);
+      const ended = await sandbox.start("echo done; exit 3");
+      await ended.wait();
+      await sandbox.checkpoint(directory, { keepsRunning: false });
+      expect(sandbox.state).toBe("stopped");
+      expect((await rejection(sandbox.exec("true"))).reason).toBe("sandbox_stopped");
+      await sandbox.destroy();
+      expect(await leftovers(provider(), sandbox.id)).toEqual([]);
+
+      const restored = await restore(directory, sandbox.id, sandbox);
+      try {
+        expect(await restored.readTextFile("kept.txt")).toBe("kept");
+        expect(restored.greetedProcesses.some(({ id, isRunning }) => id === process.id && isRunning)).toBe(true);
+        const attached = await restored.attach(process.id, { offset: early.offset });
+        const late = await readLines(attached, 10);
+        expect(early.text + late.text).toBe(numbers(early.text + late.text));
+        expect(await (await restored.attach(ended.id)).wait()).toMatchObject({ exitCode: 3 });
+        await restored.exec("touch stop");
+        expect(await attached.wait()).toMatchObject({ exitCode: 0 });
+      } finally {
+        await restored.destroy();
+      }
+      expect(await leftovers(provider(), sandbox.id)).toEqual([]);
+    });
+
+    it("fork a sandbox: each goes its own way from the same moment, and the first is untouched", async () => {
+      const directory = await makeDirectory();
+      const sandbox = await Sandbox.create(provider(), { ...config });
+      const forks: Sandbox[] = [];
+      try {
+        await sandbox.exec("echo before > history");
+        const process = await sandbox.start(COUNT);
+        const { offset } = await readLines(process, 3);
+        await sandbox.checkpoint(directory, { keepsRunning: true });
+        forks.push(...(await Promise.all([1, 2].map(() => restore(directory, createSandboxId(), sandbox)))));
+        await Promise.all(forks.map((fork, k) => fork.exec(`echo fork ${k} >> history`)));
+        await sandbox.exec("echo original >> history");
+        const histories = await Promise.all([sandbox, ...forks].map((each) => each.readTextFile("history")));
+        expect(histories).toEqual(["before\noriginal\n", "before\nfork 0\n", "before\nfork 1\n"]);
+        for (const fork of forks) {
+          const { text } = await readLines(await fork.attach(process.id, { offset }), 5);
+          expect(text.startsWith(`${numbers("\n".repeat(3)).split("\n").length}\n`)).toBe(true);
+        }
+        await forks[0]?.destroy();
+        expect((await sandbox.exec("cat history")).exitCode).toBe(0);
+      } finally {
+        await Promise.all([sandbox, ...forks].map((each) => each.destroy()));
+      }
+      for (const { id } of [sandbox, ...forks]) expect(await leftovers(provider(), id)).toEqual([]);
+    });
+
+    it("lose and repeat nothing of what is typed", async () => {
+      const directory = await makeDirectory();
+      const sandbox = await Sandbox.create(provider(), { ...config });
+      const process = await sandbox.start("cat", { stdin: true });
+      const position = await process.writeAt(0, bytes("first\n"));
+      await sandbox.checkpoint(directory, { keepsRunning: false });
+      await sandbox.destroy();
+      const restored = await restore(directory, sandbox.id, sandbox);
+      try {
+        const attached = await restored.attach(process.id);
+        await attached.writeAt(0, bytes("first\n"));
+        await attached.writeAt(position, bytes("second\n"), { close: true });
+        const { text } = await readLines(attached, 2);
+        expect(text).toBe("first\nsecond\n");
+      } finally {
+        await restored.destroy();
+      }
+    });
+  });
+}
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
