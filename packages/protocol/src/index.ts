@@ -35,6 +35,7 @@ export {
   agentNotifications,
 } from "./agent/methods.ts";
 export { type ExitStatus, type ProcessInfo, processIdSchema, type SpawnParams } from "./agent/process.ts";
+export { type CacheResource, cacheListSchema } from "./api/cache.ts";
 export {
   type CheckpointPolicy,
   type CheckpointPolicyBody,
@@ -52,7 +53,13 @@ export {
   type RollbackBody,
   rollbackBodySchema,
 } from "./api/checkpoint.ts";
-export { type ContainerBody, containerSchema, imageSchema } from "./api/container.ts";
+export {
+  type ContainerBody,
+  cacheNameSchema,
+  containerSchema,
+  imageSchema,
+  projectNameSchema,
+} from "./api/container.ts";
 export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
 export {
   type EventBody,
@@ -83,6 +90,7 @@ export {
   writeFileQuerySchema,
   writeResultSchema,
 } from "./api/file.ts";
+export { type PullImageBody, type PullProgressBody, pullImageBodySchema, pullProgressSchema } from "./api/image.ts";
 export {
   type CreatedKey,
   type CreateKeyBody,

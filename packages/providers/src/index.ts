@@ -7,4 +7,5 @@ export { Guard, type GuardOptions } from "./host/guard.ts";
 export { stateDirectory } from "./host/state-directory.ts";
 export { LOCAL_WARNING } from "./local/probe.ts";
 export { LocalProvider } from "./local/provider.ts";
+export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";

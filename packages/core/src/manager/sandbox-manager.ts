@@ -4,7 +4,7 @@ import type { ByteSource } from "../agent/upload.ts";
 import type { DirEntry } from "../files/file-entry.ts";
 import type { Command } from "../process/command.ts";
 import type { ExecOptions, ExecResult } from "../process/exec.ts";
-import type { InstanceExit, InstanceRecord, Provider } from "../provider.ts";
+import type { CreateInstanceOptions, DestroyOptions, InstanceExit, InstanceRecord, Provider } from "../provider.ts";
 import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
 import { type PrepareOptions, Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
@@ -25,7 +25,7 @@ export interface ManagerDependencies
   readonly onError?: ((error: SandboxError, id: SandboxId) => void) | undefined;
 }
 
-export interface CreateOptions {
+export interface CreateOptions extends CreateInstanceOptions {
   readonly signal?: AbortSignal | undefined;
   readonly id?: SandboxId | undefined;
 }
@@ -72,11 +72,11 @@ export class SandboxManager implements AsyncDisposable {
 
   /** Takes a slot first, so that boots under way count against the limit. */
   async create(options: SandboxConfigOptions = {}, createOptions: CreateOptions = {}): Promise<Sandbox> {
-    const { id } = createOptions;
+    const { id, signal: caller, ...rest } = createOptions;
     if (id !== undefined && this.#sandboxes.has(id)) throw alreadyRegistered(id);
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
-    return this.#inSlot(createOptions.signal, (signal) =>
-      Sandbox.create(this.#provider, config, { ...this.#dependencies, id, signal }),
+    return this.#inSlot(caller, (signal) =>
+      Sandbox.create(this.#provider, config, { ...this.#dependencies, ...rest, id, signal }),
     );
   }
 
@@ -136,9 +136,9 @@ export class SandboxManager implements AsyncDisposable {
   }
 
   /** The slot is free again when everything of the sandbox is gone; after a failure this may be called again. */
-  async destroy(id: SandboxId): Promise<void> {
+  async destroy(id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const sandbox = this.get(id);
-    await sandbox.destroy();
+    await sandbox.destroy(options);
     this.#sandboxes.delete(id);
   }
 

@@ -2,16 +2,14 @@ import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
-import type { CreateInstanceOptions, Instance, Provider } from "../provider.ts";
+import type { CreateInstanceOptions, DestroyOptions, Instance, Provider } from "../provider.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
-export interface SandboxOptions extends ConnectAgentOptions {
+export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
   /** The sandbox's id; a fresh one when not given. */
   readonly id?: SandboxId | undefined;
-  /** Told about what takes long in making it. */
-  readonly onProgress?: CreateInstanceOptions["onProgress"];
 }
 
 export interface BootedInstance {
@@ -32,7 +30,8 @@ export async function bootSandbox(
   if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
   let instance: Instance;
   try {
-    instance = await provider.create(instanceSpec(id, config), signal, { onProgress: options.onProgress });
+    const { onProgress, keepsVolumes } = options;
+    instance = await provider.create(instanceSpec(id, config), signal, { onProgress, keepsVolumes });
   } catch (thrown) {
     if (signal.aborted) throw abortError(signal, `creating sandbox ${id}`);
     throw SandboxError.from(thrown);
@@ -41,11 +40,11 @@ export async function bootSandbox(
 }
 
 /** Waits for an instance's agent; one that does not answer is destroyed. */
-export async function openLink(instance: Instance, options: ConnectAgentOptions): Promise<AgentLink> {
+export async function openLink(instance: Instance, options: ConnectAgentOptions & DestroyOptions): Promise<AgentLink> {
   try {
     return await AgentLink.open(instance, options);
   } catch (thrown) {
-    throw await destroyAfter(instance, SandboxError.from(thrown));
+    throw await destroyAfter(instance, SandboxError.from(thrown), options);
   }
 }
 
@@ -71,9 +70,13 @@ function requireContainers({ name, capabilities }: Provider, { container }: Sand
 }
 
 /** The first error is what went wrong; that cleaning up failed as well is a detail of it. */
-async function destroyAfter(instance: Instance, error: SandboxError): Promise<SandboxError> {
+async function destroyAfter(
+  instance: Instance,
+  error: SandboxError,
+  { keepsVolumes }: DestroyOptions,
+): Promise<SandboxError> {
   try {
-    await instance.destroy();
+    await instance.destroy({ keepsVolumes });
     return error;
   } catch (thrown) {
     const cleanupError = thrown instanceof Error ? thrown.message : String(thrown);

@@ -48,6 +48,9 @@ const positive = z.int().min(1);
 const shortText = z.string().min(1).max(128);
 const noNul = z.string().regex(/^[^\0]*$/);
 
+/** Longer than a caller's: a node puts before it whose it is. */
+const projectName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+
 const schema = z.strictObject({
   language: shortText.optional(),
   rootfs: z.union([absolutePath, z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)]).default("host"),
@@ -71,7 +74,7 @@ const schema = z.strictObject({
   user: shortText.optional(),
   cwd: absolutePath.optional(),
   name: shortText.optional(),
-  container: containerSchema.extend({ image: imageSchema.optional() }).optional(),
+  container: containerSchema.extend({ image: imageSchema.optional(), project: projectName.optional() }).optional(),
   labels: z.record(z.string().regex(/^(?!sandpiper\.).{1,128}$/), z.string().max(4096)).default({}),
 });
 

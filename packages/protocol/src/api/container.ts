@@ -4,14 +4,13 @@ import { z } from "zod";
 const REFERENCE = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|[./:@](?![./:@])){0,254}$/;
 
 /** "host", the name of an image of the node, or for providers of containers a reference such as python:3.13-slim. */
-export const imageSchema = z
-  .string()
-  .regex(REFERENCE)
-  .meta({
-    description: '"host", the name of an image of the node, or for containers a reference such as python:3.13.',
-  });
+export const imageSchema = z.string().regex(REFERENCE).meta({
+  description: '"host", the name of an image of the node, or for containers a reference such as python:3.13.',
+});
 
-const shortName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+export const cacheNameSchema = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+/** Shorter than a name may be: a node puts before it whose it is. */
+export const projectNameSchema = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,39}$/);
 const insidePath = z
   .string()
   .max(1024)
@@ -30,7 +29,7 @@ const gitUrl = z
 export const containerSchema = z
   .strictObject({
     /** Sandboxes of one project share its caches. */
-    project: shortName,
+    project: projectNameSchema,
     /** `missing`, the default, takes what the engine has; `always` asks the registry first. */
     imagePullPolicy: z.enum(["missing", "always", "never"]),
     /** `none`, the default; `bridge`, or another network that whoever runs the node allows. */
@@ -38,7 +37,7 @@ export const containerSchema = z
     /** Ports inside that are published on the engine's loopback, each at a port of its own choice. */
     ports: z.array(z.int().min(1).max(65_535)).max(64),
     /** Directories that sandboxes of the same project have in common. */
-    caches: z.array(z.strictObject({ name: shortName, path: insidePath })).max(16),
+    caches: z.array(z.strictObject({ name: cacheNameSchema, path: insidePath })).max(16),
     /** Directories of the engine's machine; only those that whoever runs the node allows. */
     binds: z
       .array(z.strictObject({ source: hostPath, target: insidePath, isReadOnly: z.boolean().default(true) }))

@@ -11,6 +11,7 @@ export const eventKindSchema = z.enum([
   "sandbox.resumed",
   "sandbox.forked",
   "sandbox.rolled_back",
+  "sandbox.rebuilt",
   "sandbox.moved",
   "sandbox.failed",
   "sandbox.expired",

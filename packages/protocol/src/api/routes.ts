@@ -1,4 +1,5 @@
 import { checkpointRoutes } from "./checkpoint-routes.ts";
+import { containerRoutes } from "./container-routes.ts";
 import { eventListSchema, listEventsQuerySchema } from "./event.ts";
 import { sandboxMetricsSchema } from "./file.ts";
 import { fileRoutes } from "./file-routes.ts";
@@ -78,6 +79,7 @@ export const routes = {
   },
 
   ...checkpointRoutes,
+  ...containerRoutes,
 
   startProcess: {
     ...make,

@@ -2,6 +2,7 @@ import {
   type CheckpointOptions,
   type Clock,
   type ConnectedChannel,
+  type DestroyOptions,
   type Instance,
   type InstanceExit,
   type InstanceSpec,
@@ -21,8 +22,12 @@ export interface MockInstanceOptions {
   readonly faults: MockFaults;
   /** Nothing runs in it before it is restored. */
   readonly isPrepared: boolean;
+  /** Where it is restored they go on. */
+  readonly keepsProcesses: boolean;
+  /** Where its ports are reached. */
+  readonly addresses?: Readonly<Record<string, string>> | undefined;
   /** Called when nothing of it is left. */
-  readonly removed: () => void;
+  readonly removed: (options: DestroyOptions) => void;
 }
 
 /** An instance in memory. Tests can break it in every way that instances break. */
@@ -46,6 +51,10 @@ export class MockInstance implements Instance {
     });
   }
 
+  get addresses(): Readonly<Record<string, string>> | undefined {
+    return this.#options.addresses;
+  }
+
   get isRunning(): boolean {
     return this.#isRunning;
   }
@@ -61,8 +70,8 @@ export class MockInstance implements Instance {
     return { channel, needsResync };
   }
 
-  async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
-    const { clock, faults } = this.#options;
+  async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
+    const { clock, faults, keepsProcesses } = this.#options;
     if (faults.checkpointDelayMs !== undefined) await sleep(clock, faults.checkpointDelayMs);
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
     // In a turn of its own, in which no program is in the middle of something.
@@ -72,7 +81,10 @@ export class MockInstance implements Instance {
       const message = `instance ${this.id} cannot be saved: its agent is not quiesced`;
       throw new SandboxError("failed_precondition", { reason: "not_quiesced", message });
     }
-    await writeCheckpoint(directory, this.#agent.save());
+    const saved = this.#agent.save();
+    const writing = writeCheckpoint(directory, keepsProcesses ? saved : { ...saved, processes: [] });
+    onCaptured?.();
+    await writing;
     if (!keepsRunning) this.#halt("the instance was saved and stopped");
   }
 
@@ -82,12 +94,12 @@ export class MockInstance implements Instance {
     this.#isRunning = true;
   }
 
-  async destroy(): Promise<void> {
+  async destroy(options: DestroyOptions = {}): Promise<void> {
     const { clock, faults, removed } = this.#options;
     if (faults.destroyDelayMs !== undefined) await sleep(clock, faults.destroyDelayMs);
     if (countDown(faults, "failedDestroys")) throw unavailable("stuck", `instance ${this.id} could not be destroyed`);
     this.end({ reason: "destroyed", message: "it was destroyed" });
-    removed();
+    removed(options);
   }
 
   crash(message = "the mock crashed it"): void {

@@ -1,17 +1,21 @@
 import {
   type CheckpointRequirements,
   type Clock,
+  type CreateInstanceOptions,
+  type DestroyOptions,
   type Instance,
   type InstanceRecord,
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
 import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { mockCapabilities } from "./capabilities.ts";
+import type { MockContainers } from "./containers.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockInstance } from "./instance.ts";
 import { MockPrepared } from "./prepared.ts";
@@ -27,12 +31,17 @@ interface Entry {
 export interface MockProviderOptions {
   readonly clock?: Clock;
   readonly faults?: MockFaults;
+  /** Has it make containers. */
+  readonly containers?: MockContainers | undefined;
+  /** What its checkpoints keep; memory unless given. */
+  readonly checkpoint?: "memory" | "filesystem" | undefined;
 }
 
 /** Runs instances in memory, for tests: nothing is isolated, everything can be made to fail. */
 export class MockProvider implements Provider {
   readonly name = "mock";
-  readonly capabilities = mockCapabilities;
+  readonly capabilities: ProviderCapabilities;
+  readonly containers: MockContainers | undefined;
   readonly faults: MockFaults;
   readonly #clock: Clock;
   /** The host that successive programs share. */
@@ -41,6 +50,9 @@ export class MockProvider implements Provider {
 
   constructor(options: MockProviderOptions = {}, host = new Map<SandboxId, Entry>()) {
     this.faults = options.faults ?? {};
+    this.containers = options.containers;
+    const { checkpoint = "memory" } = options;
+    this.capabilities = { ...mockCapabilities, checkpoint, supportsContainers: options.containers !== undefined };
     this.#clock = options.clock ?? systemClock;
     this.#host = host;
   }
@@ -49,8 +61,8 @@ export class MockProvider implements Provider {
     return { available: true, detail: "in memory, isolates nothing, for tests only" };
   }
 
-  create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    return this.#boot(spec, { isPrepared: false }, signal);
+  create(spec: InstanceSpec, signal: AbortSignal, { onProgress }: CreateInstanceOptions = {}): Promise<Instance> {
+    return this.#boot(spec, { isPrepared: false, onProgress }, signal);
   }
 
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
@@ -82,8 +94,9 @@ export class MockProvider implements Provider {
     return entry.instance;
   }
 
-  async remove(id: SandboxId): Promise<void> {
-    await this.#host.get(id)?.instance.destroy();
+  async remove(id: SandboxId, options: DestroyOptions = {}): Promise<void> {
+    await this.#host.get(id)?.instance.destroy(options);
+    this.containers?.drop(id, options);
   }
 
   /** The instance of a sandbox, to break it. */
@@ -107,16 +120,27 @@ export class MockProvider implements Provider {
   die(): MockProvider {
     this.#isAlive = false;
     for (const { instance, owner } of this.#host.values()) if (owner === this) instance.dropChannel();
-    return new MockProvider({ clock: this.#clock, faults: this.faults }, this.#host);
+    const { faults, containers } = this;
+    const checkpoint = this.#keepsProcesses ? "memory" : "filesystem";
+    return new MockProvider({ clock: this.#clock, faults, containers, checkpoint }, this.#host);
   }
 
-  async #boot(spec: InstanceSpec, how: { readonly isPrepared: boolean }, signal: AbortSignal): Promise<MockInstance> {
+  get #keepsProcesses(): boolean {
+    return this.capabilities.checkpoint === "memory";
+  }
+
+  async #boot(
+    spec: InstanceSpec,
+    how: CreateInstanceOptions & { readonly isPrepared: boolean },
+    signal: AbortSignal,
+  ): Promise<MockInstance> {
     const { bootDelayMs, bootFailure } = this.faults;
     const instance = this.#add(spec, how);
     try {
       if (bootDelayMs !== undefined) await sleep(this.#clock, bootDelayMs, signal);
       signal.throwIfAborted();
       if (bootFailure !== undefined) throw bootFailure;
+      await this.containers?.add(spec, { signal, onProgress: how.onProgress });
       return instance;
     } catch (thrown) {
       this.#host.delete(spec.id);
@@ -134,7 +158,12 @@ export class MockProvider implements Provider {
       isPrepared,
       clock: this.#clock,
       faults: this.faults,
-      removed: () => this.#host.delete(spec.id),
+      keepsProcesses: this.#keepsProcesses,
+      addresses: this.containers?.addressesOf(spec),
+      removed: (options) => {
+        this.#host.delete(spec.id);
+        this.containers?.drop(spec.id, options);
+      },
     });
     this.#host.set(spec.id, { instance, spec, createdAt: this.#clock.now(), owner: this });
     return instance;

@@ -1,0 +1,130 @@
+import {
+  type CacheVolume,
+  type ContainerEvent,
+  type ContainerInfo,
+  type Containers,
+  type DestroyOptions,
+  type InstanceSpec,
+  type PullOptions,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+
+const DEFAULT_IMAGE = "mock:default";
+
+interface Container {
+  readonly spec: InstanceSpec;
+  readonly image: string;
+  readonly imageId: string;
+}
+
+/** An engine in memory, for a mock that makes containers: it knows images, volumes and caches, and runs nothing. */
+export class MockContainers implements Containers {
+  /** What each reference means in the engine; tests tag images here. */
+  readonly images = new Map([[DEFAULT_IMAGE, "sha256:default"]]);
+  /** What each means in the registry. */
+  readonly registry = new Map<string, string>();
+  /** Of sandboxes that have some, also of those that are gone. */
+  readonly volumes = new Set<SandboxId>();
+  readonly caches = new Map<string, Pick<CacheVolume, "project" | "name">>();
+  /** Every pull that asked the registry. */
+  readonly pulls: string[] = [];
+  /** Awaited in the middle of each pull. */
+  beforePull: (signal: AbortSignal) => Promise<void> = async () => {};
+  readonly #made = new Map<SandboxId, Container>();
+
+  /** Where ports of a sandbox are reached. */
+  addressesOf(spec: InstanceSpec): Record<string, string> {
+    return Object.fromEntries((spec.container?.ports ?? []).map((port) => [port, `127.0.0.1:${40_000 + port}`]));
+  }
+
+  async add(spec: InstanceSpec, options: Pick<PullOptions, "signal" | "onProgress">): Promise<void> {
+    const {
+      image = DEFAULT_IMAGE,
+      imagePullPolicy: policy = "missing",
+      project = "default",
+      caches = [],
+    } = spec.container ?? {};
+    await this.pull(image, { ...options, policy });
+    this.#made.set(spec.id, { spec, image, imageId: this.images.get(image) as string });
+    this.volumes.add(spec.id);
+    for (const { name } of caches) this.caches.set(`${project}/${name}`, { project, name });
+  }
+
+  drop(id: SandboxId, { keepsVolumes = false }: DestroyOptions = {}): void {
+    this.#made.delete(id);
+    if (!keepsVolumes) this.volumes.delete(id);
+  }
+
+  async get(id: SandboxId): Promise<ContainerInfo> {
+    const { spec, image, imageId } = this.#container(id);
+    const state = { state: "running", createdAt: new Date(0), exit: undefined } as const;
+    return { id, image, imageId, addresses: this.addressesOf(spec), ...state };
+  }
+
+  async start(id: SandboxId): Promise<void> {
+    this.#container(id);
+  }
+
+  async stop(id: SandboxId): Promise<void> {
+    this.#container(id);
+  }
+
+  async *watch(): AsyncGenerator<ContainerEvent> {
+    const at = new Date(0);
+    for (const id of this.#made.keys()) yield { id, kind: "running", isReplay: true, at, exit: undefined };
+  }
+
+  async pull(image: string, { policy, signal, onProgress }: PullOptions): Promise<void> {
+    if (policy !== "always" && this.images.has(image)) return;
+    const found = policy === "never" ? undefined : this.registry.get(image);
+    if (found === undefined) throw noImage(image);
+    this.pulls.push(image);
+    const layer = { image, layer: "layer-1", totalBytes: 100 };
+    onProgress?.({ ...layer, status: "downloading", doneBytes: 40 });
+    await this.beforePull(signal);
+    signal.throwIfAborted();
+    onProgress?.({ ...layer, status: "complete", doneBytes: 100 });
+    this.images.set(image, found);
+  }
+
+  async isOutdated(id: SandboxId): Promise<boolean> {
+    const { image, imageId } = this.#container(id);
+    return this.images.get(image) !== imageId;
+  }
+
+  async listCaches(): Promise<readonly CacheVolume[]> {
+    return [...this.caches.values()].map((cache) => ({ ...cache, sizeBytes: 1024, usedBy: this.#usersOf(cache) }));
+  }
+
+  async clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void> {
+    const { project, name } = cache;
+    const what = { project, name };
+    if (this.#usersOf(cache).length > 0) {
+      throw new SandboxError("failed_precondition", { reason: "cache_in_use", message: `cache ${name} is in use` });
+    }
+    if (this.caches.delete(`${project}/${name}`)) return;
+    const message = `there is no cache ${name}`;
+    throw new SandboxError("not_found", { reason: "no_such_cache", message, details: what });
+  }
+
+  #usersOf({ project, name }: Pick<CacheVolume, "project" | "name">): SandboxId[] {
+    const uses = ({ spec: { container } }: Container) =>
+      (container?.project ?? "default") === project && container?.caches?.some((cache) => cache.name === name);
+    return [...this.#made.values()].filter(uses).map(({ spec }) => spec.id);
+  }
+
+  #container(id: SandboxId): Container {
+    const found = this.#made.get(id);
+    if (found !== undefined) return found;
+    throw new SandboxError("not_found", { reason: "no_such_container", message: `there is no container ${id}` });
+  }
+}
+
+function noImage(image: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "image_not_found",
+    message: `there is no image ${image}`,
+    hint: "name one that is there",
+  });
+}
