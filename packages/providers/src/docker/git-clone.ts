@@ -47,10 +47,10 @@ export function cloneCommand(
   };
 }
 
-function redact(text: string, { username, password, search }: URL): string {
+function redact(text: string, { username, password, search, searchParams }: URL): string {
   // A name alone is a token.
   const secret = password === "" ? username : password;
-  const hidden = [secret, decoded(secret), search].filter((part) => part.length > 1);
+  const hidden = [secret, decoded(secret), search, ...searchParams.values()].filter((part) => part.length > 1);
   const plain = text.replaceAll(/\/\/[^\s/@]*@/g, "//");
   return hidden.reduce((rest, part) => rest.replaceAll(part, "***"), plain);
 }
