@@ -130,10 +130,18 @@ export class Session implements ExecutionListener {
 
   #refuse(thrown: unknown): void {
     const error = SandboxError.from(thrown);
-    // What runs goes on with the sandbox, and its end says so.
-    if (error.reason === "sandbox_stopped") return;
+    if (error.reason === "sandbox_stopped") {
+      // What runs goes on with the sandbox, and its end says so; unless processes are not saved.
+      if (this.#options.slot.live.record.fidelity === "filesystem") this.#tellLost();
+      return;
+    }
     if (error.code === "internal") this.#options.logger.error({ err: error }, "an execution failed");
     this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: errorText(error) }));
+  }
+
+  #tellLost(): void {
+    const message = "the code that was running is lost: the sandbox was saved with its files, and without processes";
+    this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: `${message} (run it again)` }));
   }
 
   #leave(): void {
