@@ -4,6 +4,7 @@ import { planAgent } from "./setup/agent.mjs";
 import { planCgroups } from "./setup/cgroups.mjs";
 import { planCluster } from "./setup/cluster.mjs";
 import { CommandError } from "./setup/command.mjs";
+import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
@@ -15,9 +16,10 @@ const steps = {
   runsc: planRunsc,
   cgroups: planCgroups,
   cluster: planCluster,
+  docker: planDocker,
 };
 /** Only tests need these; they are done when they are named. */
-const testSteps = ["cluster"];
+const testSteps = ["cluster", "docker"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");

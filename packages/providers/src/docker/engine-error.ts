@@ -36,7 +36,9 @@ const FAILED: Kind = { code: "unavailable", reason: "engine_failed", hint: LOOK 
 export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const { name, code = "", statusCode, message } = describe(thrown);
-  if (name === "AbortError" || code === "ABORT_ERR") {
+  if (name === "AbortError" || name === "TimeoutError" || code === "ABORT_ERR") {
+    // Whoever aborted may have said why.
+    if (thrown instanceof Error && thrown.cause instanceof SandboxError) return thrown.cause;
     return new SandboxError("canceled", { reason: "aborted", message: `could not ${doing}: aborted`, cause: thrown });
   }
   const engine = endpoint === undefined ? "the engine" : `the engine at ${endpoint.url.href} (${endpoint.origin})`;

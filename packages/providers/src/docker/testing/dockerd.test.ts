@@ -1,11 +1,98 @@
 import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
-import { startDockerd } from "./dockerd.ts";
+import { connectTo } from "./connect.ts";
+import { type Dockerd, type DockerdOptions, startDockerd } from "./dockerd.ts";
+import { importTestImage } from "./test-image.ts";
+
+/** What a daemon that is disposed could have left: its name is in all of it. */
+async function tracesOf(directory: string): Promise<string[]> {
+  const name = directory.slice(directory.lastIndexOf("/") + 1);
+  const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => line.includes(name));
+  const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry));
+  const lines = await Promise.all(
+    pids.map(async (pid) => {
+      const texts = ["stat", "cmdline", "environ", "cgroup"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8"));
+      return `process ${pid} ${(await Promise.all(texts.map((text) => text.catch(() => "")))).join(" ")}`;
+    }),
+  );
+  const hierarchies = ["", ...(await readdir("/sys/fs/cgroup"))].map((entry) => `/sys/fs/cgroup/${entry}/${name}`);
+  const paths = [directory, ...hierarchies].filter((path) => existsSync(path));
+  const processes = lines.filter((line) => line.includes(name) && !/\) Z /.test(line));
+  return [...mounts, ...processes, ...paths];
+}
+
+async function withContainer(options: DockerdOptions, use: (dockerd: Dockerd, container: string) => Promise<void>) {
+  const dockerd = await startDockerd(options);
+  try {
+    using engine = await connectTo(dockerd);
+    const image = await importTestImage(engine, { variant: "tiny" });
+    const container = await engine.docker.createContainer({
+      Image: image,
+      Cmd: ["sleep", "600"],
+      StopSignal: "SIGKILL",
+    });
+    await container.start();
+    await use(dockerd, container.id);
+  } finally {
+    await dockerd[Symbol.asyncDispose]();
+  }
+  expect(await tracesOf(dockerd.directory)).toEqual([]);
+}
+
+async function stateOf(dockerd: Dockerd, id: string) {
+  using engine = await connectTo(dockerd);
+  return (await engine.docker.getContainer(id).inspect()).State;
+}
 
 describe("the tests' own Docker Engine", () => {
-  it("leaves nothing when it is disposed", async () => {
-    const dockerd = await startDockerd();
-    await dockerd[Symbol.asyncDispose]();
-    expect(existsSync(dockerd.directory)).toBe(false);
+  it("leaves nothing of a running container when it is disposed", { timeout: 300_000 }, async () => {
+    await withContainer({}, async (dockerd, id) => {
+      expect((await tracesOf(dockerd.directory)).length).toBeGreaterThan(3);
+      expect((await stateOf(dockerd, id)).Running).toBe(true);
+    });
+  });
+
+  it("leaves nothing after it was killed", async () => {
+    await withContainer({}, (dockerd) => dockerd.kill());
+  });
+
+  it("finds its containers again after a crash, and ends them unless it is to leave them running", async () => {
+    await withContainer({}, async (dockerd, id) => {
+      await dockerd.kill();
+      await dockerd.restart();
+      expect((await stateOf(dockerd, id)).Running).toBe(false);
+    });
+  });
+
+  it("goes on with containers that ran on while it was away", async () => {
+    await withContainer({ liveRestore: true }, async (dockerd, id) => {
+      const { Pid } = await stateOf(dockerd, id);
+      await dockerd.kill();
+      await dockerd.restart();
+      expect(await stateOf(dockerd, id)).toMatchObject({ Running: true, Pid });
+      await dockerd.restart();
+      expect(await stateOf(dockerd, id)).toMatchObject({ Running: true, Pid });
+    });
+  });
+
+  it("has a bridge of its own, and leaves no bridge that it made", async () => {
+    const bridges = () => Object.keys(networkInterfaces());
+    const before = bridges();
+    await withContainer({ bridge: true }, async (dockerd) => {
+      using engine = await connectTo(dockerd);
+      const { IPAM } = await engine.docker.getNetwork("bridge").inspect();
+      expect(IPAM?.Config?.[0]?.Gateway).toBe(dockerd.bridgeAddress);
+      await engine.docker.createNetwork({ Name: "another" });
+      const container = await engine.docker.createContainer({
+        Image: "sandpiper-test:latest",
+        Cmd: ["sleep", "600"],
+        HostConfig: { NetworkMode: "another" },
+      });
+      await container.start();
+      await expect.poll(() => bridges().length).toBeGreaterThan(before.length + 1);
+    });
+    expect(bridges().filter((name) => !before.includes(name))).toEqual([]);
   });
 });

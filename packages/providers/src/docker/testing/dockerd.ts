@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, open, readFile } from "node:fs/promises";
 import { get } from "node:http";
 import { tmpdir } from "node:os";
@@ -74,7 +75,10 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
     get pid() {
       return child.pid ?? 0;
     },
-    kill: () => end(child, "SIGKILL"),
+    kill: async () => {
+      await end(child, "SIGKILL");
+      await untilContainerdEnded(directory);
+    },
     restart: async () => {
       await end(child, "SIGTERM");
       await start();
@@ -116,6 +120,16 @@ function isAnswering(socketPath: string): Promise<boolean> {
     });
     request.on("error", () => resolve(false));
   });
+}
+
+/** It ends with its daemon, though a moment later: a new daemon that still sees it would not start another. */
+async function untilContainerdEnded(directory: string): Promise<void> {
+  const pid = (await readFile(join(directory, "exec/containerd/containerd.pid"), "utf8")).trim();
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
+    if (!existsSync(`/proc/${pid}`)) return;
+    await sleep(START_INTERVAL_MS);
+  }
+  throw new Error(`containerd, process ${pid}, outlives its dockerd`);
 }
 
 async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {
