@@ -4,9 +4,9 @@ import { existsSync } from "node:fs";
 import { open, readFile, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Docker, provideDocker } from "../../scripts/setup/docker.mjs";
 import { type RunResult, run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
-import { type DockerEngine, findDockerEngine } from "./docker-engine.ts";
 
 const START_ATTEMPTS = 300;
 const START_INTERVAL_MS = 100;
@@ -18,19 +18,19 @@ const RUN_DIRS = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins",
 
 /** A dockerd of the bench's own, apart from any other on the machine, with no network set-up. */
 export class DockerDaemon implements AsyncDisposable {
-  readonly engine: DockerEngine;
+  readonly engine: Docker;
   readonly host: string;
   readonly #process: ChildProcess;
   readonly #newRunDirs = RUN_DIRS.filter((dir) => !existsSync(dir));
 
-  private constructor(engine: DockerEngine, host: string, process: ChildProcess) {
+  private constructor(engine: Docker, host: string, process: ChildProcess) {
     this.engine = engine;
     this.host = host;
     this.#process = process;
   }
 
   static async start(workspace: Workspace): Promise<DockerDaemon> {
-    const engine = await findDockerEngine(workspace.signal);
+    const engine = await provideDocker();
     const dir = await workspace.makeDir("docker");
     const host = `unix://${join(dir, "docker.sock")}`;
     const logPath = join(dir, "dockerd.log");
