@@ -8,10 +8,11 @@ export function parseEndpointUrl(
   text: string,
   { origin, isTls }: { readonly origin: string; readonly isTls: boolean },
 ) {
+  const shown = text.replace(/:[^:/@]*@/, ":…@");
   const refuse = (why: string, hint: string) =>
     new SandboxError("invalid_argument", {
       reason: "engine_url",
-      message: `the engine's address ${JSON.stringify(text)} (${origin}) cannot be used: ${why}`,
+      message: `the engine's address ${JSON.stringify(shown)} (${origin}) cannot be used: ${why}`,
       hint,
     });
   const forms = "give something like unix:///var/run/docker.sock or tcp://127.0.0.1:2375";

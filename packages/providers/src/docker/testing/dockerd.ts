@@ -8,11 +8,14 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { provideDocker } from "../../../../../scripts/setup/docker.mjs";
 import { type Bridge, makeBridge } from "./bridge.ts";
+import { makeCertificates } from "./certificates.ts";
+import { freePort } from "./free-port.ts";
 import { sweepDockerd } from "./sweep-dockerd.ts";
 
 const START_ATTEMPTS = 400;
 const START_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
+const LOOPBACK = "127.0.0.1";
 const LOG_TAIL_CHARACTERS = 4000;
 
 export interface DockerdOptions {
@@ -22,6 +25,8 @@ export interface DockerdOptions {
   readonly bridge?: boolean;
   /** Paths of other runtimes, by name. */
   readonly runtimes?: Readonly<Record<string, string>>;
+  /** Listens on loopback as well, for clients with a certificate. */
+  readonly tls?: boolean;
 }
 
 /** A Docker Engine of a test's own, apart from any other on the machine. */
@@ -31,6 +36,7 @@ export interface Dockerd extends AsyncDisposable {
   readonly directory: string;
   /** Where its bridge's containers reach the host. */
   readonly bridgeAddress: string | undefined;
+  readonly tls: DockerdTls | undefined;
   readonly pid: number;
   /** Ends it with SIGKILL, as a crash would; what it started stays. */
   kill(): Promise<void>;
@@ -39,14 +45,21 @@ export interface Dockerd extends AsyncDisposable {
   logTail(): Promise<string>;
 }
 
+export interface DockerdTls {
+  readonly url: string;
+  /** The directory that DOCKER_CERT_PATH would name. */
+  readonly certificates: string;
+}
+
 /** Starts a daemon that answers; the first call ever downloads it. It ends with this process even if that is killed. */
 export async function startDockerd(options: DockerdOptions = {}): Promise<Dockerd> {
   const docker = await provideDocker();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-docker-"));
   const bridge = options.bridge === true ? await makeBridge() : undefined;
+  const tls = options.tls === true ? await makeTls(directory) : undefined;
   const socket = join(directory, "docker.sock");
   const logPath = join(directory, "dockerd.log");
-  const args = ["--pdeathsig", "TERM", docker.dockerd, ...daemonArguments(directory, options, bridge)];
+  const args = ["--pdeathsig", "TERM", docker.dockerd, ...daemonArguments(directory, options, { bridge, tls })];
   // Whatever it starts inherits this, by which it is found again.
   const env = { ...docker.env, TMPDIR: directory };
   const logTail = async () => (await readFile(logPath, "utf8").catch(() => "")).slice(-LOG_TAIL_CHARACTERS);
@@ -72,6 +85,7 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
     url: `unix://${socket}`,
     directory,
     bridgeAddress: bridge?.address,
+    tls,
     get pid() {
       return child.pid ?? 0;
     },
@@ -88,7 +102,18 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
   };
 }
 
-function daemonArguments(directory: string, options: DockerdOptions, bridge: Bridge | undefined): string[] {
+async function makeTls(directory: string): Promise<DockerdTls> {
+  const certificates = join(directory, "tls");
+  await makeCertificates(certificates, LOOPBACK);
+  return { url: `tcp://${LOOPBACK}:${await freePort()}`, certificates };
+}
+
+interface Surroundings {
+  readonly bridge: Bridge | undefined;
+  readonly tls: DockerdTls | undefined;
+}
+
+function daemonArguments(directory: string, options: DockerdOptions, { bridge, tls }: Surroundings): string[] {
   const runtimes = Object.entries(options.runtimes ?? {});
   return [
     ...["--host", `unix://${join(directory, "docker.sock")}`, "--pidfile", join(directory, "dockerd.pid")],
@@ -99,7 +124,23 @@ function daemonArguments(directory: string, options: DockerdOptions, bridge: Bri
     ...["--iptables=false", "--ip6tables=false", "--ip-forward=false", `--bridge=${bridge?.name ?? "none"}`],
     ...["--default-address-pool", "base=10.214.0.0/16,size=24"],
     ...(options.liveRestore === true ? ["--live-restore"] : []),
+    ...(tls === undefined ? [] : tlsArguments(tls)),
     ...runtimes.flatMap(([name, path]) => ["--add-runtime", `${name}=${path}`]),
+  ];
+}
+
+function tlsArguments({ url, certificates }: DockerdTls): string[] {
+  const [cert, key] = [join(certificates, "server-cert.pem"), join(certificates, "server-key.pem")];
+  return [
+    "--host",
+    url,
+    "--tlsverify",
+    "--tlscacert",
+    join(certificates, "ca.pem"),
+    "--tlscert",
+    cert,
+    "--tlskey",
+    key,
   ];
 }
 
