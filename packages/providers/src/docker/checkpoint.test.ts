@@ -7,13 +7,14 @@ import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findRunsc } from "../host/find-runsc.ts";
 import { saveContainer } from "./checkpoint.ts";
-import { loadImage, removeImagesOf } from "./checkpoint-image.ts";
+import { removeImagesOf } from "./checkpoint-image.ts";
 import type { Engine } from "./engine.ts";
+import { restoreContainer } from "./restore.ts";
 import { connectTo } from "./testing/connect.ts";
 import { type Dockerd, startDockerd } from "./testing/dockerd.ts";
 import { importTestImage } from "./testing/test-image.ts";
-import { restoreVolume } from "./volume-archive.ts";
 import { makeVolumes, removeVolumes, volumesOf } from "./volumes.ts";
 
 const HOME = "0123456789ab";
@@ -30,7 +31,9 @@ let directory: string;
 let spec: InstanceSpec;
 
 beforeAll(async () => {
-  [dockerd, other] = await Promise.all([startDockerd(), startDockerd()]);
+  const found = await findRunsc(undefined);
+  if ("reason" in found) throw new Error(found.reason);
+  [dockerd, other] = await Promise.all([startDockerd({ runtimes: { runsc: found.path } }), startDockerd()]);
   [engine, elsewhere] = await Promise.all([connectTo(dockerd), connectTo(other)]);
   image = await importTestImage(engine);
 }, 300_000);
@@ -65,7 +68,7 @@ async function imagesOf({ docker }: Engine): Promise<string[]> {
   return images.map(({ RepoTags, Id }) => RepoTags?.find((tag) => tag !== "<none>:<none>") ?? Id);
 }
 
-async function create(on: Engine, source: string, of = spec): Promise<Docker.Container> {
+async function create(on: Engine, source: string, of = spec, runtime?: string): Promise<Docker.Container> {
   await makeVolumes(on, of, { home: HOME, signal });
   return await on.docker.createContainer({
     Image: source,
@@ -73,7 +76,7 @@ async function create(on: Engine, source: string, of = spec): Promise<Docker.Con
     Labels: { "sandpiper.sandbox": of.id, "sandpiper.home": HOME },
     HostConfig: {
       NetworkMode: "none",
-      Init: true,
+      ...(runtime === undefined ? { Init: true } : { Runtime: runtime }),
       Mounts: volumesOf(of, HOME).map(({ name, target }) => ({ Type: "volume", Source: name, Target: target })),
     },
   });
@@ -91,8 +94,13 @@ async function run(container: Docker.Container, command: string): Promise<string
 }
 
 async function restore(on: Engine, of = spec): Promise<Docker.Container> {
-  const container = await create(on, await loadImage(on, { id: of.id, home: HOME }, directory, signal), of);
-  for (const volume of volumesOf(of, HOME)) await restoreVolume(on, container, volume, directory, signal);
+  const container = await restoreContainer(on, {
+    spec: of,
+    home: HOME,
+    directory,
+    signal,
+    create: (source) => create(on, source, of),
+  });
   await container.start();
   return container;
 }
@@ -160,6 +168,31 @@ describe("a container's checkpoint", () => {
     for (const { id } of forks) await removeVolumes(engine, id, HOME);
   });
 
+  it("is restored with the volumes as they were, whatever an earlier instance left in them", async () => {
+    const container = await start(engine, image);
+    await run(container, "echo before > /.data/file");
+    await save(container, { keepsRunning: true });
+    await run(container, "echo after > /.data/file; echo after > /.data/later");
+    await container.remove({ force: true });
+    expect(await run(await restore(engine), "cat /.data/*")).toBe("before\n");
+  });
+
+  it("waits for what another home on the same engine still has of the sandbox", async () => {
+    const container = await start(engine, image);
+    await save(container, { keepsRunning: true });
+    await container.remove({ force: true });
+    const { docker } = engine;
+    await removeVolumes(engine, spec.id, HOME);
+    const Labels = { "sandpiper.sandbox": spec.id, "sandpiper.home": "another" };
+    const left = await docker.createContainer({ Image: image, Labels, name: `sandpiper-${spec.id}` });
+    const volume = await docker.createVolume({ Name: `sandpiper-data-${spec.id}`, Labels });
+    const restoring = restore(engine);
+    await expect.poll(async () => await imagesOf(engine)).toHaveLength(2);
+    await left.remove();
+    await volume.remove();
+    expect(await run(await restoring, "echo here")).toBe("here\n");
+  });
+
   it("keeps a layer that did not change as the same file", async () => {
     const container = await start(engine, image);
     await save(container, { keepsRunning: true });
@@ -207,6 +240,17 @@ describe("a container's checkpoint", () => {
     await rejection(restore(elsewhere));
     await removeImagesOf(elsewhere, { id: spec.id, home: HOME });
     expect(await imagesOf(elsewhere)).toEqual([]);
+  });
+
+  it("is refused where the runtime keeps the files to itself, and nothing is lost unsaid", async () => {
+    const container = await create(engine, image, spec, "runsc");
+    await container.start();
+    const { Pid } = await state(container);
+    expect(await rejection(save(container, { keepsRunning: false }))).toMatchObject({
+      code: "failed_precondition",
+      reason: "runtime_hides_files",
+    });
+    expect(await state(container)).toMatchObject({ Running: true, Paused: false, Pid });
   });
 
   it("puts no secret of a command into the image", async () => {

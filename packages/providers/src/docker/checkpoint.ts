@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import type { CheckpointOptions, InstanceSpec } from "@sandpiper/core";
+import { type CheckpointOptions, type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { flattenImage, unpackImage } from "./checkpoint-files.ts";
 import { commitContainer, removeImage } from "./checkpoint-image.ts";
@@ -30,6 +30,7 @@ export async function saveContainer(
   const { directory, keepsRunning, onCaptured } = options;
   // Nothing need stand still for a directory that is not there.
   await access(directory);
+  await requireVisible(engine, container);
   const what = `container ${container.id}`;
   let isHeld = true;
   const goOn = async () => {
@@ -72,5 +73,26 @@ async function capture(
     const config = { architecture: Architecture, os: Os, created: Created, config: Config };
     await flattenImage(await container.export(), directory, config);
     return true;
+  });
+}
+
+/** gVisor, as it is installed, keeps what is written to the root filesystem in one file, and the engine would save the image alone. */
+async function requireVisible(engine: Engine, container: Docker.Container): Promise<void> {
+  const { Id, HostConfig } = await engine.call(`look at container ${container.id}`, () => container.inspect());
+  const path = `/.gvisor.filestore.${Id}`;
+  const isHidden = await engine
+    .call(`look for ${path} in container ${Id}`, () => container.infoArchive({ path }))
+    .then(
+      () => true,
+      (error: SandboxError) => {
+        if (error.code !== "not_found") throw error;
+        return false;
+      },
+    );
+  if (!isHidden) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "runtime_hides_files",
+    message: `container ${container.id} cannot be saved: its runtime ${HostConfig.Runtime} does not show the engine what is written to the root filesystem`,
+    hint: "register that runtime with the argument --overlay2=none, or choose another one for the docker provider",
   });
 }
