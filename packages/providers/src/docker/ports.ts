@@ -1,4 +1,5 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import type { Endpoint } from "./endpoint.ts";
 import { NO_NETWORK, networkOf } from "./network.ts";
 
 /** Of the engine's machine: what a sandbox serves is for those who are there already. */
@@ -37,13 +38,18 @@ export function publishedPorts(spec: InstanceSpec): PublishedPorts {
   };
 }
 
-/** Where published ports are reached, by port inside; a stopped container has none. `engineHost` is a remote engine's name. */
-export function addressesOf({ NetworkSettings }: PortsInspect, engineHost?: string): Readonly<Record<string, string>> {
+/** Where published ports are reached, by port inside; a stopped container has none. */
+export function addressesOf(
+  { NetworkSettings }: PortsInspect,
+  { url }: Pick<Endpoint, "url">,
+): Readonly<Record<string, string>> {
   const published = Object.entries(NetworkSettings.Ports ?? {}).flatMap(([key, bindings]) => {
     const [binding] = bindings ?? [];
     const [port, protocol] = key.split("/");
     if (binding === undefined || port === undefined || protocol !== "tcp") return [];
-    return [[port, `${engineHost ?? binding.HostIp}:${binding.HostPort}`] as const];
+    // The loopback of an engine elsewhere is not this machine's: it is named for where it is.
+    const host = url.protocol === "unix:" ? binding.HostIp : url.hostname;
+    return [[port, `${host}:${binding.HostPort}`] as const];
   });
   return Object.fromEntries(published);
 }
