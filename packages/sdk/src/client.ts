@@ -1,9 +1,11 @@
 import { type EventBody, type Health, SandboxError, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import { Caches } from "./caches.ts";
 import type { CallOptions } from "./call-options.ts";
 import { type ClientOptions, parseClientOptions } from "./client-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import { CookieJar } from "./http/cookie-jar.ts";
 import { HttpTransport } from "./http/http-transport.ts";
+import { Images } from "./images.ts";
 import { Keys } from "./keys.ts";
 import { Nodes } from "./nodes.ts";
 import { Pools } from "./pools.ts";
@@ -22,6 +24,8 @@ export class Client implements AsyncDisposable {
   /** Of the node. */
   readonly url: string;
   readonly sandboxes: Sandboxes;
+  readonly images: Images;
+  readonly caches: Caches;
   readonly nodes: Nodes;
   readonly pools: Pools;
   readonly keys: Keys;
@@ -37,7 +41,10 @@ export class Client implements AsyncDisposable {
     this.url = spec.baseUrl;
     this.#http = http;
     this.#connection = connection;
-    this.sandboxes = new Sandboxes(http, (info: SandboxResource) => new SandboxHandle(info, { http, connection }));
+    this.images = new Images(http);
+    this.caches = new Caches(http);
+    const handle = (info: SandboxResource) => new SandboxHandle(info, { http, connection });
+    this.sandboxes = new Sandboxes(http, { handle, images: this.images });
     this.nodes = new Nodes(http);
     this.pools = new Pools(http);
     this.keys = new Keys(http);

@@ -1,4 +1,5 @@
 export {
+  type CacheResource,
   type CheckpointPolicy,
   type CheckpointPolicyBody,
   type CheckpointResource,
@@ -19,6 +20,7 @@ export {
   type NodeResource,
   type PoolResource,
   type ProcessResource,
+  type PullProgressBody,
   SandboxError,
   type SandboxId,
   type SandboxMetricsBody,
@@ -27,6 +29,7 @@ export {
   type UpdateSandboxBody,
   type WebhookResource,
 } from "@sandpiper/protocol";
+export type { Caches } from "./caches.ts";
 export type { CallOptions } from "./call-options.ts";
 export { Client, type PastEventsOptions } from "./client.ts";
 export { type ClientOptions, DEFAULT_URL } from "./client-options.ts";
@@ -35,6 +38,7 @@ export type { EventStream, EventsOptions } from "./event-stream.ts";
 export type { FileContent } from "./files/file-content.ts";
 export type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export type { OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
+export type { Images, PullOptions } from "./images.ts";
 export type { Keys } from "./keys.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";

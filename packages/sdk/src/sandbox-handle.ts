@@ -165,6 +165,14 @@ export class SandboxHandle implements AsyncDisposable {
   }
 
   /**
+   * Gives it a new container of what its image means now, also after it has failed. Its volumes stay; what ran in it, and
+   * what was written elsewhere, is gone, and streams of it fail.
+   */
+  async rebuild({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#learn(await this.#link.http.json<SandboxResource>("rebuildSandbox", { path: this.#path, signal }));
+  }
+
+  /**
    * Called when it was set back to an earlier checkpoint, by whomever: also when its node died and another went on from the
    * newest one. What it returns ends that; until then the client's connection stays open.
    */

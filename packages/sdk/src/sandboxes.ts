@@ -1,12 +1,15 @@
 import type { CreateSandboxBody, SandboxPage, SandboxResource } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
+import type { Images, PullOptions } from "./images.ts";
 import { randomId } from "./random-id.ts";
 import type { SandboxHandle } from "./sandbox-handle.ts";
 
 export interface CreateOptions extends CreateSandboxBody, CallOptions {
   /** Asking twice with the same key makes one sandbox; a fresh key by default. */
   readonly idempotencyKey?: string | undefined;
+  /** Told how far the download of a container's image is, where it has to be downloaded. */
+  readonly onProgress?: PullOptions["onProgress"];
 }
 
 export interface ListOptions extends CallOptions {
@@ -19,18 +22,30 @@ export interface ListOptions extends CallOptions {
   readonly pageSize?: number | undefined;
 }
 
+export interface SandboxesParts {
+  readonly handle: (info: SandboxResource) => SandboxHandle;
+  readonly images: Images;
+}
+
 /** The sandboxes of a node. */
 export class Sandboxes {
   readonly #http: HttpTransport;
   readonly #handle: (info: SandboxResource) => SandboxHandle;
+  readonly #images: Images;
 
-  constructor(http: HttpTransport, handle: (info: SandboxResource) => SandboxHandle) {
+  constructor(http: HttpTransport, { handle, images }: SandboxesParts) {
     this.#http = http;
     this.#handle = handle;
+    this.#images = images;
   }
 
   /** Resolves when it is ready to be used. */
-  async create({ idempotencyKey, signal, ...body }: CreateOptions = {}): Promise<SandboxHandle> {
+  async create({ idempotencyKey, signal, onProgress, ...body }: CreateOptions = {}): Promise<SandboxHandle> {
+    const { provider, image, container } = body;
+    // A download may take longer than anything on the way lets a request without an answer wait.
+    if (provider === "docker" && image !== undefined) {
+      await this.#images.pull(image, { provider, policy: container?.imagePullPolicy, signal, onProgress });
+    }
     const headers = { "idempotency-key": idempotencyKey ?? randomId() };
     const request = { json: body, headers, signal, isRepeatable: true };
     return this.#handle(await this.#http.json<SandboxResource>("createSandbox", request));

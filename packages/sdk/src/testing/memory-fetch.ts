@@ -48,6 +48,12 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const { checkpoint } = (await request.json()) as { checkpoint?: string };
     return state.checkpoints.rollback(path["id"] ?? "", checkpoint);
   },
+  rebuildSandbox: (state, { path }) => state.rebuild(path["id"] ?? ""),
+  pullImage: async (_, { request }) => {
+    const { image } = (await request.json()) as { image: string };
+    return new TextEncoder().encode(`event: done\ndata: ${JSON.stringify({ image })}\n\n`);
+  },
+  listCaches: () => ({ items: [] }),
   listProcesses: (state, { path }) => ({
     items: [...state.sandbox(path["id"] ?? "").processes.values()].map(({ resource }) => resource),
   }),

@@ -127,6 +127,15 @@ export class MemoryState {
     return sandbox.resource;
   }
 
+  /** Every image means what it meant before, and files stay wherever they are. */
+  rebuild(id: string): SandboxResource {
+    const sandbox = this.readySandbox(id);
+    for (const process of sandbox.processes.values()) process.end(137, "SIGKILL");
+    sandbox.processes.clear();
+    this.tell("sandbox.rebuilt", sandbox.resource.id);
+    return sandbox.resource;
+  }
+
   setBack(id: string, files: Files, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
     const sandbox = this.sandbox(id);
     sandbox.rollbacks++;

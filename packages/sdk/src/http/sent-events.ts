@@ -1,0 +1,25 @@
+/** One event of a stream of server-sent events. */
+export interface SentEvent {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** Reads events whose data is JSON; comments, which are signs of life, are skipped. Whoever stops early ends the stream. */
+export async function* sentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      text += decoder.decode(piece.value, { stream: true });
+      const blocks = text.split("\n\n");
+      text = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const [, kind, data] = /^event: (.*)\ndata: (.*)$/m.exec(block) ?? [];
+        if (kind !== undefined && data !== undefined) yield { kind, data: JSON.parse(data) };
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,33 @@
+import { errorFromBody, type PullImageBody, type PullProgressBody, SandboxError } from "@sandpiper/protocol";
+import type { CallOptions } from "./call-options.ts";
+import type { HttpTransport } from "./http/http-transport.ts";
+import { sentEvents } from "./http/sent-events.ts";
+
+export interface PullOptions extends Omit<PullImageBody, "image">, CallOptions {
+  /** Told of each layer, again and again. */
+  readonly onProgress?: ((progress: PullProgressBody) => void) | undefined;
+}
+
+/** Images of the engine of a node that makes containers; in a cluster each node has its own. */
+export class Images {
+  readonly #http: HttpTransport;
+
+  constructor(http: HttpTransport) {
+    this.#http = http;
+  }
+
+  /** Resolves when the node has the image; by the policy `missing` one that it has is left as it is. */
+  async pull(image: string, { signal, onProgress, ...body }: PullOptions = {}): Promise<void> {
+    const request = { json: { ...body, image }, signal, isRepeatable: true };
+    for await (const { kind, data } of sentEvents(await this.#http.stream("pullImage", request))) {
+      if (kind === "progress") onProgress?.(data as PullProgressBody);
+      if (kind === "error") throw errorFromBody(data, { status: 500 });
+      if (kind === "done") return;
+    }
+    throw new SandboxError("unavailable", {
+      reason: "answer_cut",
+      message: `the node stopped telling of image ${image} before it was there`,
+      hint: "ask again: what was fetched is not fetched again",
+    });
+  }
+}
