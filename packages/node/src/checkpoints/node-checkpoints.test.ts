@@ -280,3 +280,36 @@ describe("a lifetime that ends in a pause", () => {
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 });
+
+describe("a sandbox whose checkpoints keep files", () => {
+  const setUpFiles = async () => {
+    const parts = await setUp(new MockProvider({ checkpoint: "filesystem" }));
+    await parts.write("kept");
+    const process = await parts.service.open(parts.owner, parts.id).start({ command: "sleep 100" });
+    return { ...parts, process: process.id };
+  };
+  const lost = { code: "gone", reason: "process_lost" };
+
+  it("says so, and so do they", async () => {
+    const { checkpoints, service, owner, id } = await setUpFiles();
+    expect(service.get(owner, id).fidelity).toBe("filesystem");
+    expect((await checkpoints.create(owner, id, {})).fidelity).toBe("filesystem");
+  });
+
+  it("goes on with its files after a pause, and says of each process that it is lost", async () => {
+    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
+    await checkpoints.pause(owner, id);
+    await checkpoints.resume(owner, id);
+    expect(await read()).toBe("kept");
+    expect(await rejection(service.open(owner, id).process(process))).toMatchObject(lost);
+    expect(await rejection(service.open(owner, id).attach(process, 0))).toMatchObject(lost);
+  });
+
+  it("keeps its processes when it is saved and runs on, and its forks have none", async () => {
+    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
+    const [fork] = await checkpoints.fork(owner, id, {});
+    expect(await read(fork?.id)).toBe("kept");
+    expect(await rejection(service.open(owner, fork?.id ?? "").process(process))).toMatchObject(lost);
+    expect((await service.open(owner, id).process(process)).isRunning).toBe(true);
+  });
+});

@@ -359,4 +359,20 @@ describe("a session whose sandbox is saved", () => {
     const next = node.client(`/attach/${id}`);
     expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
   });
+
+  it("is told that its code is lost where processes are not saved, and not left waiting for it", async () => {
+    await node[Symbol.asyncDispose]();
+    provider = new MockProvider({ checkpoint: "filesystem" });
+    node = await startSocketNode({ provider });
+    const { client, id } = await create();
+    await client.send(run("echo kept > file; sleep 100"));
+    await client.until(isStatus("EXECUTION_RUNNING"));
+    await node.checkpoints.pause(node.owner, id);
+    const lost = status("EXECUTION_ERROR", { message: expect.stringContaining("lost") });
+    expect(await client.until(isStatus("MOVED"))).toContainEqual(lost);
+    const next = node.client(`/attach/${id}`);
+    expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
+    await next.send(run("cat file"));
+    expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("kept\n");
+  });
 });

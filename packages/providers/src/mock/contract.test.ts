@@ -13,15 +13,17 @@ beforeAll(async () => {
 });
 afterAll(() => rm(scratch, { recursive: true }));
 
-describeProvider("mock", () => new MockProvider(), {
-  framework: { describe, it, beforeAll, afterAll, expect },
-  capabilities: mockCapabilities,
-  crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
-  leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
-  makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),
-  async orphan(config) {
-    const first = new MockProvider();
-    const { id } = await Sandbox.create(first, config);
-    return { provider: first.die(), id };
-  },
+describe.each(["memory", "filesystem"] as const)("with checkpoints of %s", (checkpoint) => {
+  describeProvider("mock", () => new MockProvider({ checkpoint }), {
+    framework: { describe, it, beforeAll, afterAll, expect },
+    capabilities: { ...mockCapabilities, checkpoint },
+    crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
+    leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
+    makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),
+    async orphan(config) {
+      const first = new MockProvider();
+      const { id } = await Sandbox.create(first, config);
+      return { provider: first.die(), id };
+    },
+  });
 });
