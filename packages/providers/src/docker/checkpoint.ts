@@ -79,20 +79,23 @@ async function capture(
 /** gVisor, as it is installed, keeps what is written to the root filesystem in one file, and the engine would save the image alone. */
 async function requireVisible(engine: Engine, container: Docker.Container): Promise<void> {
   const { Id, HostConfig } = await engine.call(`look at container ${container.id}`, () => container.inspect());
-  const path = `/.gvisor.filestore.${Id}`;
-  const isHidden = await engine
-    .call(`look for ${path} in container ${Id}`, () => container.infoArchive({ path }))
-    .then(
-      () => true,
-      (error: SandboxError) => {
-        if (error.code !== "not_found") throw error;
-        return false;
-      },
-    );
-  if (!isHidden) return;
+  if (!(await hasFile(engine, container, `/.gvisor.filestore.${Id}`))) return;
   throw new SandboxError("failed_precondition", {
     reason: "runtime_hides_files",
     message: `container ${container.id} cannot be saved: its runtime ${HostConfig.Runtime} does not show the engine what is written to the root filesystem`,
     hint: "register that runtime with the argument --overlay2=none, or choose another one for the docker provider",
   });
+}
+
+async function hasFile(engine: Engine, container: Docker.Container, path: string): Promise<boolean> {
+  try {
+    const doing = `look for ${path} in container ${container.id}`;
+    const answer: NodeJS.ReadableStream = await engine.call(doing, () => container.infoArchive({ path }));
+    // Its connection is of use again only when it was read.
+    answer.resume();
+    return true;
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === "not_found") return false;
+    throw error;
+  }
 }
