@@ -63,6 +63,13 @@ describe("the mounts of a container", () => {
     },
   );
 
+  it("take the place of no memory that a read-only root needs", async () => {
+    const caches = [{ name: "a", path: "/tmp" }];
+    expect(await mountsOf(containerSpec({ caches }), options)).toHaveLength(3);
+    const error = await rejection(mountsOf(containerSpec({ caches, isRootReadOnly: true }), options));
+    expect(error.message).toContain("/tmp: memory is there");
+  });
+
   it("are never two at one path", async () => {
     const caches = [{ name: "a", path: "/cache" }];
     const binds = [{ source: lent, target: "/cache", isReadOnly: true }];

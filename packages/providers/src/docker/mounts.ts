@@ -8,6 +8,9 @@ export const AGENT_PATH = "/.sandpiper";
 /** The kernel's and the agent's: nothing is mounted at them, below them or over them. */
 const RESERVED = [AGENT_PATH, "/proc", "/sys", "/dev", "/var/lib/sandpiper"];
 
+/** Where a container whose image cannot be written has memory instead. */
+const IN_MEMORY = ["/tmp", "/run"];
+
 /** A mount in the engine's terms. */
 export interface EngineMount {
   readonly Type: "volume" | "bind";
@@ -50,7 +53,9 @@ export async function mountsOf(
 }
 
 function agentMount(volume: string): EngineMount {
-  return { Type: "volume", Source: volume, Target: AGENT_PATH, ReadOnly: true };
+  // Copied from an image, its own program would become the agent of everybody.
+  const VolumeOptions = { NoCopy: true, Labels: {}, DriverConfig: { Name: "local", Options: {} } };
+  return { Type: "volume", Source: volume, Target: AGENT_PATH, ReadOnly: true, VolumeOptions };
 }
 
 function volumeMount({ name, target, labels, isShared }: SandboxVolume): EngineMount {
@@ -80,6 +85,7 @@ function requireFreeTargets({ id, container }: InstanceSpec, mounts: readonly { 
   for (const [index, target] of targets.entries()) {
     const reserved = RESERVED.find((path) => isWithin(target, path) || isWithin(path, target));
     if (reserved !== undefined) throw taken(id, target, `${reserved} is reserved`);
+    if (container?.isRootReadOnly === true && IN_MEMORY.includes(target)) throw taken(id, target, "memory is there");
     if (targets.indexOf(target) !== index) throw taken(id, target, "something else is mounted there already");
     // Git clones into a directory only while that is empty.
     const isInClone = target !== WORKSPACE_PATH && isWithin(target, WORKSPACE_PATH);
