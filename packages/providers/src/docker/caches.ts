@@ -21,8 +21,7 @@ export async function makeCache(engine: Engine, cache: CacheName, home: string):
 
 export async function listCaches(engine: Engine, home: string): Promise<readonly CacheVolume[]> {
   const users = await findUsers(engine, home);
-  const usage: { Volumes?: readonly VolumeUsage[] | null } = await engine.call("list caches", (docker) => docker.df());
-  const caches = (usage.Volumes ?? []).flatMap(({ Name, Labels, UsageData }) => {
+  const caches = (await findUsage(engine)).flatMap(({ Name, Labels, UsageData }) => {
     const { [label.project]: project, [label.cache]: name, [label.home]: owner } = Labels ?? {};
     if (project === undefined || name === undefined || owner !== home) return [];
     // An engine that does not know a size says -1.
@@ -47,6 +46,17 @@ interface VolumeUsage {
   readonly Name: string;
   readonly Labels?: Labels | null;
   readonly UsageData?: { readonly Size: number } | null;
+}
+
+/** Only of volumes, where the engine can leave the rest out: the sizes of all images and containers take long. */
+async function findUsage(engine: Engine): Promise<readonly VolumeUsage[]> {
+  const request = { path: "/system/df?type=volume", method: "GET", statusCodes: { 200: true } };
+  const usage = await engine.call("list caches", async ({ modem }) => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
+    return (await promise) as { readonly Volumes?: readonly VolumeUsage[] | null };
+  });
+  return usage.Volumes ?? [];
 }
 
 /** The sandboxes that have volumes mounted, running or not, by the volume's name. */
