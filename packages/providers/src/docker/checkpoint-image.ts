@@ -1,7 +1,8 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { packImage } from "./checkpoint-files.ts";
+import { damagedCheckpoint, packImage } from "./checkpoint-files.ts";
 import type { Engine } from "./engine.ts";
+import { type EngineImage, resolveImage } from "./image.ts";
 import { label } from "./labels.ts";
 
 /** On every image that was made by saving a sandbox. */
@@ -30,24 +31,25 @@ export async function removeImage(engine: Engine, image: string): Promise<void> 
     });
 }
 
-/** Has the engine load what a checkpoint's files say, for one instance; gives the image's id. */
+/** Has the engine load what a checkpoint's files say, for one instance; gives the image. */
 export async function loadImage(
   engine: Engine,
   owner: ImageOwner,
   directory: string,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<EngineImage> {
   const reference = referenceOf(owner);
   const archive = await packImage(directory, reference);
   try {
-    return await engine.call(`load the image of sandbox ${owner.id}`, async (docker) => {
-      const answer = await docker.loadImage(archive, { abortSignal: signal });
-      await followLoad(docker, answer);
-      return (await docker.getImage(reference).inspect()).Id;
-    });
+    await engine.call(`load the image of sandbox ${owner.id}`, async (docker) =>
+      followLoad(docker, await docker.loadImage(archive, { abortSignal: signal })),
+    );
   } finally {
     archive.destroy();
   }
+  const image = await resolveImage(engine, reference, signal);
+  if (image === undefined) throw damagedCheckpoint(directory, "the engine took its image and does not have it");
+  return image;
 }
 
 /** What was loaded for an instance, unless another has it too, and what an interrupted checkpoint of it left. */

@@ -11,7 +11,7 @@ import { findRunsc } from "../host/find-runsc.ts";
 import { saveContainer } from "./checkpoint.ts";
 import { removeImagesOf } from "./checkpoint-image.ts";
 import type { Engine } from "./engine.ts";
-import { restoreContainer } from "./restore.ts";
+import { fillVolumes, loadCheckpoint } from "./restore.ts";
 import { connectTo } from "./testing/connect.ts";
 import { type Dockerd, startDockerd } from "./testing/dockerd.ts";
 import { importTestImage } from "./testing/test-image.ts";
@@ -94,13 +94,9 @@ async function run(container: Docker.Container, command: string): Promise<string
 }
 
 async function restore(on: Engine, of = spec): Promise<Docker.Container> {
-  const container = await restoreContainer(on, {
-    spec: of,
-    home: HOME,
-    directory,
-    signal,
-    create: (source) => create(on, source, of),
-  });
+  const options = { spec: of, home: HOME, directory, signal };
+  const container = await create(on, (await loadCheckpoint(on, options)).id, of);
+  await fillVolumes(on, container, options);
   await container.start();
   return container;
 }

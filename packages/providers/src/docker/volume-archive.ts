@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { damagedCheckpoint } from "./checkpoint-files.ts";
@@ -20,20 +20,22 @@ export async function saveVolume(
   });
 }
 
+/** Throws when the directory lacks what there must be of a volume. */
+export async function requireArchive({ target }: SandboxVolume, directory: string): Promise<void> {
+  await access(archivePath(directory, target)).catch((cause: unknown) => {
+    throw damagedCheckpoint(directory, `the files of ${target} are missing`, cause);
+  });
+}
+
 /** Fills an empty volume again, with the owners and modes that its files had. */
 export async function restoreVolume(
   engine: Engine,
   container: Docker.Container,
   { target }: SandboxVolume,
-  directory: string,
-  signal: AbortSignal,
+  { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const path = archivePath(directory, target);
-  await stat(path).catch((cause: unknown) => {
-    throw damagedCheckpoint(directory, `the files of ${target} are missing`, cause);
-  });
   await engine.call(`write ${target} of container ${container.id}`, async () => {
-    const archive = createReadStream(path);
+    const archive = createReadStream(archivePath(directory, target));
     try {
       await container.putArchive(archive, { path: target, abortSignal: signal });
     } finally {

@@ -1,0 +1,47 @@
+import type { Instance, InstanceSpec, PreparedInstance } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { DockerHost } from "./host.ts";
+import type { EngineImage } from "./image.ts";
+import { launchInstance } from "./launch.ts";
+import { removeInstance } from "./remove-instance.ts";
+import { fillVolumes, loadCheckpoint } from "./restore.ts";
+
+/** A sandbox that has an entry and nothing in the engine yet: what a container is made of comes with the checkpoint. */
+export class DockerPrepared implements PreparedInstance {
+  readonly #host: DockerHost;
+  readonly #spec: InstanceSpec;
+
+  constructor(host: DockerHost, spec: InstanceSpec) {
+    this.#host = host;
+    this.#spec = spec;
+  }
+
+  get id(): SandboxId {
+    return this.#spec.id;
+  }
+
+  async restore(directory: string, signal: AbortSignal): Promise<Instance> {
+    const host = this.#host;
+    const spec = this.#spec;
+    const options = { spec, home: host.home, directory, signal };
+    let image: EngineImage;
+    try {
+      signal.throwIfAborted();
+      image = await loadCheckpoint(host.engine, options);
+    } catch (error) {
+      await this.destroy();
+      throw error;
+    }
+    return await launchInstance(host, {
+      spec,
+      image,
+      signal,
+      onCreated: (container) => fillVolumes(host.engine, container, options),
+    });
+  }
+
+  /** What an earlier instance of the same sandbox left is not its own. */
+  destroy(): Promise<void> {
+    return removeInstance(this.#host, this.id, { keepsVolumes: true });
+  }
+}
