@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PathPolicy, pathPolicy, requireAllowedPath } from "./binds.ts";
+import { type PathPolicy, requireAllowedPath } from "./binds.ts";
 
 let base: string;
 let allowed: string;
@@ -100,20 +100,5 @@ describe("a path that is lent", () => {
       expect(error).toMatchObject({ reason: "path_not_allowed" });
       expect(error.message).toContain("compared as they are written");
     }
-  });
-
-  it("is never the socket of the engine that is spoken to, nor the home of whoever speaks", () => {
-    const endpoint = { url: new URL("unix:///srv/a%20b/docker.sock"), origin: "test", tls: undefined };
-    expect(pathPolicy(endpoint, { stateDirectory: "/srv/home" })).toEqual({
-      allowedPaths: [],
-      ownPaths: ["/srv/home", "/srv/a b/docker.sock"],
-      isRemote: false,
-    });
-    const remote = { ...endpoint, url: new URL("https://engine.example:2376") };
-    expect(pathPolicy(remote, { stateDirectory: "/srv/home", allowedPaths: ["/data"] })).toEqual({
-      allowedPaths: ["/data"],
-      ownPaths: ["/srv/home"],
-      isRemote: true,
-    });
   });
 });

@@ -1,7 +1,6 @@
 import { realpath, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { SandboxError } from "@sandpiper/core";
-import type { Endpoint } from "./endpoint.ts";
 
 /** The kernel's, and everything: never lent, whatever is allowed. */
 const NEVER = ["/proc", "/sys", "/dev"];
@@ -19,16 +18,6 @@ export interface PathPolicy {
   readonly ownPaths: readonly string[];
   /** The engine is on another machine, whose links cannot be followed from here: paths are compared as they are written. */
   readonly isRemote: boolean;
-}
-
-/** What may be lent through an engine, by what whoever runs this allows. */
-export function pathPolicy(
-  { url }: Endpoint,
-  options: { readonly allowedPaths?: readonly string[] | undefined; readonly stateDirectory: string },
-): PathPolicy {
-  const isRemote = url.protocol !== "unix:";
-  const socket = isRemote ? [] : [decodeURIComponent(url.pathname)];
-  return { allowedPaths: options.allowedPaths ?? [], ownPaths: [options.stateDirectory, ...socket], isRemote };
 }
 
 /** The real path of a directory that may be lent; the engine is given this one, so that no link is followed twice. */

@@ -94,7 +94,7 @@ describe("a published port", () => {
   it("answers on the host's loopback, and on no other address of the host", async () => {
     const spec = containerSpec({ network: "bridge", ports: [3000] });
     const container = await start(spec, SERVE);
-    const { "3000": address = "" } = addressesOf(await container.inspect(), engine.endpoint);
+    const { "3000": address = "" } = addressesOf(await container.inspect());
     const port = /^127\.0\.0\.1:(\d+)$/.exec(address)?.[1];
     expect(port).toBeDefined();
     await vi.waitFor(async () => expect(await isAnswering(address)).toBe(true), { timeout: 20_000, interval: 100 });
@@ -109,6 +109,6 @@ describe("a published port", () => {
     const container = await start(containerSpec({ network: "bridge", ports: [3000] }), "exec sleep 1000");
     await container.kill();
     await container.wait();
-    expect(addressesOf(await container.inspect(), engine.endpoint)).toEqual({});
+    expect(addressesOf(await container.inspect())).toEqual({});
   });
 });

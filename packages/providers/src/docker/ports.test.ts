@@ -25,10 +25,8 @@ describe("published ports", () => {
 
   it("have addresses while the container runs, with the name of an engine elsewhere", () => {
     const Ports = { "3000/tcp": [{ HostIp: "127.0.0.1", HostPort: "49153" }], "53/udp": null, "8080/tcp": null };
-    const here = { url: new URL("unix:///run/docker.sock") };
-    const there = { url: new URL("https://engine.example:2376") };
-    expect(addressesOf({ NetworkSettings: { Ports } }, here)).toEqual({ "3000": "127.0.0.1:49153" });
-    expect(addressesOf({ NetworkSettings: { Ports } }, there)).toEqual({ "3000": "engine.example:49153" });
-    expect(addressesOf({ NetworkSettings: { Ports: null } }, here)).toEqual({});
+    expect(addressesOf({ NetworkSettings: { Ports } })).toEqual({ "3000": "127.0.0.1:49153" });
+    expect(addressesOf({ NetworkSettings: { Ports } }, "engine.example")).toEqual({ "3000": "engine.example:49153" });
+    expect(addressesOf({ NetworkSettings: { Ports: null } })).toEqual({});
   });
 });

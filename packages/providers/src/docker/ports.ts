@@ -1,5 +1,4 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
-import type { Endpoint } from "./endpoint.ts";
 import { NO_NETWORK, networkOf } from "./network.ts";
 
 /** Of the engine's machine: what a sandbox serves is for those who are there already. */
@@ -38,18 +37,16 @@ export function publishedPorts(spec: InstanceSpec): PublishedPorts {
   };
 }
 
-/** Where published ports are reached, by port inside; a stopped container has none. */
-export function addressesOf(
-  { NetworkSettings }: PortsInspect,
-  { url }: Pick<Endpoint, "url">,
-): Readonly<Record<string, string>> {
+/**
+ * Where published ports are reached, by port inside; a stopped container has none. `engineHost` is the name of an engine
+ * elsewhere, whose loopback is not this machine's.
+ */
+export function addressesOf({ NetworkSettings }: PortsInspect, engineHost?: string): Readonly<Record<string, string>> {
   const published = Object.entries(NetworkSettings.Ports ?? {}).flatMap(([key, bindings]) => {
     const [binding] = bindings ?? [];
     const [port, protocol] = key.split("/");
     if (binding === undefined || port === undefined || protocol !== "tcp") return [];
-    // The loopback of an engine elsewhere is not this machine's: it is named for where it is.
-    const host = url.protocol === "unix:" ? binding.HostIp : url.hostname;
-    return [[port, `${host}:${binding.HostPort}`] as const];
+    return [[port, `${engineHost ?? binding.HostIp}:${binding.HostPort}`] as const];
   });
   return Object.fromEntries(published);
 }
