@@ -1,3 +1,4 @@
+export { DockerProvider } from "./docker/provider.ts";
 export { instanceCgroup } from "./gvisor/instance-cgroup.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
 export { findCgroups } from "./host/cgroups.ts";

@@ -13,6 +13,7 @@ export interface EngineImage {
   readonly architecture: string;
   readonly os: string;
   readonly repoDigests: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** Processors that run programs of another as well, in Go's words. */
@@ -39,6 +40,7 @@ export async function resolveImage(
     architecture: found.Architecture,
     os: found.Os,
     repoDigests: found.RepoDigests ?? [],
+    labels: found.Config?.Labels ?? {},
   };
 }
 

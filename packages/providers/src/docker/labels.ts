@@ -8,6 +8,10 @@ export const label = {
   project: "sandpiper.project",
   home: "sandpiper.home",
   cache: "sandpiper.cache",
+  /** The image that a sandbox's reference meant when it was made. */
+  image: "sandpiper.image",
+  /** Whom the image's programs run as. */
+  user: "sandpiper.user",
 } as const;
 
 export type Labels = Readonly<Record<string, string>>;

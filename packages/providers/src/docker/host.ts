@@ -1,0 +1,85 @@
+import { join } from "node:path";
+import { type Clock, SandboxError } from "@sandpiper/core";
+import { findAgent } from "../host/find-agent.ts";
+import { InstanceStore } from "../host/instance-store.ts";
+import { AgentVolume } from "./agent-volume.ts";
+import type { PathPolicy } from "./binds.ts";
+import { Engine } from "./engine.ts";
+import { EngineEvents } from "./engine-events.ts";
+import { findEndpoint } from "./find-endpoint.ts";
+import { homeOf } from "./labels.ts";
+import type { NetworkPolicy } from "./network.ts";
+
+const DEFAULT_IMAGE = "python:3.13-slim";
+const DEFAULT_NETWORKS = ["bridge"];
+/** gVisor, which stands between the container and the kernel where an engine has it. */
+const PREFERRED_RUNTIME = "runsc";
+
+/** What the processors that Node.js runs on are called in Go's words. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+
+export interface DockerOptions {
+  readonly stateDirectory: string;
+  /** Of sandboxes that name none. */
+  readonly image?: string | undefined;
+  /** Where the engine is, instead of where the environment says. */
+  readonly engineUrl?: string | undefined;
+  /** Directories of the engine's machine that sandboxes may be lent, with all that is below them; none unless given. */
+  readonly allowedPaths?: readonly string[] | undefined;
+  /** Networks that sandboxes may join, beside none. */
+  readonly networks?: readonly string[] | undefined;
+  /** What runs containers; gVisor where the engine has it, else the engine's own choice. */
+  readonly runtime?: string | undefined;
+}
+
+/** Everything that containers are made with. */
+export interface DockerHost extends NetworkPolicy {
+  readonly stateDirectory: string;
+  /** By which this home's containers and volumes are told from those of others on the same engine. */
+  readonly home: string;
+  readonly store: InstanceStore;
+  readonly engine: Engine;
+  readonly events: EngineEvents;
+  readonly agentVolume: AgentVolume;
+  readonly image: string;
+  readonly runtime: string | undefined;
+  readonly paths: PathPolicy;
+}
+
+/** Looks for what containers need; what is missing is said with what to do about it. */
+export async function findDockerHost(options: DockerOptions, clock: Clock): Promise<DockerHost> {
+  const { stateDirectory } = options;
+  const agent = findAgent();
+  const endpoint = await findEndpoint(options.engineUrl);
+  const engine = await Engine.connect(endpoint);
+  requireSameProcessor(engine);
+  const home = homeOf(stateDirectory);
+  const isRemote = endpoint.url.protocol !== "unix:";
+  return {
+    stateDirectory,
+    home,
+    store: new InstanceStore(join(stateDirectory, "docker/instances")),
+    engine,
+    events: new EngineEvents({ engine, home, clock }),
+    agentVolume: new AgentVolume({ engine, agent, home }),
+    image: options.image ?? DEFAULT_IMAGE,
+    runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
+    networks: options.networks ?? DEFAULT_NETWORKS,
+    paths: {
+      allowedPaths: options.allowedPaths ?? [],
+      ownPaths: [stateDirectory, ...(isRemote ? [] : [decodeURIComponent(endpoint.url.pathname)])],
+      isRemote,
+    },
+  };
+}
+
+/** The agent that is put into containers was built for this machine. */
+function requireSameProcessor({ info, endpoint }: Engine): void {
+  const own = ARCHITECTURES[process.arch] ?? process.arch;
+  if (info.os === "linux" && info.architecture === own) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "engine_architecture",
+    message: `the engine at ${endpoint.url.href} runs ${info.os}/${info.architecture}, and the agent here is for linux/${own}`,
+    hint: "use an engine on the same kind of machine, or set SANDPIPER_AGENT to an agent that was built for it",
+  });
+}

@@ -1,0 +1,169 @@
+import type { Duplex } from "node:stream";
+import {
+  type CheckpointOptions,
+  type ConnectedChannel,
+  type DestroyOptions,
+  type Instance,
+  type InstanceExit,
+  type InstanceSpec,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type Docker from "dockerode";
+import { attach } from "./attach.ts";
+import { AttachChannel } from "./attach-channel.ts";
+import { saveContainer } from "./checkpoint.ts";
+import type { PresentContainers } from "./engine-events.ts";
+import { findExit } from "./find-exit.ts";
+import type { DockerHost } from "./host.ts";
+import { inspectContainer } from "./inspect-container.ts";
+import { removeInstance } from "./remove-instance.ts";
+
+export interface DockerInstanceOptions {
+  readonly spec: InstanceSpec;
+  readonly container: Docker.Container;
+  /** Attached before it is started, so that nobody has spoken on it yet; then `begin` says when it was. */
+  readonly stream?: Duplex | undefined;
+}
+
+/** A running container. */
+export class DockerInstance implements Instance {
+  readonly id: SandboxId;
+  readonly exited: Promise<InstanceExit>;
+  addresses: Readonly<Record<string, string>> = {};
+  readonly #host: DockerHost;
+  readonly #spec: InstanceSpec;
+  readonly #container: Docker.Container;
+  readonly #unsubscribe: () => void;
+  #fresh: Duplex | undefined;
+  #channel: AttachChannel | undefined;
+  #lastWords = "";
+  #isSaved = false;
+  #hasBegun: boolean;
+  #isToBeChecked = false;
+  #checking: Promise<void> | undefined;
+  #destroyed: Promise<void> | undefined;
+  #resolveExited!: (exit: InstanceExit) => void;
+
+  constructor(host: DockerHost, { spec, container, stream }: DockerInstanceOptions) {
+    this.id = spec.id;
+    this.#host = host;
+    this.#spec = spec;
+    this.#container = container;
+    this.#fresh = stream;
+    this.#hasBegun = stream === undefined;
+    this.exited = new Promise((resolve) => {
+      this.#resolveExited = resolve;
+    });
+    const listener = {
+      began: (present: PresentContainers) => {
+        if (present.get(this.id)?.isRunning !== true) this.#checkSoon({ wasEngineAway: true });
+      },
+      happened: (event: { readonly id: SandboxId; readonly action: string }) => {
+        if (event.id === this.id && (event.action === "die" || event.action === "destroy")) this.#checkSoon();
+      },
+    };
+    this.#unsubscribe = host.events.subscribe(listener, { wantsPresent: false });
+    this.exited.then(() => this.#unsubscribe());
+  }
+
+  get containerId(): string {
+    return this.#container.id;
+  }
+
+  /** The container was started: from now on one that does not run has ended. */
+  begin(): void {
+    this.#hasBegun = true;
+    if (this.#isToBeChecked) this.#checkSoon();
+  }
+
+  /** Its container could not be started, and whoever made it removes it. */
+  abandon(): void {
+    this.#unsubscribe();
+    this.#fresh?.destroy();
+  }
+
+  async connect(signal: AbortSignal): Promise<ConnectedChannel> {
+    signal.throwIfAborted();
+    // Two readers would both get all of it, and both would answer.
+    this.#channel?.close();
+    if (this.#destroyed !== undefined) throw ended(this.id);
+    const isFresh = this.#fresh !== undefined && !this.#fresh.destroyed;
+    const stream = isFresh ? (this.#fresh as Duplex) : await this.#attach();
+    this.#fresh = undefined;
+    const channel = new AttachChannel({ stream, onLost: () => this.#lost(channel) });
+    this.#channel = channel;
+    return { channel, needsResync: !isFresh };
+  }
+
+  async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
+    // The end of what is saved is no crash.
+    this.#isSaved = !options.keepsRunning;
+    const { engine, home } = this.#host;
+    try {
+      await saveContainer(engine, this.#container, { spec: this.#spec, home, directory, ...options });
+    } catch (error) {
+      this.#isSaved = false;
+      throw error;
+    }
+  }
+
+  destroy(options: DestroyOptions = {}): Promise<void> {
+    this.#destroyed ??= this.#destroy(options).catch((error: unknown) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(options: DestroyOptions): Promise<void> {
+    this.#fresh?.destroy();
+    this.#channel?.close();
+    await removeInstance(this.#host, this.id, options);
+    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
+  }
+
+  /** The engine attaches to what does not run, too, and nothing would ever come. */
+  async #attach(): Promise<Duplex> {
+    const found = await inspectContainer(this.#host, this.id);
+    if (found?.State.Running === true) return await attach(this.#host.engine, this.#container);
+    this.#checkSoon();
+    throw ended(this.id);
+  }
+
+  #lost(channel: AttachChannel): void {
+    this.#lastWords = channel.lastWords || this.#lastWords;
+    this.#checkSoon();
+  }
+
+  #checkSoon({ wasEngineAway = false } = {}): void {
+    this.#isToBeChecked = true;
+    if (!this.#hasBegun) return;
+    this.#checking ??= this.#check(wasEngineAway)
+      // An engine that does not answer says what became of it when it is back.
+      .catch(() => {})
+      .finally(() => {
+        this.#checking = undefined;
+      });
+  }
+
+  /** Says that the instance has ended, and why, once the engine says so. */
+  async #check(wasEngineAway: boolean): Promise<void> {
+    const found = await inspectContainer(this.#host, this.id);
+    if (this.#destroyed !== undefined || this.#isSaved) return;
+    // Another one of the same name is another instance's.
+    const state = found?.Id === this.#container.id ? found.State : undefined;
+    if (state?.Running === true) return;
+    const lastWords = this.#lastWords;
+    const exit = await findExit(this.#host, { spec: this.#spec, state, lastWords, wasEngineAway });
+    if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
+  }
+}
+
+function ended(id: SandboxId): SandboxError {
+  return new SandboxError("gone", {
+    reason: "instance_ended",
+    message: `there is no channel to instance ${id}: it has ended`,
+    hint: "create a new sandbox",
+  });
+}

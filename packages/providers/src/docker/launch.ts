@@ -1,0 +1,84 @@
+import { type InstanceSpec, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type Docker from "dockerode";
+import { attach } from "./attach.ts";
+import { containerConfig } from "./container-config.ts";
+import type { DockerHost } from "./host.ts";
+import type { EngineImage } from "./image.ts";
+import { DockerInstance } from "./instance.ts";
+import { mountsOf } from "./mounts.ts";
+import { addressesOf } from "./ports.ts";
+import { undoInstance } from "./remove-instance.ts";
+import { makeVolumes } from "./volumes.ts";
+
+export interface LaunchOptions {
+  readonly spec: InstanceSpec;
+  readonly image: EngineImage;
+  readonly signal: AbortSignal;
+  /** Called with the container before it is started. */
+  readonly onCreated?: ((container: Docker.Container) => Promise<void>) | undefined;
+}
+
+/**
+ * Makes and starts a container for a spec that has an entry already. On failure nothing is left, the entry included; volumes
+ * that were there before stay.
+ */
+export async function launchInstance(host: DockerHost, options: LaunchOptions): Promise<DockerInstance> {
+  const { spec, signal } = options;
+  let made: readonly string[] = [];
+  try {
+    signal.throwIfAborted();
+    made = await makeVolumes(host.engine, spec, { home: host.home, signal });
+    return await start(host, options);
+  } catch (error) {
+    await undoInstance(host, spec.id, made).catch((left: unknown) => {
+      throw cleanUpFailed(spec.id, error, left);
+    });
+    throw error;
+  }
+}
+
+async function start(host: DockerHost, { spec, image, signal, onCreated }: LaunchOptions): Promise<DockerInstance> {
+  const { engine, home, paths, runtime, agentVolume } = host;
+  // Between the calls only: one that is aborted may still have its effect, after everything was cleared away.
+  signal.throwIfAborted();
+  const mounts = await mountsOf(spec, { agentVolume: await agentVolume.make(), home, paths });
+  const config = containerConfig({ spec, image, mounts, home, runtime });
+  const container = await engine.call(`make a container for sandbox ${spec.id}`, (docker) =>
+    docker.createContainer(config),
+  );
+  signal.throwIfAborted();
+  await agentVolume.fill(container, image.id);
+  await onCreated?.(container);
+  signal.throwIfAborted();
+  const instance = new DockerInstance(host, { spec, container, stream: await attach(engine, container) });
+  try {
+    await engine.call(`start the container of sandbox ${spec.id}`, () => container.start());
+    signal.throwIfAborted();
+    instance.begin();
+    if (spec.container?.ports?.length) instance.addresses = await findAddresses(host, container);
+    return instance;
+  } catch (error) {
+    agentVolume.distrust();
+    instance.abandon();
+    throw error;
+  }
+}
+
+/** Where the published ports of a running container are reached. */
+export async function findAddresses(
+  { engine, paths }: DockerHost,
+  container: Docker.Container,
+): Promise<Readonly<Record<string, string>>> {
+  const found = await engine.call(`look at container ${container.id}`, () => container.inspect());
+  return addressesOf(found, paths.isRemote ? engine.endpoint.url.hostname : undefined);
+}
+
+function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
+  return new SandboxError("internal", {
+    reason: "clean_up_failed",
+    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
+    hint: "remove it by its id, or reconcile: it is still in the provider's list",
+    cause: left,
+  });
+}
