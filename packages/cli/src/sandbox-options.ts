@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "./arguments.ts";
+import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
 import { parseDuration } from "./duration-option.ts";
 import { parseLabels } from "./label-option.ts";
 import { parseNumber } from "./number-option.ts";
@@ -9,7 +10,12 @@ import { quietOption } from "./quiet-option.ts";
 
 /** What shapes a sandbox: every verb that makes one, or keeps some ready, takes these. */
 export const shapeOptions: readonly Option[] = [
-  { name: "provider", value: "NAME", choices: ["gvisor", "local"], summary: "what runs it: gvisor (default) or local" },
+  {
+    name: "provider",
+    value: "NAME",
+    choices: ["gvisor", "docker", "local"],
+    summary: "what runs it: gvisor (default), docker or local",
+  },
   { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
   { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
   { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
@@ -34,6 +40,7 @@ export const commandOptions: readonly Option[] = [
 export const sandboxOptions: readonly Option[] = [
   ...shapeOptions,
   ...commandOptions,
+  ...containerOptions,
   {
     name: "rootfs",
     value: "DIR",
@@ -54,8 +61,11 @@ export const sandboxOptions: readonly Option[] = [
 /** Variables are left out: they may be secrets, and what describes a sandbox is written down on disk. */
 export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
   const rootfs = arguments_.get("rootfs");
+  const container = containerFrom(arguments_);
   return {
     ...shapeFrom(arguments_),
+    container,
+    docker: dockerFrom(container),
     cwd: arguments_.get("cwd"),
     user: arguments_.get("user"),
     rootfs: rootfs === undefined ? undefined : resolve(rootfs),

@@ -8,6 +8,7 @@ export function embeddedGuest(sandbox: Sandbox): Guest {
     provider: sandbox.provider,
     memoryMib: sandbox.config.memoryMib,
     diskMib: sandbox.config.diskMib,
+    addresses: sandbox.addresses,
     files: sandbox.files,
     start: (argv, options) => sandbox.start(argv, options),
     exec: (argv, options) => sandbox.exec(argv, options),

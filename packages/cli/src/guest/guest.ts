@@ -7,6 +7,8 @@ export interface Guest {
   readonly memoryMib: number;
   /** What a download may take at most. */
   readonly diskMib: number;
+  /** Where published ports are reached, by port inside. */
+  readonly addresses: Readonly<Record<string, string>>;
   readonly files: GuestFiles;
   start(argv: readonly string[], options: GuestStartOptions): Promise<GuestProcess>;
   /** Runs a small command to its end. */

@@ -1,6 +1,12 @@
 import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { LayerProgress } from "../pull-view.ts";
 import { findNode } from "../target/find-node.ts";
 import type { Guest } from "./guest.ts";
+
+/** Progress is told by the engine or by a node, which say the same in slightly different words. */
+export interface GuestOptions extends Omit<CreateSandboxOptions, "onProgress"> {
+  readonly onProgress?: ((progress: LayerProgress) => void) | undefined;
+}
 
 export interface MakeGuestOptions {
   /** Not on a node, even if one runs. */
@@ -10,7 +16,7 @@ export interface MakeGuestOptions {
 
 /** A new sandbox: on the node when one runs, otherwise in this very program. Disposing it destroys it. */
 export async function makeGuest(
-  options: CreateSandboxOptions,
+  options: GuestOptions,
   { isEmbedded, signal }: MakeGuestOptions,
 ): Promise<Guest & AsyncDisposable> {
   // Directories of this machine are no root filesystems of a node, whose users may be anywhere.

@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
-import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Client, Sandbox } from "@sandpiper/sdk";
 import type { Guest } from "./guest.ts";
+import type { GuestOptions } from "./make-guest.ts";
 
 /** A program that was killed destroys nothing; a minute after its connection is gone the node does. */
 const ABANDONED_AFTER_MS = 60_000;
@@ -14,6 +14,7 @@ export function nodeGuest(sandbox: Sandbox): Guest {
     provider: sandbox.info.provider,
     memoryMib: sandbox.info.memoryMib,
     diskMib: sandbox.info.diskMib,
+    addresses: sandbox.info.addresses,
     files: {
       stat: (path) => files.stat(path),
       list: async function* (path, options) {
@@ -34,10 +35,15 @@ export function nodeGuest(sandbox: Sandbox): Guest {
 /** Makes one for the length of a command. */
 export async function createNodeGuest(
   client: Client,
-  options: CreateSandboxOptions,
+  options: GuestOptions,
   signal: AbortSignal,
 ): Promise<Guest & AsyncDisposable> {
-  const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user } = options;
+  const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user, onProgress } = options;
+  const { image, ...container } = options.container ?? {};
+  if (provider === "docker" && image !== undefined) {
+    // Here, because this can be stopped half-way.
+    await client.images.pull(image, { provider, policy: container.imagePullPolicy, signal, onProgress });
+  }
   // Not stopped half-way, since then nobody would know which sandbox to destroy.
   const sandbox = await client.sandboxes.create({
     provider,
@@ -47,6 +53,8 @@ export async function createNodeGuest(
     maxProcesses,
     cwd,
     user,
+    image,
+    container: Object.keys(container).length === 0 ? undefined : container,
     idleTimeoutMs: ABANDONED_AFTER_MS,
     idleExcept: ["process", "output"],
   });

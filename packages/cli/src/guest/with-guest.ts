@@ -2,6 +2,7 @@ import type { Arguments } from "../arguments.ts";
 import type { Interruption } from "../interruption.ts";
 import { noticeOf } from "../notice.ts";
 import { Progress } from "../progress.ts";
+import { PullView, pullViewOf } from "../pull-view.ts";
 import { progressOf } from "../quiet-option.ts";
 import { createOptionsFrom } from "../sandbox-options.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
@@ -26,8 +27,11 @@ export async function withGuest<Result>(
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
   using progress = new Progress("starting a sandbox", progressOf(arguments_));
+  using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
   const prepareAndUse = async (guest: Guest) => {
+    view[Symbol.dispose]();
     if (guest.provider === "local") notice(await localWarning());
+    for (const [port, address] of Object.entries(guest.addresses)) notice(`port ${port} is reached at ${address}`);
     if (uploads.length > 0) progress.becomes("uploading");
     for (const transfer of uploads) await upload(guest, transfer, { owner: options.user, notice, progress });
     // From now on the terminal is the command's.
@@ -35,7 +39,10 @@ export async function withGuest<Result>(
     return use(guest);
   };
   try {
-    await using guest = await makeGuest(options, { isEmbedded: arguments_.has("embedded"), signal });
+    await using guest = await makeGuest(
+      { ...options, onProgress: view.add },
+      { isEmbedded: arguments_.has("embedded"), signal },
+    );
     const used = prepareAndUse(guest);
     // Once the sandbox is being destroyed, how this ends says nothing new.
     used.catch(() => {});

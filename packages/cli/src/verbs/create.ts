@@ -1,3 +1,4 @@
+import { containerFrom, containerOptions } from "../container-options.ts";
 import { parseDuration } from "../duration-option.ts";
 import { parseEnv } from "../env-option.ts";
 import { print } from "../print.ts";
@@ -11,9 +12,9 @@ export const createVerb: Verb = {
   summary: "make a sandbox on the node and print its id",
   options: [
     ...ownOptions,
-    { name: "image", value: "NAME", summary: "an image of the node (host: the node's own programs)" },
     ...shapeOptions,
     ...commandOptions,
+    ...containerOptions,
     { name: "idle-timeout", value: "TIME", summary: "destroy it when it was not used for this time (never)" },
     { name: "json", summary: "print the whole sandbox as one JSON object" },
     quietOption,
@@ -24,12 +25,15 @@ Variables, working directory and user are those of its commands unless they are 
 
 Example:
   id=$(sandpiper create --name build --memory 1024 --ttl 1h)
-  sandpiper exec "$id" -- make`,
+  sandpiper exec "$id" -- make
+  sandpiper create --provider docker --image node:24 --network bridge --publish 3000 --cache npm:/root/.npm`,
   async run(arguments_) {
+    const { image, ...container } = containerFrom(arguments_) ?? {};
     const body = {
       ...shapeFrom(arguments_),
       ...ownFrom(arguments_),
-      image: arguments_.get("image"),
+      image,
+      container: Object.keys(container).length === 0 ? undefined : container,
       env: parseEnv(arguments_.all("env"), process.env),
       cwd: arguments_.get("cwd"),
       user: arguments_.get("user"),
@@ -38,8 +42,11 @@ Example:
     const { requireNode } = await import("../target/find-node.ts");
     const { Progress } = await import("../progress.ts");
     const client = await requireNode();
+    const { PullView, pullViewOf } = await import("../pull-view.ts");
     using progress = new Progress("starting a sandbox", progressOf(arguments_));
-    const { info } = await client.sandboxes.create(body);
+    using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
+    const { info } = await client.sandboxes.create({ ...body, onProgress: view.add });
+    view[Symbol.dispose]();
     progress[Symbol.dispose]();
     await print(arguments_.has("json") ? `${JSON.stringify(info)}\n` : `${info.id}\n`);
     return 0;

@@ -26,7 +26,7 @@ export const lsVerb: Verb = {
     );
     // A token opens its sandbox; a list is too easily kept somewhere.
     const rows = sandboxes.map(({ info: { token: _, ...row } }) => row);
-    await showRows(arguments_, { columns: columnsAt(Date.now()), rows });
+    await showRows(arguments_, { columns: columnsAt(Date.now(), rows), rows });
     return 0;
   },
 };
@@ -40,9 +40,11 @@ interface Row {
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly labels: Readonly<Record<string, string>>;
+  readonly addresses: Readonly<Record<string, string>>;
 }
 
-function columnsAt(nowMs: number): readonly Column<Row>[] {
+function columnsAt(nowMs: number, rows: readonly Row[]): readonly Column<Row>[] {
+  const publishes = rows.some(({ addresses }) => Object.keys(addresses).length > 0);
   return [
     { title: "ID", cell: ({ id }) => shortId(id) },
     { title: "NAME", cell: ({ name }) => name ?? "" },
@@ -55,12 +57,13 @@ function columnsAt(nowMs: number): readonly Column<Row>[] {
       align: "right",
       cell: ({ expiresAt }) => (expiresAt === null ? "" : shortDuration(Date.parse(expiresAt) - nowMs)),
     },
-    {
-      title: "LABELS",
-      cell: ({ labels }) =>
-        Object.entries(labels)
-          .map((pair) => pair.join("="))
-          .join(" "),
-    },
+    ...(publishes ? [{ title: "PORTS", cell: ({ addresses }: Row) => pairs(addresses, "→") }] : []),
+    { title: "LABELS", cell: ({ labels }) => pairs(labels, "=") },
   ];
+}
+
+function pairs(values: Readonly<Record<string, string>>, sign: string): string {
+  return Object.entries(values)
+    .map((pair) => pair.join(sign))
+    .join(" ");
 }

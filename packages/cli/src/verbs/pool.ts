@@ -25,7 +25,11 @@ const setPool: Verb = {
   name: "pool set",
   usage: "[OPTIONS] COUNT",
   summary: "set how many sandboxes of one shape are kept ready",
-  options: [{ name: "image", value: "NAME", summary: "an image of the node (host)" }, ...shapeOptions, jsonOption],
+  options: [
+    { name: "image", value: "IMAGE", summary: "an image of the node (host), or with docker a reference" },
+    ...shapeOptions,
+    jsonOption,
+  ],
   operands: { min: 1, max: 1, example: "sandpiper pool set COUNT" },
   details: `A sandbox is taken from the pool when it is created with exactly these limits; 0 keeps none ready.
 

@@ -35,6 +35,7 @@ Examples:
   sandpiper run -- python3 -c 'print(6 * 7)'
   sandpiper run --memory 512 --timeout 10 --upload ./job:/home/user/job --cwd /home/user/job -- ./job.sh
   tar c src | sandpiper run -- sh -c 'tar x && make -C src'
+  sandpiper run --provider docker --image node:24 --mount .:/src -- node --test /src
   sandpiper run --json -- sh -c 'exit 3'`,
   async run(arguments_) {
     if (arguments_.words.length === 0) {

@@ -1,0 +1,88 @@
+import { type Clock, type PullProgress, systemClock } from "@sandpiper/core";
+import type { Arguments } from "./arguments.ts";
+import { shortBytes } from "./table/amounts.ts";
+import { plainText } from "./table/plain-text.ts";
+
+const REDRAW_MS = 100;
+
+/** As the engine or a node tells it. */
+export type LayerProgress = Omit<PullProgress, "totalBytes"> & { readonly totalBytes?: number | null | undefined };
+
+export interface PullViewOptions {
+  /** `block`: one that is drawn again and again; `lines`: for files. */
+  readonly as?: "block" | "lines" | "nothing" | undefined;
+  readonly write?: ((text: string) => void) | undefined;
+  /** Called before the first word. */
+  readonly onBegin?: (() => void) | undefined;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** Shows on standard error how far the download of an image is, layer by layer. On a terminal nothing of it stays. */
+export class PullView implements Disposable {
+  readonly #options: PullViewOptions;
+  readonly #as: NonNullable<PullViewOptions["as"]>;
+  readonly #write: (text: string) => void;
+  readonly #clock: Clock;
+  readonly #layers = new Map<string, LayerProgress>();
+  #drawnLines = 0;
+  #drawnAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: PullViewOptions = {}) {
+    this.#options = options;
+    this.#as = options.as ?? (process.stderr.isTTY === true ? "block" : "lines");
+    this.#write = options.write ?? ((text) => process.stderr.write(text));
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  readonly add = (progress: LayerProgress): void => {
+    if (this.#as === "nothing") return;
+    if (this.#layers.size === 0) this.#begin(progress);
+    const before = this.#layers.get(progress.layer);
+    this.#layers.set(progress.layer, progress);
+    if (this.#as === "block") this.#draw();
+    else if (before?.status !== progress.status) this.#write(`sandpiper: ${lineOf(progress)}\n`);
+  };
+
+  [Symbol.dispose](): void {
+    this.#erase();
+    this.#drawnLines = 0;
+  }
+
+  #begin({ image }: LayerProgress): void {
+    this.#options.onBegin?.();
+    if (this.#as === "lines") this.#write(`sandpiper: pulling ${plainText(image)}\n`);
+  }
+
+  #draw(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#drawnAtMs < REDRAW_MS) return;
+    this.#drawnAtMs = nowMs;
+    const { columns = process.stderr.columns || 80, rows = process.stderr.rows || 24 } = this.#options;
+    const all = [...this.#layers.values()];
+    // What is done gives way where there is no room for all.
+    const shown = all.length <= rows - 2 ? all : all.filter(({ status }) => status !== "complete").slice(0, rows - 2);
+    const done = all.filter(({ status }) => status === "complete").length;
+    const head = `pulling ${plainText(all[0]?.image ?? "")}: ${done} of ${all.length} layers`;
+    const lines = [head, ...shown.map(lineOf)].map((line) => line.slice(0, columns - 1));
+    this.#erase();
+    this.#write(lines.map((line) => `${line}\n`).join(""));
+    this.#drawnLines = lines.length;
+  }
+
+  #erase(): void {
+    if (this.#drawnLines > 0) this.#write(`\x1b[${this.#drawnLines}A\r\x1b[J`);
+  }
+}
+
+/** `--quiet` and `--json` ask for none. */
+export function pullViewOf(arguments_: Arguments): Pick<PullViewOptions, "as"> {
+  return arguments_.has("quiet") || arguments_.has("json") ? { as: "nothing" } : {};
+}
+
+function lineOf({ layer, status, doneBytes, totalBytes }: LayerProgress): string {
+  const total = totalBytes === undefined || totalBytes === null ? "" : ` of ${shortBytes(totalBytes)}`;
+  const bytes = doneBytes > 0 && status !== "complete" ? `  ${shortBytes(doneBytes)}${total}` : "";
+  return `${plainText(layer).slice(0, 12).padEnd(12)}  ${status}${bytes}`;
+}

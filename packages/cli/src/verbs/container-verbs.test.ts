@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type MemoryNode, startMemoryNode } from "../testing/memory-node.ts";
+
+let node: MemoryNode;
+let id: string;
+beforeAll(async () => {
+  node = await startMemoryNode();
+});
+beforeEach(async () => {
+  for await (const sandbox of node.client.sandboxes.list()) await sandbox.destroy();
+  ({ id } = await node.client.sandboxes.create({ name: "work" }));
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+describe("sandpiper create", () => {
+  it("asks for a container as the command line says", async () => {
+    const argv = ["--provider", "docker", "--image", "node:24", "--network", "bridge", "--publish", "3000"];
+    const { stdout, exitCode } = await node.run("create", ...argv, "--read-only", "--json");
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([
+      0,
+      {
+        provider: "docker",
+        image: "node:24",
+        container: { network: "bridge", ports: [3000], isRootReadOnly: true },
+      },
+    ]);
+    const plain = await node.run("create", "--image", "python", "--json");
+    expect(JSON.parse(plain.stdout)).toMatchObject({ image: "python", container: null });
+  });
+});
+
+describe("sandpiper get", () => {
+  it("shows a sandbox without its token", async () => {
+    const { stdout, exitCode } = await node.run("get", "work");
+    const shown = JSON.parse(stdout);
+    expect([exitCode, shown]).toMatchObject([0, { id, name: "work", addresses: {} }]);
+    expect(shown).not.toHaveProperty("token");
+  });
+});
+
+describe("sandpiper rebuild", () => {
+  it("says nothing, or with --json the whole sandbox", async () => {
+    expect(await node.run("rebuild", "work")).toEqual({ stdout: "", stderr: "", exitCode: 0 });
+    const { stdout } = await node.run("rebuild", id.slice(0, 8), "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ id, state: "ready" });
+    expect(node.memory.sandboxes).toHaveLength(1);
+  });
+
+  it("ends with 1 for one that is not there, and with 2 for none", async () => {
+    expect(await node.run("rebuild", "other")).toMatchObject({ stdout: "", exitCode: 1 });
+    expect(await node.run("rebuild")).toMatchObject({ stdout: "", exitCode: 2 });
+  });
+});
+
+describe("sandpiper caches", () => {
+  it("lists them as JSON", async () => {
+    expect(await node.run("caches", "ls")).toEqual({ stdout: "[]\n", stderr: "", exitCode: 0 });
+  });
+
+  it.each(["npm", "a/b/c", "/npm"])("ends with 2 for %s, which names none", async (text) => {
+    const { exitCode, stderr } = await node.run("caches", "clear", text);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("default/npm")]);
+  });
+});
