@@ -24,6 +24,8 @@ export async function adoptInstance(
   const container = host.engine.docker.getContainer(found.Id);
   const instance = new DockerInstance(host, { spec, container });
   try {
+    // Its program died in the middle of a checkpoint.
+    if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
     instance.addresses = await findAddresses(host, container);
     return instance;
   } catch (error) {

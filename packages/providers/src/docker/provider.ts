@@ -25,6 +25,7 @@ import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
 import { requireNetwork } from "./network.ts";
 import { publishedPorts } from "./ports.ts";
+import { DockerPrepared } from "./prepared.ts";
 import { probeDocker } from "./probe.ts";
 import { pullImage } from "./pull-image.ts";
 import { removeInstance } from "./remove-instance.ts";
@@ -76,11 +77,12 @@ export class DockerProvider implements Provider {
     return instance;
   }
 
-  async prepare(spec: InstanceSpec, _signal: AbortSignal): Promise<PreparedInstance> {
-    throw new SandboxError("unimplemented", {
-      reason: "provider_lacks_capability",
-      message: `instance ${spec.id} cannot be restored`,
-    });
+  async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    signal.throwIfAborted();
+    const host = await this.#findHost();
+    await requirePossible(host, spec);
+    await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
+    return new DockerPrepared(host, spec, (instance) => this.#keep(instance));
   }
 
   async checkpointRequirements(): Promise<CheckpointRequirements> {
