@@ -1,7 +1,7 @@
 import { type CacheVolume, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Engine } from "./engine.ts";
-import { cacheLabels, type Labels, label } from "./labels.ts";
+import { cacheLabels, label } from "./labels.ts";
 
 export type CacheName = Pick<CacheVolume, "project" | "name">;
 
@@ -20,12 +20,14 @@ export async function makeCache(engine: Engine, cache: CacheName, home: string):
 }
 
 export async function listCaches(engine: Engine, home: string): Promise<readonly CacheVolume[]> {
-  const users = await findUsers(engine, home);
-  const caches = (await findUsage(engine)).flatMap(({ Name, Labels, UsageData }) => {
+  const filters = { label: [label.cache] };
+  const { Volumes } = await engine.call("list caches", (docker) => docker.listVolumes({ filters }));
+  const [users, sizes] = await Promise.all([findUsers(engine, home), findSizes(engine)]);
+  const caches = (Volumes ?? []).flatMap(({ Name, Labels }) => {
+    // Podman takes what has one of several labels for what has all of them, so they are compared here.
     const { [label.project]: project, [label.cache]: name, [label.home]: owner } = Labels ?? {};
     if (project === undefined || name === undefined || owner !== home) return [];
-    // An engine that does not know a size says -1.
-    return [{ project, name, sizeBytes: Math.max(0, UsageData?.Size ?? 0), usedBy: users.get(Name) ?? [] }];
+    return [{ project, name, sizeBytes: sizes.get(Name) ?? 0, usedBy: users.get(Name) ?? [] }];
   });
   return caches.toSorted((a, b) => compare(a.project, b.project) || compare(a.name, b.name));
 }
@@ -42,26 +44,26 @@ export async function clearCache(engine: Engine, cache: CacheName, home: string)
   }
 }
 
-interface VolumeUsage {
-  readonly Name: string;
-  readonly Labels?: Labels | null;
-  readonly UsageData?: { readonly Size: number } | null;
-}
-
-/** Only of volumes, where the engine can leave the rest out: the sizes of all images and containers take long. */
-async function findUsage(engine: Engine): Promise<readonly VolumeUsage[]> {
+/** Of every volume. The sizes of all images and containers take long; an engine that can leaves them out. */
+async function findSizes(engine: Engine): Promise<ReadonlyMap<string, number>> {
   const request = { path: "/system/df?type=volume", method: "GET", statusCodes: { 200: true } };
-  const usage = await engine.call("list caches", async ({ modem }) => {
+  const usage = await engine.call("find the sizes of caches", async ({ modem }) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
     return (await promise) as { readonly Volumes?: readonly VolumeUsage[] | null };
   });
-  return usage.Volumes ?? [];
+  // One that the engine does not know is -1.
+  return new Map((usage.Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
+}
+
+interface VolumeUsage {
+  readonly Name: string;
+  readonly UsageData?: { readonly Size: number } | null;
 }
 
 /** The sandboxes that have volumes mounted, running or not, by the volume's name. */
 async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<string, readonly SandboxId[]>> {
-  const filters = { label: [`${label.managed}=true`, `${label.home}=${home}`] };
+  const filters = { label: [`${label.home}=${home}`] };
   const containers = await engine.call("list who uses caches", (docker) =>
     docker.listContainers({ all: true, filters }),
   );

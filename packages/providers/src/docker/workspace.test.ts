@@ -50,7 +50,7 @@ function repository(area: string, ref?: string): ContainerOptions {
 }
 
 /** A container whose agent runs. */
-async function start(spec: InstanceSpec, image: string = withGit): Promise<string> {
+async function start(spec: InstanceSpec, image = withGit, program = "/.sandpiper/sandpiper-agent"): Promise<string> {
   ids.push(spec.id);
   await makeVolumes(engine, spec, { home, signal });
   const paths = { allowedPaths: [], ownPaths: [], isRemote: false };
@@ -58,7 +58,7 @@ async function start(spec: InstanceSpec, image: string = withGit): Promise<strin
   const agent = { Type: "bind" as const, Source: dirname(findAgent()), Target: "/.sandpiper", ReadOnly: true };
   const container = await engine.docker.createContainer({
     Image: image,
-    Entrypoint: ["/.sandpiper/sandpiper-agent", "--default-user", "user", ...openDirArguments(spec, home)],
+    Entrypoint: [program, "--default-user", "user", ...openDirArguments(spec, home)],
     OpenStdin: true,
     HostConfig: {
       Mounts: [agent, ...mounts],
@@ -152,6 +152,13 @@ describe("a workspace of a repository", () => {
     const gaveUp = AbortSignal.timeout(300);
     const reason = cloneWorkspace(engine, spec, { container, signal: gaveUp }).catch((error: unknown) => error);
     expect(await reason).toBe(gaveUp.reason);
+  });
+
+  it("is not waited for in a container that has ended", async () => {
+    const spec = containerSpec(repository(`${server.address}/open`));
+    const container = await start(spec, withGit, "true");
+    await engine.docker.getContainer(container).wait();
+    expect((await rejection(cloneWorkspace(engine, spec, { container, signal }))).reason).toBe("instance_ended");
   });
 
   it("needs a network", () => {

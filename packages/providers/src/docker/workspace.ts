@@ -62,6 +62,7 @@ interface CloneWork {
 async function cloneWhenOpen(engine: Engine, { clone, container, signal }: CloneWork): Promise<void> {
   let workspace = await look(engine, container, signal);
   while (workspace.isEmpty && !workspace.isOpen) {
+    await requireRunning(engine, container);
     await sleep(OPENING_INTERVAL_MS, undefined, { signal });
     workspace = await look(engine, container, signal);
   }
@@ -70,6 +71,17 @@ async function cloneWhenOpen(engine: Engine, { clone, container, signal }: Clone
   const { argv, env } = clone;
   const { exitCode, output } = await runInContainer(engine, container, { argv, env, user: workspace.owner, signal });
   if (exitCode !== 0) throw cloneFailed(clone, exitCode, output);
+}
+
+async function requireRunning(engine: Engine, container: string): Promise<void> {
+  const doing = `look at container ${container}`;
+  const { State } = await engine.call(doing, (docker) => docker.getContainer(container).inspect());
+  if (State.Running) return;
+  throw new SandboxError("unavailable", {
+    reason: "instance_ended",
+    message: `container ${container} ended before its workspace was cloned, with exit code ${State.ExitCode}`,
+    hint: "try again; if it ends again, the image or the limits may not let the agent start",
+  });
 }
 
 /** What the workspace is like, without any program of the image. */
