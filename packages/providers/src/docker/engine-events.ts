@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { Clock } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -7,6 +6,7 @@ import type { Engine } from "./engine.ts";
 import { type EngineEvent, engineActions, parseEngineEvent } from "./engine-event.ts";
 import { label } from "./labels.ts";
 import { type ListedContainer, listContainers } from "./list-containers.ts";
+import { readLines } from "./read-lines.ts";
 
 /** An engine that restarts is away for a second or two. */
 const FIRST_PAUSE_MS = 50;
@@ -85,7 +85,7 @@ export class EngineEvents {
       this.#isLive = true;
       onLive();
       for (const listener of this.#listeners) listener.began(present);
-      for await (const line of createInterface({ input: stream })) {
+      for await (const line of readLines(stream)) {
         const event = parseEngineEvent(line);
         if (event === undefined || signal.aborted) continue;
         for (const listener of this.#listeners) listener.happened(event);

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { type PullOptions, type PullProgress, SandboxError } from "@sandpiper/core";
 import type { Engine } from "./engine.ts";
@@ -6,6 +5,7 @@ import { type EngineImage, requireRunnable, resolveImage } from "./image.ts";
 import { parseImageReference } from "./image-reference.ts";
 import { pullError } from "./pull-error.ts";
 import { PullReader } from "./pull-reader.ts";
+import { readLines } from "./read-lines.ts";
 import { registryCredential } from "./registry-credential.ts";
 import { SharedPulls } from "./shared-pulls.ts";
 
@@ -42,7 +42,7 @@ async function download(
     const stream = (await (authconfig === undefined
       ? engine.docker.createImage(options)
       : engine.docker.createImage(authconfig, options))) as Readable;
-    for await (const line of createInterface({ input: stream })) {
+    for await (const line of readLines(stream)) {
       const progress = lines.read(line);
       if (progress !== undefined) report(progress);
     }

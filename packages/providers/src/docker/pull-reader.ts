@@ -37,7 +37,6 @@ export class PullReader {
 
   /** What a line says about a layer, if it is about one. */
   read(line: string): PullProgress | undefined {
-    if (line.trim() === "") return undefined;
     const { id, status = "", progressDetail, error, errorDetail } = JSON.parse(line) as PullLine;
     const failure = errorDetail?.message ?? error;
     if (failure !== undefined) throw new PullFailure(failure);
