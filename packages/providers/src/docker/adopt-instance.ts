@@ -6,13 +6,9 @@ import { inspectContainer } from "./inspect-container.ts";
 import { DockerInstance } from "./instance.ts";
 import { findAddresses } from "./launch.ts";
 
-/** Takes over a container whose program has ended; `isFree` when this program has none of that id. */
-export async function adoptInstance(
-  host: DockerHost,
-  id: SandboxId,
-  { isFree }: { readonly isFree: boolean },
-): Promise<DockerInstance> {
-  const { spec } = (isFree ? await findOwn(host, id) : undefined) ?? (await host.store.claim(id));
+/** Takes over a container whose program has ended. */
+export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<DockerInstance> {
+  const { spec } = (await findOwn(host, id)) ?? (await host.store.claim(id));
   const found = await inspectContainer(host, id);
   if (found?.State.Running !== true) {
     throw new SandboxError("gone", {
@@ -35,7 +31,8 @@ export async function adoptInstance(
 }
 
 /** One that this program owns and whose end it has seen: its container may have been started again. */
-async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {
+async function findOwn({ store, running }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {
+  if (running.has(id)) return undefined;
   const [entry, own] = await Promise.all([store.read(id), store.owner()]);
   const isOwn = entry?.owner.pid === own.pid && entry.owner.startTicks === own.startTicks;
   return isOwn && entry.owner.bootId === own.bootId ? entry : undefined;

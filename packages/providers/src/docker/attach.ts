@@ -6,5 +6,7 @@ import type { Engine } from "./engine.ts";
 export async function attach(engine: Engine, container: Docker.Container): Promise<Duplex> {
   // Never aborted: the signal would end the stream, too, whenever it is aborted later.
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-  return (await engine.call(`attach to container ${container.id}`, () => container.attach(options))) as Duplex;
+  const stream = await engine.call(`attach to container ${container.id}`, () => container.attach(options));
+  // It may fail before anybody uses it, who then finds it destroyed.
+  return (stream as Duplex).on("error", () => {});
 }

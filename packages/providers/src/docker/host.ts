@@ -1,7 +1,10 @@
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import { Semaphore } from "../host/semaphore.ts";
 import { AgentVolume } from "./agent-volume.ts";
 import type { PathPolicy } from "./binds.ts";
 import { Engine } from "./engine.ts";
@@ -14,6 +17,8 @@ const DEFAULT_IMAGE = "python:3.13-slim";
 const DEFAULT_NETWORKS = ["bridge"];
 /** gVisor, which stands between the container and the kernel where an engine has it. */
 const PREFERRED_RUNTIME = "runsc";
+/** More of them at once only make each of them slower: an engine does most of it one after the other. */
+const BOOTS_PER_PROCESSOR = 2;
 
 /** What the processors that Node.js runs on are called in Go's words. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
@@ -44,6 +49,9 @@ export interface DockerHost extends NetworkPolicy {
   readonly image: string;
   readonly runtime: string | undefined;
   readonly paths: PathPolicy;
+  readonly boots: Semaphore;
+  /** This program's instances that have not ended. */
+  readonly running: Set<SandboxId>;
 }
 
 /** Looks for what containers need; what is missing is said with what to do about it. */
@@ -64,6 +72,8 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     agentVolume: new AgentVolume({ engine, agent, home }),
     image: options.image ?? DEFAULT_IMAGE,
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
+    boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),
+    running: new Set(),
     networks: options.networks ?? DEFAULT_NETWORKS,
     paths: {
       allowedPaths: options.allowedPaths ?? [],

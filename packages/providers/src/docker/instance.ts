@@ -41,7 +41,8 @@ export class DockerInstance implements Instance {
   #isSaved = false;
   #hasBegun: boolean;
   #isToBeChecked = false;
-  #checking: Promise<void> | undefined;
+  #isChecking = false;
+  #wasEngineAway = false;
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
@@ -64,7 +65,8 @@ export class DockerInstance implements Instance {
       },
     };
     this.#unsubscribe = host.events.subscribe(listener, { wantsPresent: false });
-    this.exited.then(() => this.#unsubscribe());
+    host.running.add(this.id);
+    this.exited.then(() => this.#leave());
   }
 
   get containerId(): string {
@@ -79,7 +81,7 @@ export class DockerInstance implements Instance {
 
   /** Its container could not be started, and whoever made it removes it. */
   abandon(): void {
-    this.#unsubscribe();
+    this.#leave();
     this.#fresh?.destroy();
   }
 
@@ -136,26 +138,38 @@ export class DockerInstance implements Instance {
     this.#checkSoon();
   }
 
+  #leave(): void {
+    this.#unsubscribe();
+    this.#host.running.delete(this.id);
+  }
+
   #checkSoon({ wasEngineAway = false } = {}): void {
     this.#isToBeChecked = true;
-    if (!this.#hasBegun) return;
-    this.#checking ??= this.#check(wasEngineAway)
+    this.#wasEngineAway ||= wasEngineAway;
+    if (this.#hasBegun && !this.#isChecking) this.#checkWhileDue();
+  }
+
+  async #checkWhileDue(): Promise<void> {
+    this.#isChecking = true;
+    while (this.#isToBeChecked) {
+      this.#isToBeChecked = false;
       // An engine that does not answer says what became of it when it is back.
-      .catch(() => {})
-      .finally(() => {
-        this.#checking = undefined;
-      });
+      await this.#check().catch(() => {});
+    }
+    this.#isChecking = false;
   }
 
   /** Says that the instance has ended, and why, once the engine says so. */
-  async #check(wasEngineAway: boolean): Promise<void> {
+  async #check(): Promise<void> {
     const found = await inspectContainer(this.#host, this.id);
-    if (this.#destroyed !== undefined || this.#isSaved) return;
     // Another one of the same name is another instance's.
     const state = found?.Id === this.#container.id ? found.State : undefined;
-    if (state?.Running === true) return;
-    const lastWords = this.#lastWords;
-    const exit = await findExit(this.#host, { spec: this.#spec, state, lastWords, wasEngineAway });
+    if (state?.Running === true) {
+      this.#wasEngineAway = false;
+      return;
+    }
+    const [spec, lastWords, wasEngineAway] = [this.#spec, this.#lastWords, this.#wasEngineAway];
+    const exit = await findExit(this.#host, { spec, state, lastWords, wasEngineAway });
     if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
   }
 }

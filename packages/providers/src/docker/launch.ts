@@ -10,6 +10,7 @@ import { mountsOf } from "./mounts.ts";
 import { addressesOf } from "./ports.ts";
 import { undoInstance } from "./remove-instance.ts";
 import { makeVolumes } from "./volumes.ts";
+import { cloneWorkspace } from "./workspace.ts";
 
 export interface LaunchOptions {
   readonly spec: InstanceSpec;
@@ -26,11 +27,17 @@ export interface LaunchOptions {
 export async function launchInstance(host: DockerHost, options: LaunchOptions): Promise<DockerInstance> {
   const { spec, signal } = options;
   let made: readonly string[] = [];
+  let instance: DockerInstance | undefined;
   try {
-    signal.throwIfAborted();
-    made = await makeVolumes(host.engine, spec, { home: host.home, signal });
-    return await start(host, options);
+    instance = await host.boots.run(async () => {
+      made = await makeVolumes(host.engine, spec, { home: host.home, signal });
+      return await start(host, options);
+    }, signal);
+    // Outside of its turn, since it takes as long as the repository is large.
+    await cloneWorkspace(host.engine, spec, { container: instance.containerId, signal });
+    return instance;
   } catch (error) {
+    instance?.abandon();
     await undoInstance(host, spec.id, made).catch((left: unknown) => {
       throw cleanUpFailed(spec.id, error, left);
     });

@@ -2,7 +2,6 @@ import type { Instance, InstanceSpec, PreparedInstance } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { DockerHost } from "./host.ts";
 import type { EngineImage } from "./image.ts";
-import type { DockerInstance } from "./instance.ts";
 import { launchInstance } from "./launch.ts";
 import { removeInstance } from "./remove-instance.ts";
 import { fillVolumes, loadCheckpoint } from "./restore.ts";
@@ -11,12 +10,10 @@ import { fillVolumes, loadCheckpoint } from "./restore.ts";
 export class DockerPrepared implements PreparedInstance {
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
-  readonly #onRestored: (instance: DockerInstance) => void;
 
-  constructor(host: DockerHost, spec: InstanceSpec, onRestored: (instance: DockerInstance) => void) {
+  constructor(host: DockerHost, spec: InstanceSpec) {
     this.#host = host;
     this.#spec = spec;
-    this.#onRestored = onRestored;
   }
 
   get id(): SandboxId {
@@ -35,14 +32,12 @@ export class DockerPrepared implements PreparedInstance {
       await this.destroy();
       throw error;
     }
-    const instance = await launchInstance(host, {
+    return await launchInstance(host, {
       spec,
       image,
       signal,
       onCreated: (container) => fillVolumes(host.engine, container, options),
     });
-    this.#onRestored(instance);
-    return instance;
   }
 
   /** What an earlier instance of the same sandbox left is not its own. */

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import {
   type CheckpointRequirements,
   type Clock,
@@ -14,13 +13,11 @@ import {
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { dockerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
-import type { DockerInstance } from "./instance.ts";
 import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
 import { requireNetwork } from "./network.ts";
@@ -29,10 +26,7 @@ import { DockerPrepared } from "./prepared.ts";
 import { probeDocker } from "./probe.ts";
 import { pullImage } from "./pull-image.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { cloneWorkspace, requireWorkspace } from "./workspace.ts";
-
-/** More of them at once only make each of them slower: an engine does most of it one after the other. */
-const BOOTS_PER_PROCESSOR = 2;
+import { requireWorkspace } from "./workspace.ts";
 
 /** Sandboxes as containers of an engine: Docker, or Podman. */
 export class DockerProvider implements Provider {
@@ -40,9 +34,6 @@ export class DockerProvider implements Provider {
   readonly capabilities = dockerCapabilities;
   readonly #options: DockerOptions;
   readonly #clock: Clock;
-  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
-  /** Those of this program that have not ended. */
-  readonly #instances = new Map<SandboxId, DockerInstance>();
   #host: Promise<DockerHost> | undefined;
 
   constructor({ clock = systemClock, ...options }: Partial<DockerOptions> & { readonly clock?: Clock } = {}) {
@@ -61,28 +52,16 @@ export class DockerProvider implements Provider {
     const policy = spec.container?.imagePullPolicy ?? "missing";
     const reference = spec.container?.image ?? host.image;
     const image = await pullImage(host.engine, reference, { policy, signal, onProgress: options.onProgress });
-    const boot = async () => {
-      signal.throwIfAborted();
-      await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
-      return await launchInstance(host, { spec, image, signal });
-    };
-    const instance = this.#keep(await this.#boots.run(boot, signal));
-    // Outside of the turn, since it takes as long as the repository is large.
-    await cloneWorkspace(host.engine, spec, { container: instance.containerId, signal }).catch(
-      async (error: unknown) => {
-        await instance.destroy();
-        throw error;
-      },
-    );
-    return instance;
+    await this.#enter(host, spec, signal);
+    return await launchInstance(host, { spec, image, signal });
   }
 
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
     const host = await this.#findHost();
     await requirePossible(host, spec);
-    await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
-    return new DockerPrepared(host, spec, (instance) => this.#keep(instance));
+    await this.#enter(host, spec, signal);
+    return new DockerPrepared(host, spec);
   }
 
   async checkpointRequirements(): Promise<CheckpointRequirements> {
@@ -95,20 +74,17 @@ export class DockerProvider implements Provider {
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    const host = await this.#findHost();
-    return this.#keep(await adoptInstance(host, id, { isFree: !this.#instances.has(id) }));
+    return await adoptInstance(await this.#findHost(), id);
   }
 
   async remove(id: SandboxId, options?: DestroyOptions): Promise<void> {
     await removeInstance(await this.#findHost(), id, options);
   }
 
-  #keep(instance: DockerInstance): DockerInstance {
-    this.#instances.set(instance.id, instance);
-    instance.exited.then(() => {
-      if (this.#instances.get(instance.id) === instance) this.#instances.delete(instance.id);
-    });
-    return instance;
+  /** Written down before anything is made, so that whoever comes next finds it. */
+  async #enter({ store }: DockerHost, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
 
   #findHost(): Promise<DockerHost> {

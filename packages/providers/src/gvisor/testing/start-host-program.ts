@@ -1,68 +1,13 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { SandboxConfigOptions } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
-import type { HostProgramMessage } from "./host-program.ts";
+import * as hostProgram from "../../host/testing/start-host-program.ts";
 
 const script = fileURLToPath(new URL("host-program.ts", import.meta.url));
 
-export interface HostProgram {
-  /** Once the program has begun to make its sandbox. */
-  creating(): Promise<SandboxId>;
-  /** Once its sandbox is ready and its command runs. */
-  ready(): Promise<ReadySandbox>;
-  /** Ends it with SIGKILL: it gets no chance to clean up. */
-  kill(): Promise<void>;
-}
-
-interface ReadySandbox {
-  readonly id: SandboxId;
-  readonly process: string | undefined;
-  /** What the program has read of its command's output. */
-  readonly output: string;
-}
-
-export interface HostProgramOptions {
+export interface HostProgramOptions extends hostProgram.HostProgramOptions {
   readonly stateDirectory: string;
-  readonly config?: SandboxConfigOptions;
-  /** Run in its sandbox. */
-  readonly command?: string;
-  /** How much of the command's output it reads, at least, before it is ready. */
-  readonly readBytes?: number;
-  /** The sandbox to adopt instead of creating one. */
-  readonly adopt?: SandboxId;
 }
 
-export function startHostProgram(options: HostProgramOptions): HostProgram {
-  const { stateDirectory, config = {}, command, readBytes = 0, adopt } = options;
-  const args = [script, `--state=${stateDirectory}`, `--config=${JSON.stringify(config)}`, `--read=${readBytes}`];
-  if (command !== undefined) args.push(`--command=${command}`);
-  if (adopt !== undefined) args.push(`--adopt=${adopt}`);
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  const next = async (): Promise<HostProgramMessage> => {
-    const { value, done } = await lines.next();
-    if (done) throw new Error("the host program ended by itself");
-    return JSON.parse(value);
-  };
-  return {
-    creating: async () => {
-      const message = await next();
-      if ("creating" in message) return message.creating;
-      throw new Error("the host program did not say what it creates");
-    },
-    ready: async () => {
-      for (;;) {
-        const message = await next();
-        if ("ready" in message) return { ...message, id: message.ready };
-      }
-    },
-    kill: async () => {
-      const ended = once(child, "exit");
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
+export function startHostProgram({ stateDirectory, ...options }: HostProgramOptions): hostProgram.HostProgram {
+  const config = { diskMib: 64, ...options.config };
+  return hostProgram.startHostProgram(script, { stateDirectory }, { ...options, config });
 }

@@ -1,0 +1,4 @@
+import { runHostProgram } from "../../host/testing/host-program.ts";
+import { DockerProvider } from "../provider.ts";
+
+await runHostProgram((options) => new DockerProvider(options));

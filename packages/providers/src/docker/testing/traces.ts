@@ -1,0 +1,30 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
+import { containerName } from "../container-name.ts";
+import type { DockerFixture } from "./fixture.ts";
+
+/** Everything on the engine and in the state that still bears the id of a sandbox. */
+export async function tracesOf(id: SandboxId, { engine, stateDirectory }: DockerFixture): Promise<string[]> {
+  const all = await tracesOfAll(engine);
+  const entries = await readdir(join(stateDirectory, "docker/instances")).catch(() => []);
+  return [...all, ...entries.map((name) => `entry ${name}`)].filter((trace) => trace.includes(id));
+}
+
+/** All that Sandpiper has on an engine, except what sandboxes share. */
+export async function tracesOfAll({ docker }: DockerFixture["engine"]): Promise<string[]> {
+  const containers = await docker.listContainers({ all: true });
+  const { Volumes } = await docker.listVolumes();
+  const images = await docker.listImages({ all: true });
+  return [
+    ...containers.map(({ Names, Labels }) => `container ${Names.join()} ${JSON.stringify(Labels)}`),
+    ...Volumes.map(({ Name }) => `volume ${Name}`).filter((name) => !name.includes("sandpiper-agent-")),
+    ...images.flatMap(({ RepoTags, Labels }) => [...(RepoTags ?? []), JSON.stringify(Labels)]),
+  ];
+}
+
+/** Ends a container from outside, as a fault would. */
+export async function crashContainer(id: SandboxId, { engine }: DockerFixture): Promise<void> {
+  const { State } = await engine.docker.getContainer(containerName(id)).inspect();
+  process.kill(State.Pid, "SIGKILL");
+}
