@@ -102,7 +102,8 @@ function archive(binary: Buffer): NodeJS.ReadableStream {
   const draft = `agent-${randomUUID()}`;
   const tar = pack();
   tar.entry({ name: draft, mode: 0o755 }, binary);
-  tar.entry({ name: "agent", type: "link", linkname: draft });
+  // With its mode too: Podman gives a link's mode to what it leads to.
+  tar.entry({ name: "agent", type: "link", linkname: draft, mode: 0o755 });
   tar.finalize();
   // Its types are of another implementation of streams.
   return tar as unknown as NodeJS.ReadableStream;
