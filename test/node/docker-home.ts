@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { NodeConfigOptions } from "@sandpiper/node/server";
+import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
+import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+
+/** A container engine for the nodes of a test file, with one image. */
+export class DockerHome implements AsyncDisposable {
+  readonly #dockerd: Dockerd;
+  readonly #engine: Engine;
+  readonly #image: string;
+  readonly #paths: string[] = [];
+
+  private constructor(dockerd: Dockerd, engine: Engine, image: string) {
+    this.#dockerd = dockerd;
+    this.#engine = engine;
+    this.#image = image;
+  }
+
+  static async start(): Promise<DockerHome> {
+    const dockerd = await startDockerd();
+    try {
+      const engine = await connectTo(dockerd);
+      return new DockerHome(dockerd, engine, await importTestImage(engine));
+    } catch (error) {
+      await dockerd[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Of a node with a directory of its own. */
+  config(settings: NodeConfigOptions = {}): NodeConfigOptions {
+    const home = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
+    this.#paths.push(home);
+    const docker = { url: this.#dockerd.url, image: this.#image };
+    return { home, port: 0, logLevel: "warn", defaultProvider: "docker", docker, ...settings };
+  }
+
+  /** Ends the engine with everything that runs on it, as when its machine is switched off. */
+  async kill(): Promise<void> {
+    await this.#dockerd[Symbol.asyncDispose]();
+  }
+
+  /** As somebody would who cleans up by hand. */
+  async removeContainers(): Promise<void> {
+    for (const { Id } of await this.#engine.docker.listContainers({ all: true })) {
+      await this.#engine.docker.getContainer(Id).remove({ force: true, v: true });
+    }
+  }
+
+  /** Containers, images and volumes, besides those that are for all sandboxes. */
+  async left(): Promise<readonly string[]> {
+    const { docker } = this.#engine;
+    const containers = await docker.listContainers({ all: true });
+    const images = await docker.listImages({ all: true });
+    const { Volumes } = await docker.listVolumes();
+    return [
+      ...containers.flatMap(({ Names }) => Names),
+      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== this.#image),
+      ...Volumes.map(({ Name }) => Name).filter((name) => !name.startsWith("sandpiper-agent-")),
+    ];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#engine[Symbol.dispose]();
+    await this.#dockerd[Symbol.asyncDispose]();
+    for (const path of this.#paths) rmSync(path, { recursive: true, force: true });
+  }
+}
