@@ -23,7 +23,10 @@ import type { SandboxRecord } from "./records/sandbox-record.ts";
 import { SqliteAuditLog } from "./records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "./records/sqlite-webhook-records.ts";
 import type { NodeDirectory } from "./service/checkpoint-service.ts";
-import { type NodeReconciliation, reconcileNode } from "./service/reconcile-node.ts";
+import { type EngineStatus, probeEngines } from "./service/engine-status.ts";
+import { forgetEnded } from "./service/forget-ended.ts";
+import { NodeReconciler, type NodeReconciliation, reconciledCounts } from "./service/node-reconciler.ts";
+import { untilReconciled } from "./service/until-reconciled.ts";
 import { type AttachedSockets, attachSockets } from "./socket/attach-sockets.ts";
 import { NodeMetrics, type SandboxCount } from "./telemetry/node-metrics.ts";
 import { Webhooks } from "./telemetry/webhooks.ts";
@@ -39,6 +42,8 @@ export interface RunningNode extends AsyncDisposable {
   readonly url: string;
   readonly apiKeyFile: string;
   readonly reconciled: NodeReconciliation;
+  /** Providers that need a program beside the node, and whether it answers. */
+  readonly engines: readonly EngineStatus[];
   /** Stops accepting, lets requests finish for a while, and leaves sandboxes to the next start. */
   stop(): Promise<void>;
 }
@@ -87,15 +92,17 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   await guard?.start();
   if (parts.shared !== undefined)
     await resumeLeases({ ...parts, custody: parts.shared, onError: aboutSandbox(onError) });
-  const reconciled = await reconcileNode(parts);
-  for (const { id, error } of reconciled.failed) logger.error({ err: error, sandboxId: id }, "could not be taken over");
-  const counts = {
-    adopted: reconciled.adopted.length,
-    lost: reconciled.lost.length,
-    setBack: reconciled.setBack.length,
-    removed: reconciled.removed.length,
+  const reconciler = new NodeReconciler(parts);
+  const tellReconciled = (found: NodeReconciliation) => {
+    for (const { id, error } of found.failed) logger.error({ err: error, sandboxId: id }, "could not be taken over");
+    events.emit({ kind: "node.reconciled", tenant: null, sandboxId: null, details: reconciledCounts(found) });
   };
-  events.emit({ kind: "node.reconciled", tenant: null, sandboxId: null, details: counts });
+  const reconciled = await reconciler.reconcile();
+  tellReconciled(reconciled);
+  const engines = await probeEngines(parts.providers.byName.values());
+  for (const { provider, status } of engines) {
+    if (!status.available) logger.warn({ provider, hint: status.hint }, `provider ${provider}: ${status.reason}`);
+  }
   metrics.collectFrom({ sandboxes: () => counted(records.live()), pools: () => pool.list() });
 
   const webhooks = undo.use(
@@ -130,6 +137,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   const app = createHttpApp({
     service,
     checkpoints,
+    containers: parts.containers,
     locator,
     nodes,
     authenticator,
@@ -203,15 +211,13 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   undo.defer(() => sockets?.close());
   // Only now: whoever waits for the node comes before what nobody waits for yet.
   for (const wanted of config.pools) pool.set(wanted);
+  const forgetting = { ...parts, keepMs: config.keepRecordsMs };
   undo.defer(
     repeat(clock, PRUNE_INTERVAL_MS, () => {
-      try {
-        records.prune(new Date(clock.now().getTime() - config.keepRecordsMs));
-      } catch (thrown) {
-        onError(SandboxError.from(thrown));
-      }
+      forgetEnded(forgetting).catch((thrown) => onError(SandboxError.from(thrown)));
     }),
   );
+  undo.defer(untilReconciled(reconciler, { clock, tell: tellReconciled, onError }));
   const resting = { ...parts, cluster: cluster && saved && { saved, leases: cluster.leases, locator } };
   const sweep = async () => {
     await expireResting(resting);
@@ -241,6 +247,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     url: serving.url,
     apiKeyFile: join(config.home, "api-key"),
     reconciled,
+    engines,
     stop,
     [Symbol.asyncDispose]: stop,
   };

@@ -4,15 +4,20 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { composeParts } from "./compose-parts.ts";
 import { parseNodeConfig } from "./config/load-node-config.ts";
+import type { NodeConfigOptions } from "./config/node-config.ts";
 
-it("offers the provider that isolates nothing only on a node that was started for it", () => {
+it("offers the default provider, and others only when the node is told to", () => {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-parts-"));
   try {
-    for (const [defaultProvider, names] of [
-      ["gvisor", ["gvisor"]],
-      ["local", ["gvisor", "local"]],
+    for (const [config, names] of [
+      [{}, ["gvisor"]],
+      [{ defaultProvider: "local" }, ["local"]],
+      [{ providers: ["docker", "gvisor"] }, ["gvisor", "docker"]],
+      [{ defaultProvider: "docker" }, ["docker"]],
     ] as const) {
-      const { providers, database } = composeParts(parseNodeConfig({ home, defaultProvider }), { onError: () => {} });
+      const { providers, database } = composeParts(parseNodeConfig({ home, ...config } as NodeConfigOptions), {
+        onError: () => {},
+      });
       expect([...providers.byName.keys()]).toEqual(names);
       database[Symbol.dispose]();
     }

@@ -12,7 +12,7 @@ import { LoneCustody } from "./checkpoints/lone-custody.ts";
 import { LoneLocator } from "./checkpoints/lone-locator.ts";
 import { NodeCheckpoints } from "./checkpoints/node-checkpoints.ts";
 import { SparePlaces } from "./checkpoints/spare-places.ts";
-import { composedProviders, createProvider } from "./compose.ts";
+import { createProvider } from "./compose.ts";
 import { composeSaving } from "./compose-saving.ts";
 import type { NodeConfig } from "./config/node-config.ts";
 import { SqliteEventLog } from "./events/sqlite-event-log.ts";
@@ -25,8 +25,10 @@ import type { SandboxRecord } from "./records/sandbox-record.ts";
 import { SqliteIdempotencyRecords } from "./records/sqlite-idempotency-records.ts";
 import { SqliteSandboxRecords } from "./records/sqlite-sandbox-records.ts";
 import { LiveSandboxes } from "./service/live-sandboxes.ts";
+import { NodeContainers } from "./service/node-containers.ts";
 import { NodeService } from "./service/node-service.ts";
 import { Providers } from "./service/providers.ts";
+import { Rebuilds } from "./service/rebuilds.ts";
 import { DirectoryStore } from "./store/directory-store.ts";
 
 export interface NodePartsOptions {
@@ -63,7 +65,11 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       imagesDir: config.imagesDir,
       onError: (error, id) => onError(error, { sandboxId: id }),
     });
-    const defaults = { provider: config.defaultProvider, ...config.defaults };
+    const defaults = {
+      provider: config.defaultProvider,
+      containerImage: config.docker.image,
+      ...config.defaults,
+    };
     const turns = new Turns<SandboxId>();
     const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
     const shared =
@@ -129,6 +135,8 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       clock,
       observeCreate,
     });
+    const rebuilds = new Rebuilds({ service, providers, pool, records, live, custody, turns, events, clock });
+    const containers = new NodeContainers({ providers, rebuilds, records, defaultProvider: config.defaultProvider });
     const spares = new SparePlaces({ providers, clock, onError: about });
     const checkpoints: NodeCheckpoints = new NodeCheckpoints({
       spares,
@@ -179,8 +187,11 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       pool,
       service,
       checkpoints,
+      rebuilds,
+      containers,
       locator,
       handoffs,
+      turns,
       spares,
       vault,
       custody,
@@ -201,11 +212,10 @@ export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
   return openDatabase(join(home, "node.db"));
 }
 
-/**
- * In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. `local`
- * is there only when the node was started for it: it isolates nothing, and every key could use it to become the node.
- */
-function ownProviders({ home, defaultProvider }: NodeConfig): Provider[] {
-  const names = composedProviders.filter((name) => name !== "local" || defaultProvider === "local");
-  return names.map((name) => createProvider(name, { home: join(home, "node") }));
+/** In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. */
+function ownProviders({ home, defaultProvider, providers, docker: { url, runtime, ...rest } }: NodeConfig): Provider[] {
+  const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
+  return [...new Set([defaultProvider, ...providers])].map((name) =>
+    createProvider(name, { home: join(home, "node"), docker }),
+  );
 }

@@ -2,34 +2,56 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
-import { Guard, GvisorProvider, instanceCgroup, LocalProvider } from "@sandpiper/providers";
+import { DockerProvider, Guard, GvisorProvider, instanceCgroup, LocalProvider } from "@sandpiper/providers";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-const constructors = { gvisor: GvisorProvider, local: LocalProvider } as const;
-
-export type ComposedProviderName = keyof typeof constructors;
+export type ComposedProviderName = "gvisor" | "docker" | "local";
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "local"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "docker", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
+
+/** What provider docker is told; what is left out is as docs/docker.md says. */
+export interface DockerSettings {
+  /** Where the engine listens; what the environment says unless given. */
+  readonly url?: string | undefined;
+  /** Of containers that name none. */
+  readonly image?: string | undefined;
+  /** Directories of the engine's machine that may be mounted; none unless given. */
+  readonly allowedPaths?: readonly string[] | undefined;
+  /** That may be asked for. */
+  readonly networks?: readonly string[] | undefined;
+  readonly runtime?: string | undefined;
+}
 
 export interface ProviderOptions {
   /** Where sandboxes and what they write are kept; $SANDPIPER_HOME or ~/.sandpiper unless given. */
   readonly home?: string | undefined;
+  readonly docker?: DockerSettings | undefined;
 }
 
 export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
   readonly provider?: ComposedProviderName | undefined;
 }
 
-export function createProvider(name: ComposedProviderName, { home }: ProviderOptions = {}): Provider {
-  return new constructors[name](home === undefined ? {} : { stateDirectory: resolve(home) });
+export function createProvider(name: ComposedProviderName, { home, docker = {} }: ProviderOptions = {}): Provider {
+  const place = home === undefined ? {} : { stateDirectory: resolve(home) };
+  switch (name) {
+    case "gvisor":
+      return new GvisorProvider(place);
+    case "local":
+      return new LocalProvider(place);
+    case "docker": {
+      const { url: engineUrl, ...settings } = docker;
+      return new DockerProvider({ ...place, engineUrl, ...settings });
+    }
+  }
 }
 
 /** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
-export function createManager({ provider, home, ...config }: CreateManagerOptions = {}): SandboxManager {
-  return new SandboxManager(createProvider(provider ?? defaultProvider, { home }), config);
+export function createManager({ provider, home, docker, ...config }: CreateManagerOptions = {}): SandboxManager {
+  return new SandboxManager(createProvider(provider ?? defaultProvider, { home, docker }), config);
 }
 
 /** Ends the instances of a node whose leases are over. In memory, if possible: a full disk must not end a lease. */

@@ -1,7 +1,13 @@
-import { type Provider, Sandbox, type SandboxConfigOptions, SandboxManager } from "@sandpiper/core";
+import {
+  type CreateInstanceOptions,
+  type Provider,
+  Sandbox,
+  type SandboxConfigOptions,
+  SandboxManager,
+} from "@sandpiper/core";
 import { type ComposedProviderName, createProvider, defaultProvider, type ProviderOptions } from "./compose.ts";
 
-export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions {
+export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions, CreateInstanceOptions {
   /** What runs it; "gvisor" unless given. */
   readonly provider?: ComposedProviderName | undefined;
   /** Stops a creation under way; nothing is left behind. */
@@ -19,16 +25,16 @@ const providers = new Map<string, Promise<Provider>>();
  * createSandbox of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-  const { provider: name = defaultProvider, home, signal, ...config } = options;
-  const key = JSON.stringify([name, home]);
+  const { provider: name = defaultProvider, home, docker, signal, onProgress, ...config } = options;
+  const key = JSON.stringify([name, home, docker]);
   let provider = providers.get(key);
   if (provider === undefined) {
-    provider = reconciledProvider(name, { home });
+    provider = reconciledProvider(name, { home, docker });
     providers.set(key, provider);
     // What kept this one from working may have changed when the next one asks.
     provider.catch(() => providers.delete(key));
   }
-  return Sandbox.create(await provider, config, { signal });
+  return Sandbox.create(await provider, config, { signal, onProgress });
 }
 
 /**

@@ -4,6 +4,7 @@ export {
   composedProviders,
   createManager,
   createProvider,
+  type DockerSettings,
   defaultProvider,
   LOCAL_WARNING,
   type ProviderOptions,

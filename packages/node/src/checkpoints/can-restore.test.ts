@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { composeParts } from "../compose-parts.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
-import { reconcileNode } from "../service/reconcile-node.ts";
+import { NodeReconciler } from "../service/node-reconciler.ts";
 
 function startParts(home: string, provider: MockProvider) {
   const onError = () => {};
@@ -32,7 +32,7 @@ async function interruptRestore(change: Partial<SandboxRecord> = {}) {
     await parts.spares[Symbol.asyncDispose]();
     parts.database[Symbol.dispose]();
   });
-  const reconciled = await reconcileNode(parts);
+  const reconciled = await new NodeReconciler(parts).reconcile();
   const left = provider.size;
   await parts.locator.locate(owner, id);
   const { stdout } = await parts.service.open(owner, id).exec({ command: "cat file" });

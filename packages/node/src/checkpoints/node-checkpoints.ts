@@ -121,12 +121,14 @@ export class NodeCheckpoints implements CheckpointService {
       const room = await service.reserveShared(principal, record);
       if (room !== undefined) rooms.push(undo.use(room));
     }
-    const places = Array.from({ length: count }, () => spares.take(instanceKey(record)));
+    // Whoever forks it shares caches with their own sandboxes, not with its owner's.
+    const key = instanceKey({ ...record, tenant: principal.tenant });
+    const places = Array.from({ length: count }, () => spares.take(key));
     const forks = places.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
     const made = await this.#inTurn(record.id, () =>
       this.#fork(record, { forks, places, rooms, wanted: body.checkpoint }),
     );
-    spares.refill(instanceKey(record), count);
+    spares.refill(key, count);
     for (const fork of made) {
       events.emit({ kind: "sandbox.forked", tenant: fork.tenant, sandboxId: fork.id, details: { from: record.id } });
     }
@@ -147,7 +149,7 @@ export class NodeCheckpoints implements CheckpointService {
     using room = await service.reserveShared(principal, record);
     await room?.bind(fork.id);
     await using scratch = await vault.scratch();
-    const place = await providers.prepare(instanceKey(record), { id: fork.id });
+    const place = await providers.prepare(instanceKey(fork), { id: fork.id });
     try {
       await vault.load(record.id, checkpointId, scratch.path);
     } catch (thrown) {

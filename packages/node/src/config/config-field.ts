@@ -68,7 +68,8 @@ function kindOf(schema: z.ZodType): FieldKind {
   if (type === "number") return "number";
   if (type === "boolean") return "flag";
   if (type !== "array") return "text";
-  return (schema as z.ZodArray<z.ZodType>).element.def.type === "string" ? "texts" : "json";
+  const { type: each } = (schema as z.ZodArray<z.ZodType>).element.def;
+  return each === "string" || each === "enum" ? "texts" : "json";
 }
 
 function allowedOf(schema: z.ZodType): string {

@@ -63,6 +63,11 @@ describe("the configuration of a node", () => {
       pools: [{ memoryMib: 512, target: 4 }],
       defaults: { ttlMs: null, vcpuCount: 0.5 },
     });
+    const docker = { SANDPIPER_PROVIDERS: "gvisor, docker", SANDPIPER_DOCKER_ALLOWED_PATHS: "/srv,/data" };
+    expect(await load(["--docker-url", "unix:///run/docker.sock"], docker)).toMatchObject({
+      providers: ["gvisor", "docker"],
+      docker: { url: "unix:///run/docker.sock", allowedPaths: ["/srv", "/data"], networks: ["bridge"], runtime: null },
+    });
     expect(await load(["--allow-insecure=false"], { SANDPIPER_ALLOW_INSECURE: "1" })).toMatchObject({
       allowInsecure: false,
     });
@@ -110,6 +115,10 @@ describe("a wrong configuration", () => {
     [["--store=ftp://x"], {}, 'store "ftp://x" (from --store) is not allowed; allowed is file:///directory or s3://'],
     [["--advertise-url=http://a/b"], {}, 'advertiseUrl "http://a/b" (from --advertise-url)'],
     [["--lease-ms=1999"], {}, "leaseMs 1999 (from --lease-ms) is not allowed; allowed is a whole number from 2000"],
+    [["--providers=docker,vmware"], {}, 'providers[1] ["docker","vmware"] (from --providers) is not allowed'],
+    [["--providers=local"], {}, "providers has local, which isolates nothing"],
+    [["--docker-url=ssh://host"], {}, 'docker.url "ssh://host" (from --docker-url)'],
+    [["--docker-allowed-paths=srv"], {}, 'docker.allowedPaths[0] ["srv"] (from --docker-allowed-paths)'],
     [["--prot", "1"], {}, "there is no flag --prot | did you mean --port?"],
     [["--zzzzzzzz"], {}, "there is no flag --zzzzzzzz | take it away"],
     [["--port"], {}, "--port has no value"],

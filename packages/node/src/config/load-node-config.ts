@@ -68,6 +68,10 @@ function checked(entries: ReadonlyMap<string, ConfigEntry>): NodeConfig {
     const [given, missing] = config.tls.certFile === null ? ["keyFile", "certFile"] : ["certFile", "keyFile"];
     throw configError([`tls.${given} is set and tls.${missing} is not`], "set both or neither");
   }
+  if (config.providers.includes("local") && config.defaultProvider !== "local") {
+    const why = "providers has local, which isolates nothing: every key could use it to become the node";
+    throw configError([why], 'take it away, or set defaultProvider to "local"');
+  }
   return deepFrozen({ ...config, imagesDir: config.imagesDir ?? join(config.home, "images") });
 }
 

@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { setPoolBodySchema } from "@sandpiper/protocol";
+import { imageSchema, setPoolBodySchema } from "@sandpiper/protocol";
 import { z } from "zod";
 
 const absolutePath = z.string().regex(/^\/[^\0]*$/);
@@ -81,9 +81,54 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
-    .enum(["gvisor", "local"])
+    .enum(["gvisor", "docker", "local"])
     .default("gvisor")
     .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
+  providers: z
+    .array(z.enum(["gvisor", "docker", "local"]))
+    .default([])
+    .meta({
+      description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
+      allowed: "a list of gvisor, docker; local only as the default provider",
+    }),
+  docker: z
+    .strictObject({
+      url: z
+        .string()
+        .regex(/^(?:unix:\/\/\/|tcp:\/\/|https?:\/\/)\S+$/)
+        .nullable()
+        .default(null)
+        .meta({
+          description: "Where the container engine listens.",
+          allowed: "unix:///path, tcp://host:port, http:// or https://",
+          shownDefault: "as DOCKER_HOST, the docker context or the usual sockets say",
+        }),
+      image: imageSchema
+        .default("python:3.13-slim")
+        .meta({ description: "Image of containers that name none.", allowed: "a reference such as python:3.13-slim" }),
+      allowedPaths: z.array(absolutePath).default([]).meta({
+        description: "Directories of the engine's machine that sandboxes may mount, with all that is below them.",
+        allowed: "absolute paths",
+      }),
+      networks: z
+        .array(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/))
+        .default(["bridge"])
+        .meta({
+          description: "Networks that sandboxes may ask for; without asking they have none.",
+          allowed: "names of networks of the engine",
+        }),
+      runtime: z
+        .string()
+        .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/)
+        .nullable()
+        .default(null)
+        .meta({
+          description: "Runtime of the engine that runs containers.",
+          allowed: "the name of a runtime of the engine",
+          shownDefault: "runsc where the engine has it, else the engine's own",
+        }),
+    })
+    .prefault({}),
   defaults: z
     .strictObject({
       memoryMib: count.default(256).meta({ description: "Memory of a sandbox that says nothing else, in MiB." }),

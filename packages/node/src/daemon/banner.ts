@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { engineText } from "../service/engine-status.ts";
 import type { StartedNode } from "./run-daemon.ts";
 
 export interface BannerOptions {
@@ -9,9 +10,10 @@ export interface BannerOptions {
 
 /** What somebody at a terminal needs to know first. */
 export function banner(node: StartedNode, { version, isInCluster }: BannerOptions): string {
-  const { adopted, lost, setBack, removed } = node.reconciled;
+  const { adopted, rebuilt, lost, setBack, removed } = node.reconciled;
   const found = [
     adopted.length > 0 && `took over ${sandboxes(adopted.length)}`,
+    rebuilt.length > 0 && `rebuilt ${sandboxes(rebuilt.length)} whose image has changed`,
     setBack.length > 0 && `${sandboxes(setBack.length)} will go on from the newest checkpoint`,
     lost.length > 0 && `${sandboxes(lost.length)} did not survive`,
     removed.length > 0 && `removed ${sandboxes(removed.length)} that belonged to nobody`,
@@ -26,6 +28,7 @@ export function banner(node: StartedNode, { version, isInCluster }: BannerOption
     isInCluster
       ? "  stop   Ctrl-C; sandboxes are saved, and go on at the node where they are used next"
       : "  stop   Ctrl-C; sandboxes go on running, and the next start takes them over",
+    ...node.engines.map(({ provider, status }) => `  ${provider.padEnd(6)} ${engineText(status)}`),
     ...(found.length > 0 ? [`  found  ${found.join(", ")}`] : []),
   ];
   return `${lines.join("\n")}\n`;

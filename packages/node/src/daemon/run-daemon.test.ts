@@ -24,11 +24,14 @@ function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNo
       apiKeyFile: "/state/api-key",
       reconciled: {
         adopted: [createSandboxId(), createSandboxId()],
+        rebuilt: [],
         lost: [],
         setBack: [],
         removed: [createSandboxId()],
         failed: [],
+        unreachable: [],
       },
+      engines: [],
       async stop() {
         seen.isStopped = true;
       },

@@ -4,13 +4,15 @@ import type { RunningNode, StartNodeOptions } from "../compose-node.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
 import { loadNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfig } from "../config/node-config.ts";
+import { engineText } from "../service/engine-status.ts";
+import { reconciledCounts } from "../service/node-reconciler.ts";
 import { banner } from "./banner.ts";
 import { createLogger, type Logger } from "./logger.ts";
 import { type SignalSource, StopSignals } from "./stop-signals.ts";
 import { usage } from "./usage.ts";
 
 /** What a daemon needs of a node. */
-export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "stop">;
+export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "engines" | "stop">;
 export type StartNode = (config: NodeConfig, options: StartNodeOptions) => Promise<StartedNode>;
 
 export interface RunDaemonOptions {
@@ -70,9 +72,10 @@ function announce(node: StartedNode, { config, logger, stdout, isTerminal }: Ann
     stdout.write(banner(node, { version: manifest.version, isInCluster: config.store !== null }));
     return;
   }
-  const { adopted, lost, setBack, removed } = node.reconciled;
-  const found = { adopted: adopted.length, lost: lost.length, setBack: setBack.length, removed: removed.length };
-  logger.info({ url: node.url, apiKeyFile: node.apiKeyFile, version: manifest.version, ...found }, "ready");
+  const { url, apiKeyFile, reconciled, engines } = node;
+  const engine = Object.fromEntries(engines.map(({ provider, status }) => [provider, engineText(status)]));
+  const found = { ...engine, ...reconciledCounts(reconciled) };
+  logger.info({ url, apiKeyFile, version: manifest.version, ...found }, "ready");
 }
 
 function report(thrown: unknown, stderr: Output): number {

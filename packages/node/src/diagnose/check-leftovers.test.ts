@@ -1,4 +1,4 @@
-import type { InstanceRecord, Provider } from "@sandpiper/core";
+import { type InstanceRecord, type Provider, SandboxError } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { checkLeftovers } from "./check-leftovers.ts";
@@ -34,6 +34,15 @@ describe("leftovers", () => {
     const { provider, removed } = providerWith({ id, isOrphan: true }, { isOrphan: false });
     expect(await checkLeftovers([provider], { remove: true })).toMatchObject({ status: "ok" });
     expect(removed).toEqual([id]);
+  });
+
+  it("of an engine that does not answer are none", async () => {
+    const away = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
+    const id = createSandboxId();
+    const { provider } = providerWith({ id, isOrphan: true });
+    const absent = { list: () => Promise.reject(away) } as unknown as Provider;
+    const check = await checkLeftovers([absent, provider], { remove: false });
+    expect(check.detail).toContain(`1 of dead programs: ${id}`);
   });
 
   it("that cannot be looked for are said to be unknown", async () => {

@@ -15,6 +15,27 @@ describe("a provider", () => {
     });
   });
 
+  it("of containers keeps nobody from working without it, and nothing is downloaded to look", async () => {
+    const capabilities = { supportsContainers: true } as Provider["capabilities"];
+    const away = failing({
+      capabilities,
+      probe: async () => ({ available: false, reason: "no engine", hint: "start" }),
+    });
+    expect(await checkProvider(away)).toMatchObject({ status: "warning", detail: "no engine", hint: "start" });
+    const provider = failing({
+      capabilities,
+      probe: async () => ({ available: true, detail: "Docker 29" }),
+      create: ({ container }) => {
+        expect(container).toEqual({ imagePullPolicy: "never" });
+        return Promise.reject(new SandboxError("not_found", { reason: "image_not_found", message: "no image" }));
+      },
+    });
+    expect(await checkProvider(provider)).toMatchObject({
+      status: "ok",
+      detail: expect.stringMatching(/^Docker 29; /),
+    });
+  });
+
   it("that claims to be available and starts nothing fails all the same", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),

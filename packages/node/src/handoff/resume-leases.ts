@@ -36,7 +36,7 @@ export async function resumeLeases(options: ResumeLeasesOptions): Promise<readon
       } catch (thrown) {
         onError(SandboxError.from(thrown), id);
         // Without a lease it must not run, whatever the reason.
-        await providers.byName.get(provider)?.remove(id);
+        await providers.byName.get(provider)?.remove(id, { keepsVolumes: true });
       }
     }
   };

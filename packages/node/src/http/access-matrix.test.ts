@@ -31,6 +31,7 @@ const samples: Partial<Record<OperationId, Sample>> = {
   watchFiles: { query: "path=/tmp" },
   readArchive: { query: "path=/tmp" },
   writeArchive: { query: "path=/tmp", bytes: "" },
+  pullImage: { json: { image: "base:1" } },
   setPool: { json: { target: 1, provider: "mock" } },
   createKey: { json: { name: "new" } },
   createWebhook: { json: { url: "http://127.0.0.1:1/" } },
@@ -66,6 +67,8 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
     key: node.owner.split("_")[1] as string,
     webhook: "none",
     checkpoint: "kept",
+    project: "none",
+    cache: "none",
     ...params,
   };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
@@ -182,13 +185,16 @@ describe.each(ofSandbox)(title, (operation) => {
   });
 });
 
-describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint)\}/.test(path)))(title, (operation) => {
-  it.each(["..%2f..%2fetc", "%00", "unknown"])("finds nothing at the name %s", async (name) => {
-    const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name });
-    const key = node.key({ scopes: ["admin"], tenant: "watcher" });
-    await expectRefused(send(operation, { key, path }), await everything(), 404);
-  });
-});
+describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache)\}/.test(path)))(
+  title,
+  (operation) => {
+    it.each(["..%2f..%2fetc", "%00", "unknown"])("finds nothing at the name %s", async (name) => {
+      const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name, cache: name });
+      const key = node.key({ scopes: ["admin"], tenant: "watcher" });
+      await expectRefused(send(operation, { key, path }), await everything(), 404);
+    });
+  },
+);
 
 describe.each(guarded.filter(({ query }) => query !== undefined && "path" in query.shape))(title, (operation) => {
   it("takes no path with a NUL, nor an endless one", async () => {

@@ -34,6 +34,8 @@ export interface PathParams {
   readonly checkpoint: string;
   readonly key: string;
   readonly webhook: string;
+  readonly project: string;
+  readonly cache: string;
 }
 
 /** What the runtime gives besides the request; nothing when there is no server, as in tests. */

@@ -1,6 +1,7 @@
 import { archiveHandlers } from "./archive.ts";
 import type { Handlers } from "./call.ts";
 import { checkpointHandlers } from "./checkpoints.ts";
+import { containerHandlers } from "./containers.ts";
 import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { keyHandlers } from "./keys.ts";
@@ -15,6 +16,7 @@ import { webhookHandlers } from "./webhooks.ts";
 export const handlerGroups = {
   sandboxes: sandboxHandlers,
   checkpoints: checkpointHandlers,
+  containers: containerHandlers,
   processes: processHandlers,
   files: fileHandlers,
   archive: archiveHandlers,
@@ -30,6 +32,7 @@ export const handlerGroups = {
 export const handlers: Handlers = {
   ...sandboxHandlers,
   ...checkpointHandlers,
+  ...containerHandlers,
   ...processHandlers,
   ...fileHandlers,
   ...archiveHandlers,

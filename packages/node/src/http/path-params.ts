@@ -1,16 +1,25 @@
 import { SandboxError } from "@sandpiper/core";
-import { checkpointRefSchema, isSandboxId, processIdSchema } from "@sandpiper/protocol";
+import {
+  cacheNameSchema,
+  checkpointRefSchema,
+  isSandboxId,
+  processIdSchema,
+  projectNameSchema,
+} from "@sandpiper/protocol";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
+import { noSuchCache } from "../service/no-such-cache.ts";
 import type { PathParams } from "./call.ts";
 
 /** What could never be the name of anything is not looked for. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
-  const { id, process, checkpoint, key = "", webhook = "" } = given;
+  const { id, process, checkpoint, key = "", webhook = "", project = "", cache = "" } = given;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
   if (process !== undefined && !processIdSchema.safeParse(process).success) throw noSuchProcess(process);
   if (checkpoint !== undefined && !checkpointRefSchema.safeParse(checkpoint).success)
     throw noSuchCheckpoint(checkpoint);
-  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook };
+  const isCache = projectNameSchema.safeParse(project).success && cacheNameSchema.safeParse(cache).success;
+  if (cache !== "" && !isCache) throw noSuchCache(project, cache);
+  return { id: id ?? "", process: process ?? "", checkpoint: checkpoint ?? "", key, webhook, project, cache };
 }
 
 function noSuchProcess(process: string): SandboxError {

@@ -13,6 +13,7 @@ import type { Authenticator } from "../auth/principal.ts";
 import type { Locator } from "../checkpoints/locator.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { CheckpointService, NodeDirectory } from "../service/checkpoint-service.ts";
+import type { ContainerService } from "../service/container-service.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
 
 type Eventually<T> = T | Promise<T>;
@@ -60,6 +61,7 @@ export interface HttpDependencies {
   readonly service: SandboxService;
   readonly locator: Locator;
   readonly checkpoints: CheckpointService;
+  readonly containers: ContainerService;
   readonly nodes: NodeDirectory;
   readonly authenticator: Authenticator;
   readonly keys: KeyAdmin;

@@ -1,7 +1,7 @@
 import { type Clock, type Sandbox, SandboxConfig, type SandboxError, WarmPool } from "@sandpiper/core";
 import type { PoolKeyBody, PoolResource, SetPoolBody } from "@sandpiper/protocol";
 import { instanceKeyText } from "../service/instance-key.ts";
-import type { SandboxDefaults } from "../service/new-sandbox.ts";
+import { imageOf, type SandboxDefaults } from "../service/new-sandbox.ts";
 import type { Providers } from "../service/providers.ts";
 
 export interface NodePoolOptions {
@@ -31,7 +31,7 @@ export class NodePool {
     this.#pool = new WarmPool<PoolKeyBody, Sandbox>({
       keyOf: instanceKeyText,
       boot: async (key, signal) => {
-        const sandbox = await providers.boot(key, { signal });
+        const sandbox = await providers.boot(key, { signal, isWarm: true });
         sandbox.closed.then(() => this.#pool.remove(sandbox));
         return sandbox;
       },
@@ -71,8 +71,8 @@ export class NodePool {
     });
     const provider = given.provider ?? defaults.provider;
     // An unknown provider is an error now and not at every boot.
-    providers.manager(provider);
-    const key = { provider, image: given.image ?? "host", memoryMib, vcpuCount, diskMib, maxProcesses };
+    const image = imageOf(given.image, providers.require(provider), defaults);
+    const key = { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses };
     this.#pool.setTarget(key, target);
     const text = instanceKeyText(key);
     return this.list().find((pool) => instanceKeyText(pool.key) === text) ?? { key, target, ...nothing };

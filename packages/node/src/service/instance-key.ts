@@ -1,5 +1,6 @@
 import type { PoolKeyBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import { tenantProject } from "./tenant-project.ts";
 
 /** Everything that shapes an instance; no pool has containers that were asked for in detail. */
 export interface InstanceKey extends PoolKeyBody {
@@ -7,8 +8,12 @@ export interface InstanceKey extends PoolKeyBody {
 }
 
 /** The key of the warm pool that could serve this sandbox. */
-export function instanceKey(record: Pick<SandboxRecord, keyof InstanceKey>): InstanceKey {
-  const { provider, image, container, memoryMib, vcpuCount, diskMib, maxProcesses } = record;
+export function instanceKey(record: Pick<SandboxRecord, keyof InstanceKey | "tenant">): InstanceKey {
+  const { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses } = record;
+  const container = record.container && {
+    ...record.container,
+    project: tenantProject(record.tenant, record.container.project),
+  };
   return { provider, image, container, memoryMib, vcpuCount, diskMib, maxProcesses };
 }
 

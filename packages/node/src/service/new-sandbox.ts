@@ -5,6 +5,8 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 /** What a sandbox gets when its caller says nothing. */
 export interface SandboxDefaults {
   readonly provider: SandboxRecord["provider"];
+  /** Of containers. */
+  readonly containerImage: string;
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
   readonly diskMib?: number | undefined;
@@ -52,7 +54,7 @@ export function newSandbox(
     labels: body.labels ?? {},
     metadata: body.metadata ?? {},
     env,
-    image: body.image ?? "host",
+    image: imageOf(body.image, provider, defaults),
     container: body.container ?? null,
     memoryMib,
     vcpuCount,
@@ -69,6 +71,15 @@ export function newSandbox(
     fidelity: provider.capabilities.checkpoint,
     checkpointPolicy: checkpointPolicy(body.checkpointPolicy),
   };
+}
+
+/** Containers have no use for the node's own programs. */
+export function imageOf(
+  image: string = "host",
+  { capabilities }: Provider,
+  { containerImage }: Pick<SandboxDefaults, "containerImage">,
+): string {
+  return capabilities.supportsContainers && image === "host" ? containerImage : image;
 }
 
 /** Complete, as it is kept. */

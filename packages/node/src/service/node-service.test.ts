@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { composeParts, type NodeParts } from "../compose-parts.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
-import { reconcileNode } from "./reconcile-node.ts";
+import { NodeReconciler } from "./node-reconciler.ts";
 
 const cleanUps: (() => void)[] = [];
 afterEach(() => {
@@ -300,6 +300,29 @@ describe("the end of a lifetime", () => {
   });
 });
 
+describe("the end of an idle time", () => {
+  it("does not come while something runs, and counts from the last use, not from the first", async () => {
+    const node = setUp();
+    const owner = principal(node);
+    const { id } = await node.service.create(owner, { ...mock, idleTimeoutMs: 10_000 });
+    const live = node.service.open(owner, id);
+    const process = await live.start({ command: "sleep 3600" });
+    await node.clock.advance(60_000);
+    expect(node.service.get(owner, id).state).toBe("ready");
+    await process.kill();
+    await process.wait();
+    await settle();
+    for (let turn = 0; turn < 3; turn++) {
+      await node.clock.advance(8_000);
+      await live.files.write("/file", "text");
+    }
+    expect(node.service.get(owner, id).state).toBe("ready");
+    await node.clock.advance(12_000);
+    await node.service.settled();
+    expect(node.service.get(owner, id).state).toBe("destroyed");
+  });
+});
+
 describe("a node that starts again", () => {
   it("takes over what runs, says what is lost, and removes what belongs to nobody", async () => {
     const first = setUp();
@@ -314,7 +337,7 @@ describe("a node that starts again", () => {
     first.database[Symbol.dispose]();
 
     const second = setUp({ provider, home: first.home });
-    const result = await reconcileNode(second);
+    const result = await new NodeReconciler(second).reconcile();
     expect(result).toMatchObject({ adopted: [kept.id], lost: [lost.id], failed: [] });
     expect(result.removed).toHaveLength(1);
     expect(provider.size).toBe(1);

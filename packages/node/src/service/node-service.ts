@@ -175,7 +175,7 @@ export class NodeService implements SandboxService {
     const signal = options.signal ?? new AbortController().signal;
     using reservation = this.reserve(owner, { ...wanted, keyId: owner.keyId }, 1);
     using room = await this.reserveShared(owner, wanted);
-    const key = instanceKey(wanted);
+    const key = instanceKey({ ...wanted, tenant: owner.tenant });
     const warm = await pool.claim(key, signal);
     const id = warm?.id ?? createSandboxId();
     const record = this.#record(id, owner, wanted, warm === undefined ? "creating" : "ready");
@@ -245,7 +245,9 @@ export class NodeService implements SandboxService {
   async #bootNow(record: SandboxRecord, signal: AbortSignal): Promise<SandboxRecord> {
     const { pool, providers, records } = this.#options;
     try {
-      const boot = () => providers.boot(instanceKey(record), { id: record.id, signal });
+      const key = instanceKey(record);
+      await providers.fetchImage(key, signal);
+      const boot = () => providers.boot(key, { id: record.id, signal });
       const sandbox = await pool.boot(boot, signal);
       return this.#ready(sandbox, records.change(record.id, { state: "ready" }));
     } catch (thrown) {
@@ -273,7 +275,7 @@ export class NodeService implements SandboxService {
     live.remove(record.id);
     // By its id, so that a destruction that failed can be asked for again: nobody else knows the instance any more.
     try {
-      await providers.destroy(record.provider, record.id);
+      await providers.remove(record.provider, record.id);
     } catch (thrown) {
       this.#failed(record, SandboxError.from(thrown));
       throw thrown;

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import {
   type CheckpointRequirements,
+  type DestroyOptions,
   type PreparedSandbox,
   type Provider,
   type Sandbox,
@@ -18,6 +19,16 @@ export interface ProvidersOptions {
   /** Told about failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
+
+export interface BootOptions extends DestroyOptions {
+  readonly id?: SandboxId | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** For nobody yet. */
+  readonly isWarm?: boolean | undefined;
+}
+
+/** Of instances that were made for nobody: without a record nobody has ever had anything in them. */
+export const WARM_LABEL = "warm";
 
 /** The providers of a node, each with the manager that keeps its sandboxes. */
 export class Providers {
@@ -39,28 +50,41 @@ export class Providers {
   manager(name: string): SandboxManager {
     const manager = this.#managers.get(name);
     if (manager !== undefined) return manager;
-    throw new SandboxError("failed_precondition", {
-      reason: "unknown_provider",
-      message: `this node has no provider ${name}`,
-      hint: "start it with the provider that this sandbox was made with",
-    });
+    throw unknownProvider(name);
+  }
+
+  require(name: string): Provider {
+    const provider = this.byName.get(name);
+    if (provider !== undefined) return provider;
+    throw unknownProvider(name);
+  }
+
+  /**
+   * Has the engine fetch the image of a container, which may take minutes: whoever waits for that must not keep others from
+   * booting.
+   */
+  async fetchImage(key: InstanceKey, signal: AbortSignal): Promise<void> {
+    const policy = key.container?.imagePullPolicy ?? "missing";
+    try {
+      await this.require(key.provider).containers?.pull(key.image, { policy, signal });
+    } catch (thrown) {
+      throw publicBootError(SandboxError.from(thrown, signal.aborted ? "canceled" : "internal"), key);
+    }
   }
 
   /** Boots an instance and nothing more: whose it is, and with which environment, is not its business. */
-  async boot(
-    key: InstanceKey,
-    options: { readonly id?: SandboxId; readonly signal?: AbortSignal | undefined },
-  ): Promise<Sandbox> {
+  async boot(key: InstanceKey, { isWarm = false, ...options }: BootOptions): Promise<Sandbox> {
     const { provider } = key;
     let sandbox: Sandbox;
     try {
-      sandbox = await this.manager(provider).create(this.#configOf(key), options);
+      const config = { ...this.#configOf(key), ...(isWarm ? { labels: { [WARM_LABEL]: "true" } } : {}) };
+      sandbox = await this.manager(provider).create(config, options);
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown), key);
     }
     await warmUp(sandbox);
     if (!options.signal?.aborted) return sandbox;
-    await this.destroy(provider, sandbox.id);
+    await this.destroy(provider, sandbox.id, options);
     throw SandboxError.from(options.signal.reason, "canceled");
   }
 
@@ -87,14 +111,32 @@ export class Providers {
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
     const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
     if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
-    return { container: { ...container, ...(image === "host" ? {} : { image }) }, ...limits };
+    // A registry has been asked already, where it was to be.
+    const imagePullPolicy = container?.imagePullPolicy === "never" ? "never" : "missing";
+    return { container: { ...container, image, imagePullPolicy }, ...limits };
   }
 
   /** One that has ended by itself is being removed or gone already. */
-  async destroy(provider: string, id: SandboxId): Promise<void> {
+  async destroy(provider: string, id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const manager = this.manager(provider);
-    if (manager.exists(id)) await manager.destroy(id);
+    if (manager.exists(id)) await manager.destroy(id, options);
   }
+
+  /** The same for good: of one that has ended by itself the volumes are still there. */
+  async remove(provider: string, id: SandboxId): Promise<void> {
+    const manager = this.manager(provider);
+    const runs = manager.exists(id) && manager.get(id).state === "ready";
+    await this.destroy(provider, id);
+    if (!runs) await this.require(provider).remove(id);
+  }
+}
+
+function unknownProvider(name: string): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "unknown_provider",
+    message: `this node has no provider ${name}`,
+    hint: "start it with the provider that this sandbox was made with",
+  });
 }
 
 /**

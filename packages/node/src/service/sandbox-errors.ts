@@ -10,6 +10,14 @@ export function notReady(record: SandboxRecord): SandboxError {
       details: { id: record.id, state: record.state },
     });
   }
+  if (record.state === "ready") {
+    return new SandboxError("unavailable", {
+      reason: "not_found_yet",
+      message: `sandbox ${record.id} cannot be reached right now: provider ${record.provider} has not told of it`,
+      hint: "ask again a little later; the node's log says whether the provider answers",
+      details: { id: record.id, state: record.state },
+    });
+  }
   return new SandboxError("failed_precondition", {
     reason: "not_ready",
     message: `sandbox ${record.id} is ${record.state}`,

@@ -11,6 +11,8 @@ export interface MockFaults {
   /** That many attempts to destroy an instance fail. */
   failedDestroys?: number;
   destroyDelayMs?: number;
+  /** Nobody is told which instances there are. */
+  listFailure?: SandboxError;
   checkpointDelayMs?: number;
   checkpointFailure?: SandboxError;
   restoreDelayMs?: number;

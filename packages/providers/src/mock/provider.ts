@@ -76,6 +76,7 @@ export class MockProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
+    if (this.faults.listFailure !== undefined) throw this.faults.listFailure;
     return [...this.#host.values()].map(({ instance, spec, createdAt, owner }) => ({
       id: spec.id,
       spec,

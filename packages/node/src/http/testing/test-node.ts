@@ -59,6 +59,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   const app = createHttpApp({
     service,
     checkpoints,
+    containers: parts.containers,
     locator,
     nodes,
     authenticator,

@@ -1,0 +1,33 @@
+import type { PullProgress } from "@sandpiper/core";
+import type { PullProgressBody } from "@sandpiper/protocol";
+
+/** What a pull tells, for a reader who may be slow: of each layer only the newest waits. */
+export class PullReport implements AsyncIterable<PullProgressBody> {
+  readonly #waiting = new Map<string, PullProgressBody>();
+  #isOver = false;
+  #wake = () => {};
+
+  readonly add = ({ totalBytes, ...progress }: PullProgress): void => {
+    this.#waiting.set(progress.layer, { ...progress, totalBytes: totalBytes ?? null });
+    this.#wake();
+  };
+
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<PullProgressBody, void, undefined> {
+    for (;;) {
+      for (const [layer, progress] of this.#waiting) {
+        this.#waiting.delete(layer);
+        yield progress;
+      }
+      if (this.#isOver && this.#waiting.size === 0) return;
+      if (this.#waiting.size > 0) continue;
+      const woken = Promise.withResolvers<void>();
+      this.#wake = woken.resolve;
+      await woken.promise;
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { SandboxError } from "@sandpiper/core";
+import { rejection, settle } from "@sandpiper/core/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { containerNode } from "../testing/container-node.ts";
+import { ScratchHome } from "../testing/scratch-home.ts";
+import { NodeReconciler } from "./node-reconciler.ts";
+import { untilReconciled } from "./until-reconciled.ts";
+
+let undo = new AsyncDisposableStack();
+afterEach(async () => {
+  await undo.disposeAsync();
+  undo = new AsyncDisposableStack();
+});
+
+function setUp(options: Partial<Parameters<typeof containerNode>[0]> = {}) {
+  const home = options.home ?? undo.use(new ScratchHome()).path;
+  return { ...undo.use(containerNode({ ...options, home })), home };
+}
+
+const mock = { provider: "mock" } as const;
+
+describe("a node with containers that starts again", () => {
+  it("rebuilds those whose image means another one by now", async () => {
+    const first = setUp();
+    const outdated = await first.service.create(first.owner, { ...mock, image: "base:1" });
+    const current = await first.service.create(first.owner, { ...mock, image: "base:2" });
+    first.engine.images.set("base:1", "sha256:new");
+    const second = setUp({ home: first.home, provider: first.die() });
+    const result = await new NodeReconciler(second).reconcile();
+    expect(result).toMatchObject({ rebuilt: [outdated.id], lost: [], failed: [] });
+    expect(result.adopted.toSorted()).toEqual([outdated.id, current.id].sort());
+    expect(await second.engine.isOutdated(outdated.id)).toBe(false);
+    expect(second.engine.volumes).toEqual(new Set([outdated.id, current.id]));
+    expect((await second.service.open(second.owner, outdated.id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
+  });
+
+  it("lets one run on that cannot be rebuilt, and says so", async () => {
+    const first = setUp();
+    const { id } = await first.service.create(first.owner, { ...mock, image: "base:1" });
+    first.engine.images.delete("base:1");
+    const second = setUp({ home: first.home, provider: first.die() });
+    const { adopted, rebuilt, failed } = await new NodeReconciler(second).reconcile();
+    expect({ adopted, rebuilt, failed }).toMatchObject({
+      adopted: [id],
+      rebuilt: [],
+      failed: [{ id, error: { reason: "image_not_found" } }],
+    });
+    expect(second.service.get(second.owner, id).state).toBe("ready");
+  });
+
+  it("keeps the volumes of one that is gone, and of one that it does not know; what was made ahead leaves nothing", async () => {
+    const first = setUp();
+    const { id: lost } = await first.service.create(first.owner, { ...mock });
+    const { id: unknown } = await first.service.create(first.owner, { ...mock });
+    first.pool.set({ ...mock, target: 1 });
+    await first.clock.advance(1000);
+    expect(first.engine.volumes.size).toBe(3);
+    first.records.remove(unknown);
+    const provider = first.die();
+    await provider.remove(lost, { keepsVolumes: true });
+    const second = setUp({ home: first.home, provider });
+    const result = await new NodeReconciler(second).reconcile();
+    expect(result).toMatchObject({ adopted: [], lost: [lost], failed: [] });
+    expect(result.removed).toHaveLength(2);
+    expect(provider.size).toBe(0);
+    expect(second.engine.volumes).toEqual(new Set([lost, unknown]));
+    // And it is not lost for good.
+    expect(await second.containers.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
+  });
+
+  it("takes nothing for lost while the engine does not answer, and takes it over when it does", async () => {
+    const first = setUp();
+    const { id } = await first.service.create(first.owner, { ...mock });
+    const provider = first.die();
+    const away = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
+    provider.faults.listFailure = away;
+    const second = setUp({ home: first.home, provider });
+    const reconciler = new NodeReconciler(second);
+    expect(await reconciler.reconcile()).toMatchObject({ unreachable: [{ provider: "mock", error: away }], lost: [] });
+    expect(second.service.get(second.owner, id).state).toBe("ready");
+    expect(() => second.service.open(second.owner, id)).toThrow("cannot be reached right now");
+
+    const told: number[] = [];
+    const tell = ({ adopted }: { adopted: readonly unknown[] }) => void told.push(adopted.length);
+    undo.defer(
+      untilReconciled(reconciler, { clock: second.clock, tell, onError: (error) => second.errors.push(error) }),
+    );
+    await second.clock.advance(6000);
+    expect([told, reconciler.pending]).toEqual([[], 1]);
+    delete provider.faults.listFailure;
+    await second.clock.advance(6000);
+    await settle();
+    expect([told, second.errors, reconciler.pending]).toEqual([[1], [], 0]);
+    expect((await second.service.open(second.owner, id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
+    expect(await rejection(second.containers.rebuild(second.owner, crypto.randomUUID()))).toMatchObject({
+      code: "not_found",
+    });
+  });
+});
