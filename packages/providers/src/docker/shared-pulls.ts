@@ -20,6 +20,7 @@ export class SharedPulls<T> {
   readonly #running = new Map<string, Pull<T>>();
 
   async join(reference: string, work: Work<T>, { signal, onProgress }: JoinOptions): Promise<T> {
+    signal.throwIfAborted();
     const pull = this.#running.get(reference) ?? this.#start(reference, work);
     const report: Report = (progress) => onProgress?.(progress);
     pull.users += 1;

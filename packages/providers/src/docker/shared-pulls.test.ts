@@ -1,0 +1,72 @@
+import type { PullProgress } from "@sandpiper/core";
+import { describe, expect, it } from "vitest";
+import { SharedPulls } from "./shared-pulls.ts";
+
+const STEP: PullProgress = { image: "app", layer: "a", status: "waiting", doneBytes: 0, totalBytes: undefined };
+
+/** Work whose course a test decides. */
+function createWork() {
+  const starts: { readonly signal: AbortSignal; readonly report: (progress: PullProgress) => void }[] = [];
+  const results: PromiseWithResolvers<string>[] = [];
+  const work = (signal: AbortSignal, report: (progress: PullProgress) => void) => {
+    const result = Promise.withResolvers<string>();
+    signal.addEventListener("abort", () => result.reject(signal.reason));
+    starts.push({ signal, report });
+    results.push(result);
+    return result.promise;
+  };
+  return { work, starts, results };
+}
+
+describe("a shared pull", () => {
+  it("is one for all who want the same, and tells all of them how far it is", async () => {
+    const pulls = new SharedPulls<string>();
+    const { work, starts, results } = createWork();
+    const { signal } = new AbortController();
+    const seen: string[] = [];
+    const one = pulls.join("app", work, { signal, onProgress: () => seen.push("one") });
+    const two = pulls.join("app", work, { signal, onProgress: () => seen.push("two") });
+    starts[0]?.report(STEP);
+    results[0]?.resolve("image");
+    expect(await Promise.all([one, two])).toEqual(["image", "image"]);
+    expect([starts.length, seen]).toEqual([1, ["one", "two"]]);
+  });
+
+  it("goes on without one who gave up", async () => {
+    const pulls = new SharedPulls<string>();
+    const { work, starts, results } = createWork();
+    const abort = new AbortController();
+    const impatient = pulls.join("app", work, { signal: abort.signal });
+    const patient = pulls.join("app", work, { signal: new AbortController().signal });
+    abort.abort();
+    await expect(impatient).rejects.toMatchObject({ name: "AbortError" });
+    expect(starts[0]?.signal.aborted).toBe(false);
+    results[0]?.resolve("image");
+    expect(await patient).toBe("image");
+  });
+
+  it("ends when the last one gave up, and whoever comes then begins anew", async () => {
+    const pulls = new SharedPulls<string>();
+    const { work, starts, results } = createWork();
+    const abort = new AbortController();
+    const first = pulls.join("app", work, { signal: abort.signal });
+    abort.abort();
+    await expect(first).rejects.toMatchObject({ name: "AbortError" });
+    expect(starts[0]?.signal.aborted).toBe(true);
+    const second = pulls.join("app", work, { signal: new AbortController().signal });
+    results[1]?.resolve("image");
+    expect(await second).toBe("image");
+  });
+
+  it("that failed is tried again by whoever comes next", async () => {
+    const pulls = new SharedPulls<string>();
+    const { work, results } = createWork();
+    const { signal } = new AbortController();
+    const first = pulls.join("app", work, { signal });
+    results[0]?.reject(new Error("no"));
+    await expect(first).rejects.toThrow("no");
+    const second = pulls.join("app", work, { signal });
+    results[1]?.resolve("image");
+    expect(await second).toBe("image");
+  });
+});
