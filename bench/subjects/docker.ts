@@ -1,26 +1,15 @@
-import { copyFile, mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { DockerDaemon } from "../docker/docker-daemon.ts";
-import { guestPrograms } from "../guest-programs.ts";
+import { benchDaemon, IMAGE, WAIT } from "../docker/bench-image.ts";
+import type { DockerDaemon } from "../docker/docker-daemon.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
-import { run } from "../run.ts";
 import { SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
 import { timeToExit, timeToFirstByte } from "../timed-run.ts";
-import type { Workspace } from "../workspace.ts";
-
-const IMAGE = "spbench:latest";
-/** What a container that stays is doing: waiting for input that never comes. */
-const WAIT = ["/bin/floor", "/bin/true"];
 
 export const subject: SubjectDefinition = {
   name: "docker",
   title: "docker run / exec / cp, Debian's Docker Engine with runc, an image of static programs",
   async open(workspace) {
-    const daemon = workspace.own(await DockerDaemon.start(workspace));
-    await importImage(daemon, workspace);
-    const version = await daemon.run(["version", "--format", "{{.Server.Version}}"]);
-    workspace.versions["docker"] = version.stdout.trim();
+    const daemon = await benchDaemon(workspace);
     return new DockerSubject(daemon, await startContainer(daemon));
   },
 };
@@ -94,14 +83,4 @@ class DockerSubject implements Subject {
 async function startContainer(daemon: DockerDaemon): Promise<string> {
   const started = await daemon.run(["run", "--detach", "--interactive", "--network", "none", IMAGE, ...WAIT]);
   return started.stdout.trim();
-}
-
-async function importImage(daemon: DockerDaemon, workspace: Workspace): Promise<void> {
-  const programs = await guestPrograms(workspace);
-  const root = await workspace.makeDir("docker", "image");
-  for (const dir of ["bin", "tmp"]) await mkdir(join(root, dir), { recursive: true });
-  for (const name of ["true", "say", "floor"] as const) await copyFile(programs[name], join(root, "bin", name));
-  const tarball = `${root}.tar`;
-  await run("tar", ["--create", "--file", tarball, "--directory", root, "."]);
-  await daemon.run(["import", tarball, IMAGE]);
 }

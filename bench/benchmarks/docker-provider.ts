@@ -1,0 +1,50 @@
+import type { Benchmark } from "../benchmark.ts";
+import { compare, entriesOf } from "../compare.ts";
+import { atLeast, atMost, combine, p50Of } from "../report.ts";
+
+const CREATE = "docker-create";
+const EXEC = "docker-exec";
+const OURS = "sandpiper-docker";
+/** As in exec-true. */
+const REST_MS = 5;
+
+export const benchmark: Benchmark = {
+  title: "Containers: create until it answers, and run a static `true`",
+  method:
+    "All on one Docker Engine with one image of static programs, without a network. Create: from the call until the agent inside has answered, with the sandbox's data volume, limits and all; against a bare create and start of a container over the engine's API. Exec: from the call until the exit status is in the host program; `docker exec` is started by the bench's Node program. Removal does not count.",
+  order: 35,
+  timeLimitMs: 240_000,
+  async run(context) {
+    const create = await compare(context, {
+      name: CREATE,
+      rounds: 25,
+      entries: entriesOf({ [OURS]: 1, "docker-api": 1 }, (subject) => subject.createToReady?.bind(subject)),
+    });
+    const exec = await compare(context, {
+      name: EXEC,
+      rounds: 20,
+      entries: entriesOf(
+        { [OURS]: 40, docker: 2 },
+        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
+      ),
+    });
+    const results = [...create.results, ...exec.results];
+    const of = (subject: string, name: string) => p50Of(results, subject, name);
+    return {
+      results,
+      problems: [...create.problems, ...exec.problems],
+      targets: [
+        atMost(
+          "docker-create: times as long as the engine's own create and start",
+          combine([of(OURS, CREATE), of("docker-api", CREATE)], (own, theirs) => own / theirs),
+          1.3,
+        ),
+        atLeast(
+          "docker-exec: times faster than docker exec",
+          combine([of("docker", EXEC), of(OURS, EXEC)], (theirs, own) => theirs / own),
+          8,
+        ),
+      ],
+    };
+  },
+};
