@@ -46,6 +46,14 @@ describe("a container", () => {
     expect(await create()).toMatchObject({ image: "python:3.13-slim", container: null, addresses: {} });
   });
 
+  it("does not show what its repository is opened with", async () => {
+    const { create, records } = await setUp();
+    const workspace = { git: "https://me:secret@git.example/a.git", ref: "main" };
+    const made = await create({ container: { network: "bridge", workspace } });
+    expect(made.container?.workspace).toEqual({ git: "https://git.example/a.git", ref: "main" });
+    expect(records.get(made.id as never)?.container?.workspace).toEqual(workspace);
+  });
+
   it("is refused where the provider makes none, and with what is no option", async () => {
     const { request } = await setUp(new MockProvider());
     const create = (container: object) => request("POST", "/v1/sandboxes", { json: { provider: "mock", container } });

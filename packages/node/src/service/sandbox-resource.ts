@@ -1,4 +1,4 @@
-import type { SandboxResource } from "@sandpiper/protocol";
+import type { ContainerBody, SandboxResource } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 /** What callers see of a record. */
@@ -24,7 +24,7 @@ export function sandboxResource(
     createdAt: record.createdAt.toISOString(),
     token,
     image: record.image,
-    container: record.container,
+    container: record.container && shownContainer(record.container),
     addresses: { ...addresses },
     memoryMib: record.memoryMib,
     vcpuCount: record.vcpuCount,
@@ -45,4 +45,12 @@ export function sandboxResource(
     node,
     failure: record.failure,
   };
+}
+
+/** Whoever may only look must not see what a repository is opened with. */
+function shownContainer(container: ContainerBody): ContainerBody {
+  const { workspace } = container;
+  if (workspace === undefined || !("git" in workspace)) return container;
+  const git = workspace.git.replace(/^([a-z]+:\/\/)[^/@]*@/, "$1");
+  return { ...container, workspace: { ...workspace, git } };
 }
