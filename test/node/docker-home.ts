@@ -7,24 +7,26 @@ import { connectTo } from "../../packages/providers/src/docker/testing/connect.t
 import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
 
-/** A container engine for the nodes of a test file, with one image. */
+const IMAGE = "sandpiper-test:latest";
+
+/** A container engine for the nodes of a test file. */
 export class DockerHome implements AsyncDisposable {
   readonly #dockerd: Dockerd;
   readonly #engine: Engine;
-  readonly #image: string;
   readonly #paths: string[] = [];
 
-  private constructor(dockerd: Dockerd, engine: Engine, image: string) {
+  private constructor(dockerd: Dockerd, engine: Engine) {
     this.#dockerd = dockerd;
     this.#engine = engine;
-    this.#image = image;
   }
 
-  static async start(): Promise<DockerHome> {
+  /** With the image that its nodes make sandboxes of, or without any. */
+  static async start({ hasImage = true } = {}): Promise<DockerHome> {
     const dockerd = await startDockerd();
     try {
       const engine = await connectTo(dockerd);
-      return new DockerHome(dockerd, engine, await importTestImage(engine));
+      if (hasImage) await importTestImage(engine, { name: IMAGE });
+      return new DockerHome(dockerd, engine);
     } catch (error) {
       await dockerd[Symbol.asyncDispose]();
       throw error;
@@ -35,7 +37,7 @@ export class DockerHome implements AsyncDisposable {
   config(settings: NodeConfigOptions = {}): NodeConfigOptions {
     const home = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
     this.#paths.push(home);
-    const docker = { url: this.#dockerd.url, image: this.#image };
+    const docker = { url: this.#dockerd.url, image: IMAGE };
     return { home, port: 0, logLevel: "warn", defaultProvider: "docker", docker, ...settings };
   }
 
@@ -59,7 +61,7 @@ export class DockerHome implements AsyncDisposable {
     const { Volumes } = await docker.listVolumes();
     return [
       ...containers.flatMap(({ Names }) => Names),
-      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== this.#image),
+      ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== IMAGE),
       ...Volumes.map(({ Name }) => Name).filter((name) => !name.startsWith("sandpiper-agent-")),
     ];
   }
