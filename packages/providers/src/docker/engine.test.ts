@@ -76,6 +76,18 @@ describe("an engine", () => {
     expect(engine.info.apiVersion).toBe(apiVersion);
   });
 
+  it("has the runtimes that are there, not all that Podman knows by name", async () => {
+    await using _ = await answering("podman.sock", {
+      Version: "4.3.1",
+      ApiVersion: "1.41",
+      Components: [{ Name: "Podman Engine" }],
+      Runtimes: { crun: {}, runsc: {} },
+      DefaultRuntime: "crun",
+    });
+    using engine = await Engine.connect(at("podman.sock"));
+    expect(engine.info).toMatchObject({ isPodman: true, runtimes: ["crun"], defaultRuntime: "crun" });
+  });
+
   it.each([
     ["too old", { Version: "19.03", ApiVersion: "1.40", MinAPIVersion: "1.12" }, "engine_version"],
     ["too new", { Version: "99.0", ApiVersion: "1.99", MinAPIVersion: "1.90" }, "engine_version"],

@@ -18,6 +18,7 @@ export interface EngineInfo {
   /** In Go's words, as images have it: amd64, arm64, … */
   readonly architecture: string;
   readonly os: string;
+  /** Those that are there for sure. */
   readonly runtimes: readonly string[];
   readonly defaultRuntime: string;
   /** Containers go on while the engine is restarted. */
@@ -129,14 +130,17 @@ interface InfoAnswer {
 }
 
 function engineInfo(apiVersion: string, version: VersionAnswer, info: InfoAnswer): EngineInfo {
+  const isPodman = version.Components?.some((component) => component.Name?.startsWith("Podman") === true) ?? false;
+  const defaultRuntime = info.DefaultRuntime ?? "runc";
   return {
     serverVersion: version.Version ?? "unknown",
     apiVersion,
-    isPodman: version.Components?.some((component) => component.Name?.startsWith("Podman") === true) ?? false,
+    isPodman,
     architecture: version.Arch ?? "unknown",
     os: version.Os ?? "linux",
-    runtimes: Object.keys(info.Runtimes ?? {}),
-    defaultRuntime: info.DefaultRuntime ?? "runc",
+    // Podman names all that it has ever heard of, installed or not.
+    runtimes: isPodman ? [defaultRuntime] : Object.keys(info.Runtimes ?? {}),
+    defaultRuntime,
     isLiveRestore: info.LiveRestoreEnabled ?? false,
     securityOptions: info.SecurityOptions ?? [],
     cgroupVersion: info.CgroupVersion ?? "1",

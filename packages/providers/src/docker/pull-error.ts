@@ -13,6 +13,12 @@ interface Kind {
   hint(reference: string, registry: string): string;
 }
 
+const REFUSED: Omit<Kind, "words"> = {
+  code: "permission_denied",
+  reason: "registry_refused",
+  hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs this`,
+};
+
 /** Engines tell what a registry said in words alone. The first that fits is taken. */
 const KINDS: readonly Kind[] = [
   {
@@ -28,6 +34,10 @@ const KINDS: readonly Kind[] = [
     hint: (_, registry) => `wait, or log in with \`docker login ${registry}\``,
   },
   {
+    words: /no basic auth|unauthorized|incorrect username|authentication required/i,
+    ...REFUSED,
+  },
+  {
     // Docker Hub says of what does not exist that it may be private.
     words: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
     code: "not_found",
@@ -35,12 +45,7 @@ const KINDS: readonly Kind[] = [
     hint: (reference, registry) =>
       `look whether ${reference} is written right; if it is private, run \`docker login ${registry}\` as the user that runs this`,
   },
-  {
-    words: /unauthorized|denied|forbidden|no basic auth|authentication required|incorrect username/i,
-    code: "permission_denied",
-    reason: "registry_refused",
-    hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs this`,
-  },
+  { words: /denied|forbidden/i, ...REFUSED },
   {
     words: /x509|tls:|certificate|HTTP response to HTTPS client/i,
     code: "unavailable",
