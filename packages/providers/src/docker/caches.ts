@@ -46,7 +46,8 @@ export async function clearCache(engine: Engine, cache: CacheName, home: string)
 
 /** Of every volume. The sizes of all images and containers take long; an engine that can leaves them out. */
 async function findSizes(engine: Engine): Promise<ReadonlyMap<string, number>> {
-  const request = { path: "/system/df?type=volume", method: "GET", statusCodes: { 200: true } };
+  const query = { type: "volume" };
+  const request = { path: "/system/df?", method: "GET", statusCodes: { 200: true }, options: query };
   const usage = await engine.call("find the sizes of caches", async ({ modem }) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
