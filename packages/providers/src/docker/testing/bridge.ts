@@ -7,8 +7,8 @@ const run = promisify(execFile);
 const env = { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin` };
 const ATTEMPTS = 20;
 
-/** A network bridge of the host with a subnet of its own. */
-export interface Bridge extends AsyncDisposable {
+/** A network bridge of the host with a subnet of its own; whoever made it removes it. */
+export interface Bridge {
   readonly name: string;
   readonly address: string;
 }
@@ -17,15 +17,14 @@ export async function makeBridge(): Promise<Bridge> {
   const name = `sp${randomBytes(4).toString("hex")}`;
   const address = `10.213.${await freeSubnet()}.1`;
   await ip("link", "add", name, "type", "bridge");
-  const dispose = async () => removeBridge(name);
   try {
     await ip("address", "add", `${address}/24`, "dev", name);
     await ip("link", "set", name, "up");
   } catch (error) {
-    await dispose();
+    await removeBridge(name);
     throw error;
   }
-  return { name, address, [Symbol.asyncDispose]: dispose };
+  return { name, address };
 }
 
 /** One that is gone already is fine. */

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
@@ -58,6 +60,14 @@ describe("the tests' own Docker Engine", () => {
     await withContainer({}, (dockerd) => dockerd.kill());
   });
 
+  it("leaves nothing of a container that stands still", async () => {
+    await withContainer({}, async (dockerd, id) => {
+      using engine = await connectTo(dockerd);
+      await engine.docker.getContainer(id).pause();
+      await dockerd.kill();
+    });
+  });
+
   it("finds its containers again after a crash, and ends them unless it is to leave them running", async () => {
     await withContainer({}, async (dockerd, id) => {
       await dockerd.kill();
@@ -75,6 +85,28 @@ describe("the tests' own Docker Engine", () => {
       await dockerd.restart();
       expect(await stateOf(dockerd, id)).toMatchObject({ Running: true, Pid });
     });
+  });
+
+  it("is swept by the next one when its tests were killed", async () => {
+    const script = `
+      const { startDockerd } = await import(${JSON.stringify(new URL("dockerd.ts", import.meta.url))});
+      const { connectTo } = await import(${JSON.stringify(new URL("connect.ts", import.meta.url))});
+      const { importTestImage } = await import(${JSON.stringify(new URL("test-image.ts", import.meta.url))});
+      const dockerd = await startDockerd({ liveRestore: true, bridge: true });
+      const engine = await connectTo(dockerd);
+      const Image = await importTestImage(engine, { variant: "tiny" });
+      await (await engine.docker.createContainer({ Image, Cmd: ["sleep", "600"] })).start();
+      console.log(dockerd.directory);
+      setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const directory = String((await once(child.stdout, "data"))[0]).trim();
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect((await tracesOf(directory)).length).toBeGreaterThan(3);
+    await using _ = await startDockerd();
+    expect(await tracesOf(directory)).toEqual([]);
   });
 
   it("has a bridge of its own, and leaves no bridge that it made", async () => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, open, readFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -10,11 +10,13 @@ import { provideDocker } from "../../../../../scripts/setup/docker.mjs";
 import { type Bridge, makeBridge } from "./bridge.ts";
 import { makeCertificates } from "./certificates.ts";
 import { freePort } from "./free-port.ts";
-import { sweepDockerd } from "./sweep-dockerd.ts";
+import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
 
 const START_ATTEMPTS = 400;
 const START_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
+/** Of the directories' names, before the process that made them. */
+const PREFIX = "sandpiper-docker-";
 const LOOPBACK = "127.0.0.1";
 const LOG_TAIL_CHARACTERS = 4000;
 
@@ -54,8 +56,10 @@ export interface DockerdTls {
 /** Starts a daemon that answers; the first call ever downloads it. It ends with this process even if that is killed. */
 export async function startDockerd(options: DockerdOptions = {}): Promise<Dockerd> {
   const docker = await provideDocker();
-  const directory = await mkdtemp(join(tmpdir(), "sandpiper-docker-"));
+  await sweepForgotten();
+  const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
   const bridge = options.bridge === true ? await makeBridge() : undefined;
+  if (bridge !== undefined) await writeFile(join(directory, BRIDGE_FILE), bridge.name);
   const tls = options.tls === true ? await makeTls(directory) : undefined;
   const socket = join(directory, "docker.sock");
   const logPath = join(directory, "dockerd.log");
@@ -75,7 +79,6 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
   const dispose = async () => {
     await end(child, "SIGKILL");
     await sweepDockerd(directory);
-    await bridge?.[Symbol.asyncDispose]();
   };
   await start().catch(async (error: unknown) => {
     await dispose();
@@ -100,6 +103,16 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
     logTail,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/** A test run that was killed could not do it. */
+async function sweepForgotten(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
+  for (const name of names) {
+    const owner = /^\d+/.exec(name.slice(PREFIX.length))?.[0];
+    // Another test run may do the same at the same moment.
+    if (owner !== undefined && !existsSync(`/proc/${owner}`)) await sweepDockerd(join(tmpdir(), name)).catch(() => {});
+  }
 }
 
 async function makeTls(directory: string): Promise<DockerdTls> {

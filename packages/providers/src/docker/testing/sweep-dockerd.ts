@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -9,16 +9,21 @@ import { removeBridge } from "./bridge.ts";
 const run = promisify(execFile);
 const ROUNDS = 300;
 const ROUND_MS = 20;
+/** The file of a daemon's directory in which the name of its bridge is. */
+export const BRIDGE_FILE = "bridge";
 const CGROUPS = "/sys/fs/cgroup";
+/** Which file says so in version 1 and in version 2. */
+const THAWED = { "freezer.state": "THAWED", "cgroup.freeze": "0" };
 /** Directories that a daemon makes outside of its own, innermost first. */
 const RUN_DIRECTORIES = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
 
 /** Removes every trace of a daemon that has ended: what it started, mounted and made, also after a crash. */
 export async function sweepDockerd(directory: string): Promise<void> {
+  await thaw(directory);
   await endProcesses(directory);
   await unmountBelow(directory);
   for (const socket of await shimSockets(directory)) await rm(socket, { force: true });
-  for (const bridge of await networkBridges(directory)) await removeBridge(bridge);
+  for (const bridge of await bridgesOf(directory)) await removeBridge(bridge);
   for (const cgroup of await cgroupsOf(directory)) await removeCgroup(cgroup);
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   // Those that another daemon uses are not empty; a machine's own may want its own even so.
@@ -34,6 +39,16 @@ async function endProcesses(directory: string): Promise<void> {
     await sleep(ROUND_MS);
   }
   throw new Error(`processes of the dockerd in ${directory} do not end`);
+}
+
+/** What a paused container stands still in ends only when it goes on. */
+async function thaw(directory: string): Promise<void> {
+  const paths = await Promise.all((await cgroupsOf(directory)).map(tree));
+  for (const path of paths.flat()) {
+    for (const [name, state] of Object.entries(THAWED)) {
+      await writeFile(join(path, name), state, { flag: "r+" }).catch(() => undefined);
+    }
+  }
 }
 
 function kill(pid: number): void {
@@ -101,10 +116,11 @@ async function shimSockets(directory: string): Promise<string[]> {
   return addresses.flatMap((address) => (address.startsWith("unix://") ? [address.slice("unix://".length)] : []));
 }
 
-/** The bridges of networks that were made and not removed; the daemon's own database names them. */
-async function networkBridges(directory: string): Promise<string[]> {
+/** Its own, and those of networks that were made and not removed, which the daemon's database names. */
+async function bridgesOf(directory: string): Promise<string[]> {
+  const own = await read(join(directory, BRIDGE_FILE));
   const database = await readFile(join(directory, "data/network/files/local-kv.db"), "latin1").catch(() => "");
-  return [...new Set(database.match(/\bbr-[0-9a-f]{12}\b/g))];
+  return [...(own === "" ? [] : [own]), ...new Set(database.match(/\bbr-[0-9a-f]{12}\b/g))];
 }
 
 function read(path: string): Promise<string> {
