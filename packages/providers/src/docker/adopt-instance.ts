@@ -4,35 +4,39 @@ import type { InstanceEntry } from "../host/instance-entry.ts";
 import type { DockerHost } from "./host.ts";
 import { inspectContainer } from "./inspect-container.ts";
 import { DockerInstance } from "./instance.ts";
-import { findAddresses } from "./launch.ts";
+import { reachableAddresses } from "./reachable-addresses.ts";
+import { holdInstance, isInstanceHeld, releaseInstance } from "./running-instances.ts";
 
-/** Takes over a container whose program has ended. */
+/** Takes over a container whose program has ended, or one of this program's own that had ended and was started again. */
 export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<DockerInstance> {
-  const { spec } = (await findOwn(host, id)) ?? (await host.store.claim(id));
-  const found = await inspectContainer(host, id);
+  const directory = host.store.directory(id);
+  if (isInstanceHeld(directory)) return await adopt(host, await host.store.claim(id));
+  const holder = {};
+  holdInstance(directory, holder);
+  try {
+    return await adopt(host, (await findOwn(host, id)) ?? (await host.store.claim(id)));
+  } finally {
+    releaseInstance(directory, holder);
+  }
+}
+
+async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerInstance> {
+  const found = await inspectContainer(host, spec.id);
   if (found?.State.Running !== true) {
+    const what = found === undefined ? "is not there" : "has ended";
     throw new SandboxError("gone", {
       reason: "instance_ended",
-      message: `instance ${id} cannot be adopted: its container ${found === undefined ? "is not there" : "has ended"}`,
+      message: `instance ${spec.id} cannot be adopted: its container ${what}`,
       hint: "start its container, or remove what is left of it and create a new one",
     });
   }
   const container = host.engine.docker.getContainer(found.Id);
-  const instance = new DockerInstance(host, { spec, container });
-  try {
-    // Its program died in the middle of a checkpoint.
-    if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
-    instance.addresses = await findAddresses(host, container);
-    return instance;
-  } catch (error) {
-    instance.abandon();
-    throw error;
-  }
+  // Its program died in the middle of a checkpoint.
+  if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
+  return new DockerInstance(host, { spec, container, addresses: reachableAddresses(host, found) });
 }
 
-/** One that this program owns and whose end it has seen: its container may have been started again. */
-async function findOwn({ store, running }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {
-  if (running.has(id)) return undefined;
+async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {
   const [entry, own] = await Promise.all([store.read(id), store.owner()]);
   const isOwn = entry?.owner.pid === own.pid && entry.owner.startTicks === own.startTicks;
   return isOwn && entry.owner.bootId === own.bootId ? entry : undefined;

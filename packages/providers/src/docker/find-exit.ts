@@ -17,7 +17,7 @@ export interface EndedContainer {
 export async function findExit(host: DockerHost, ended: EndedContainer): Promise<InstanceExit> {
   const { spec, state, lastWords, wasEngineAway } = ended;
   if (await host.store.isRemoved(spec.id)) return { reason: "destroyed", message: "it was removed by its id" };
-  if (state === undefined) {
+  if (state === undefined || state.Status === "removing") {
     return { reason: "crashed", message: "its container was removed from the engine by somebody else" };
   }
   if (state.OOMKilled && state.ExitCode !== 0) {

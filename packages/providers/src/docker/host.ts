@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { Semaphore } from "../host/semaphore.ts";
@@ -50,8 +49,6 @@ export interface DockerHost extends NetworkPolicy {
   readonly runtime: string | undefined;
   readonly paths: PathPolicy;
   readonly boots: Semaphore;
-  /** This program's instances that have not ended. */
-  readonly running: Set<SandboxId>;
 }
 
 /** Looks for what containers need; what is missing is said with what to do about it. */
@@ -73,7 +70,6 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     image: options.image ?? DEFAULT_IMAGE,
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
     boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),
-    running: new Set(),
     networks: options.networks ?? DEFAULT_NETWORKS,
     paths: {
       allowedPaths: options.allowedPaths ?? [],

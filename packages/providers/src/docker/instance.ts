@@ -18,21 +18,25 @@ import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
 import { inspectContainer } from "./inspect-container.ts";
 import { removeInstance } from "./remove-instance.ts";
+import { holdInstance, releaseInstance } from "./running-instances.ts";
 
 export interface DockerInstanceOptions {
   readonly spec: InstanceSpec;
   readonly container: Docker.Container;
   /** Attached before it is started, so that nobody has spoken on it yet; then `begin` says when it was. */
   readonly stream?: Duplex | undefined;
+  /** Of published ports. */
+  readonly addresses?: Instance["addresses"];
 }
 
 /** A running container. */
 export class DockerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  addresses: Readonly<Record<string, string>> = {};
+  addresses: Instance["addresses"];
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
+  readonly #directory: string;
   readonly #container: Docker.Container;
   readonly #unsubscribe: () => void;
   #fresh: Duplex | undefined;
@@ -46,12 +50,13 @@ export class DockerInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: DockerHost, { spec, container, stream }: DockerInstanceOptions) {
+  constructor(host: DockerHost, { spec, container, stream, addresses }: DockerInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#spec = spec;
     this.#container = container;
     this.#fresh = stream;
+    this.addresses = addresses;
     this.#hasBegun = stream === undefined;
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
@@ -65,7 +70,8 @@ export class DockerInstance implements Instance {
       },
     };
     this.#unsubscribe = host.events.subscribe(listener, { wantsPresent: false });
-    host.running.add(this.id);
+    this.#directory = host.store.directory(spec.id);
+    holdInstance(this.#directory, this);
     this.exited.then(() => this.#leave());
   }
 
@@ -140,7 +146,7 @@ export class DockerInstance implements Instance {
 
   #leave(): void {
     this.#unsubscribe();
-    this.#host.running.delete(this.id);
+    releaseInstance(this.#directory, this);
   }
 
   #checkSoon({ wasEngineAway = false } = {}): void {

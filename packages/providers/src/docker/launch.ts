@@ -3,11 +3,12 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import { attach } from "./attach.ts";
 import { containerConfig } from "./container-config.ts";
+import type { Engine } from "./engine.ts";
 import type { DockerHost } from "./host.ts";
 import type { EngineImage } from "./image.ts";
 import { DockerInstance } from "./instance.ts";
 import { mountsOf } from "./mounts.ts";
-import { addressesOf } from "./ports.ts";
+import { reachableAddresses } from "./reachable-addresses.ts";
 import { undoInstance } from "./remove-instance.ts";
 import { makeVolumes } from "./volumes.ts";
 import { cloneWorkspace } from "./workspace.ts";
@@ -63,7 +64,7 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
     await engine.call(`start the container of sandbox ${spec.id}`, () => container.start());
     signal.throwIfAborted();
     instance.begin();
-    if (spec.container?.ports?.length) instance.addresses = await findAddresses(host, container);
+    if (spec.container?.ports?.length) instance.addresses = reachableAddresses(host, await inspect(engine, container));
     return instance;
   } catch (error) {
     agentVolume.distrust();
@@ -72,13 +73,8 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
   }
 }
 
-/** Where the published ports of a running container are reached. */
-export async function findAddresses(
-  { engine, paths }: DockerHost,
-  container: Docker.Container,
-): Promise<Readonly<Record<string, string>>> {
-  const found = await engine.call(`look at container ${container.id}`, () => container.inspect());
-  return addressesOf(found, paths.isRemote ? engine.endpoint.url.hostname : undefined);
+function inspect(engine: Engine, container: Docker.Container): Promise<Docker.ContainerInspectInfo> {
+  return engine.call(`look at container ${container.id}`, () => container.inspect());
 }
 
 function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {

@@ -17,6 +17,7 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { dockerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { DockerContainers } from "./containers.ts";
 import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
 import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
@@ -32,6 +33,7 @@ import { requireWorkspace } from "./workspace.ts";
 export class DockerProvider implements Provider {
   readonly name = "docker";
   readonly capabilities = dockerCapabilities;
+  readonly containers = new DockerContainers(() => this.#findHost());
   readonly #options: DockerOptions;
   readonly #clock: Clock;
   #host: Promise<DockerHost> | undefined;

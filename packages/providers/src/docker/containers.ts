@@ -1,0 +1,103 @@
+import {
+  type CacheVolume,
+  type ContainerEvent,
+  type ContainerInfo,
+  type Containers,
+  type PullOptions,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type Docker from "dockerode";
+import { clearCache, listCaches } from "./caches.ts";
+import { containerName } from "./container-name.ts";
+import { containerState } from "./container-state.ts";
+import type { DockerHost } from "./host.ts";
+import { resolveImage } from "./image.ts";
+import { inspectContainer } from "./inspect-container.ts";
+import { label } from "./labels.ts";
+import { pullImage } from "./pull-image.ts";
+import { reachableAddresses } from "./reachable-addresses.ts";
+import { markStopped, unmarkStopped } from "./stop-mark.ts";
+import { watchContainers } from "./watch.ts";
+
+/** What can be done with containers beside running sandboxes in them. */
+export class DockerContainers implements Containers {
+  readonly #findHost: () => Promise<DockerHost>;
+
+  constructor(findHost: () => Promise<DockerHost>) {
+    this.#findHost = findHost;
+  }
+
+  async get(id: SandboxId): Promise<ContainerInfo> {
+    const host = await this.#findHost();
+    const found = await inspect(host, id);
+    const { state, exit } = containerState(host, id, found);
+    return {
+      id,
+      state,
+      exit,
+      addresses: reachableAddresses(host, found),
+      image: await referenceOf(host, id),
+      imageId: found.Image,
+      createdAt: new Date(found.Created),
+    };
+  }
+
+  async start(id: SandboxId): Promise<void> {
+    const host = await this.#findHost();
+    const { Id } = await inspect(host, id);
+    await unmarkStopped(host, id);
+    await host.engine.call(`start container ${containerName(id)}`, (docker) => docker.getContainer(Id).start());
+  }
+
+  async stop(id: SandboxId, { timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
+    const host = await this.#findHost();
+    const { Id } = await inspect(host, id);
+    await markStopped(host, id);
+    const t = Math.ceil(timeoutMs / 1000);
+    await host.engine.call(`stop container ${containerName(id)}`, (docker) => docker.getContainer(Id).stop({ t }));
+  }
+
+  async *watch(signal: AbortSignal): AsyncGenerator<ContainerEvent> {
+    yield* watchContainers(await this.#findHost(), signal);
+  }
+
+  async pull(image: string, options: PullOptions): Promise<void> {
+    const { engine } = await this.#findHost();
+    await pullImage(engine, image, options);
+  }
+
+  async isOutdated(id: SandboxId): Promise<boolean> {
+    const host = await this.#findHost();
+    const found = await inspect(host, id);
+    const now = await resolveImage(host.engine, await referenceOf(host, id));
+    // One that was restored runs what it was saved as, and knows what that was made of.
+    return now !== undefined && now.id !== (found.Config.Labels[label.image] ?? found.Image);
+  }
+
+  async listCaches(): Promise<readonly CacheVolume[]> {
+    const { engine, home } = await this.#findHost();
+    return await listCaches(engine, home);
+  }
+
+  async clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void> {
+    const { engine, home } = await this.#findHost();
+    await clearCache(engine, cache, home);
+  }
+}
+
+async function inspect(host: DockerHost, id: SandboxId): Promise<Docker.ContainerInspectInfo> {
+  const found = await inspectContainer(host, id);
+  if (found !== undefined) return found;
+  throw new SandboxError("not_found", {
+    reason: "no_such_container",
+    message: `sandbox ${id} has no container on this engine`,
+    hint: "list the provider's instances, or create a new sandbox",
+  });
+}
+
+/** The image as it was asked for. */
+async function referenceOf(host: DockerHost, id: SandboxId): Promise<string> {
+  const entry = await host.store.read(id);
+  return entry?.spec.container?.image ?? host.image;
+}

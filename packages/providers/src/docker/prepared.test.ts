@@ -1,0 +1,126 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
+import { rejection } from "@sandpiper/core/testing";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { commitContainer } from "./checkpoint-image.ts";
+import { containerName } from "./container-name.ts";
+import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { startHostProgram } from "./testing/start-host-program.ts";
+
+let fixture: DockerFixture;
+beforeAll(async () => {
+  fixture = await createDockerFixture({ image: { user: "user" } });
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+afterEach(async () => expect(await left()).toEqual([]));
+
+async function left(): Promise<string[]> {
+  const { docker } = fixture.engine;
+  const containers = await docker.listContainers({ all: true });
+  const images = await docker.listImages({ all: true });
+  const { Volumes } = await docker.listVolumes();
+  return [
+    ...containers.flatMap(({ Names }) => Names),
+    ...images.flatMap(({ RepoTags, Id }) => RepoTags ?? [Id]).filter((name) => name !== fixture.image),
+    ...Volumes.map(({ Name }) => Name).filter((name) => !name.startsWith("sandpiper-agent-")),
+  ];
+}
+
+const container = (id: SandboxId) => fixture.engine.docker.getContainer(containerName(id));
+
+/** Saves a sandbox and stops it; gives where. */
+async function save(sandbox: Sandbox): Promise<string> {
+  const directory = await mkdtemp(join(fixture.stateDirectory, "checkpoint-"));
+  await sandbox.checkpoint(directory, { keepsRunning: false });
+  await sandbox.destroy();
+  return directory;
+}
+
+async function restore(saved: Sandbox, directory: string, signal?: AbortSignal): Promise<Sandbox> {
+  const { provider } = fixture;
+  const prepared = await Sandbox.prepare(provider, saved.config, { id: saved.id });
+  return await Sandbox.restore(provider, saved.config, { prepared, directory, createdAt: saved.createdAt, signal });
+}
+
+async function restored(config: SandboxConfigOptions, before: string): Promise<Sandbox> {
+  const sandbox = await fixture.create(config);
+  expect(await sandbox.exec(before)).toMatchObject({ exitCode: 0 });
+  return await restore(sandbox, await save(sandbox));
+}
+
+describe("a container that is restored", () => {
+  it("has the limits, the user and the environment that it had", async () => {
+    const config = { memoryMib: 96, vcpuCount: 0.5, maxProcesses: 50, env: { GREETING: "hello" } };
+    await using sandbox = await restored(config, "true");
+    expect((await sandbox.exec("id -un; echo $GREETING; pwd")).stdout).toBe("user\nhello\n/home/user\n");
+    const { HostConfig, Config } = await container(sandbox.id).inspect();
+    expect(HostConfig).toMatchObject({ Memory: 96 * 1024 * 1024, CpuQuota: 50_000, CapDrop: ["ALL"] });
+    expect(JSON.stringify(Config)).not.toContain("hello");
+  });
+
+  it("has its volume again where its root is read-only", async () => {
+    await using sandbox = await restored({ container: { isRootReadOnly: true } }, "echo kept > /.data/file");
+    expect((await sandbox.exec("cat /.data/file; echo more >> /.data/file; touch /usr/no")).stdout).toBe("kept\n");
+  });
+
+  it("lets every user write where they could", async () => {
+    await using sandbox = await restored({}, "mkdir -m 700 /.data/mine; echo kept > /.data/mine/file");
+    expect((await sandbox.exec("cat /.data/mine/file; echo more > /.data/mine/more; touch /.data/new")).exitCode).toBe(
+      0,
+    );
+    expect((await sandbox.exec("cat /.data/mine/file", { user: "nobody" })).exitCode).not.toBe(0);
+  });
+});
+
+describe("a place for a container", () => {
+  it("leaves nothing when its restore is aborted, whenever that is", async () => {
+    const sandbox = await fixture.create({});
+    const directory = await save(sandbox);
+    for (const delayMs of [0, 20, 100, 200, 300]) {
+      const restoring = restore(sandbox, directory, AbortSignal.timeout(delayMs));
+      await restoring.then(
+        (done) => done.destroy(),
+        () => {},
+      );
+      expect(await left()).toEqual([]);
+      expect(await fixture.provider.list()).toEqual([]);
+    }
+  });
+
+  it("that is not used after all leaves the volumes of an earlier instance", async () => {
+    const sandbox = await fixture.create({});
+    await sandbox.exec("echo kept > /.data/file");
+    await sandbox.destroy({ keepsVolumes: true });
+    const prepared = await Sandbox.prepare(fixture.provider, sandbox.config, { id: sandbox.id });
+    await prepared.destroy();
+    await rejection(restore(sandbox, await mkdtemp(join(fixture.stateDirectory, "checkpoint-"))));
+    await using again = await Sandbox.create(fixture.provider, {}, { id: sandbox.id });
+    expect(await again.readTextFile("/.data/file")).toBe("kept\n");
+  });
+
+  it("is in the list, and cannot be made twice", async () => {
+    const sandbox = await fixture.create({});
+    await sandbox.destroy();
+    const id = createSandboxId();
+    const prepared = await Sandbox.prepare(fixture.provider, sandbox.config, { id });
+    expect(await fixture.provider.list()).toMatchObject([{ id, isRunning: false }]);
+    const again = Sandbox.prepare(fixture.provider, sandbox.config, { id });
+    expect(await rejection(again)).toMatchObject({ reason: "instance_exists" });
+    await prepared.destroy();
+    expect(await fixture.provider.list()).toEqual([]);
+  });
+});
+
+describe("a program that dies in the middle of a checkpoint", () => {
+  it("leaves a container that goes on where it is adopted, and an image that goes with it", async () => {
+    const program = startHostProgram(fixture, { config: {} });
+    const { id } = await program.ready();
+    await container(id).pause();
+    await commitContainer(fixture.engine, container(id));
+    await program.kill();
+    await using adopted = await Sandbox.adopt(fixture.newProvider(), id);
+    expect((await adopted.exec("echo awake")).stdout).toBe("awake\n");
+  });
+});

@@ -1,0 +1,47 @@
+import type { EngineEvent } from "./engine-event.ts";
+import type { EngineEventsListener, PresentContainers } from "./engine-events.ts";
+
+/** For a reader that is behind, what is there now is worth more than all that led to it. */
+const MAX_WAITING = 1000;
+
+export type WatchItem = EngineEvent | { readonly present: PresentContainers } | { readonly hasLostTrack: true };
+
+/** What was told by the engine and not read yet. */
+export class WatchInbox implements EngineEventsListener {
+  readonly #signal: AbortSignal;
+  #items: WatchItem[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  began(present: PresentContainers): void {
+    this.#items = [{ present }];
+    this.#wake?.();
+  }
+
+  happened(event: EngineEvent): void {
+    if (this.#items.length >= MAX_WAITING) this.#items = [{ hasLostTrack: true }];
+    this.#items.push(event);
+    this.#wake?.();
+  }
+
+  /** Undefined once the signal says so. */
+  async next(): Promise<WatchItem | undefined> {
+    while (this.#items.length === 0 && !this.#signal.aborted) await this.#arrival();
+    return this.#signal.aborted ? undefined : this.#items.shift();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        this.#signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = () => this.#wake?.();
+      this.#signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
