@@ -1,3 +1,5 @@
+import { addAbortSignal } from "node:stream";
+import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import { damagedCheckpoint, packImage } from "./checkpoint-files.ts";
@@ -22,12 +24,12 @@ export async function commitContainer(engine: Engine, container: Docker.Containe
   return Id;
 }
 
-/** Only this one: what it was made from belongs to others. */
+/** Only this one: what it was made from belongs to others. One that somebody's container is of stays. */
 export async function removeImage(engine: Engine, image: string): Promise<void> {
   await engine
     .call(`remove image ${image}`, (docker) => docker.getImage(image).remove({ noprune: true }))
-    .catch((error: { readonly code: string }) => {
-      if (error.code !== "not_found") throw error;
+    .catch((error: SandboxError) => {
+      if (error.code !== "not_found" && error.code !== "conflict") throw error;
     });
 }
 
@@ -39,14 +41,16 @@ export async function loadImage(
   signal: AbortSignal,
 ): Promise<EngineImage> {
   const reference = referenceOf(owner);
-  const archive = await packImage(directory, reference);
+  // Once it is sent the engine is waited for: what it does may still have its effect after everything was cleared away.
+  const archive = addAbortSignal(signal, await packImage(directory, reference));
   try {
     await engine.call(`load the image of sandbox ${owner.id}`, async (docker) =>
-      followLoad(docker, await docker.loadImage(archive, { abortSignal: signal })),
+      followLoad(docker, await docker.loadImage(archive)),
     );
   } finally {
     archive.destroy();
   }
+  signal.throwIfAborted();
   const image = await resolveImage(engine, reference, signal);
   if (image === undefined) throw damagedCheckpoint(directory, "the engine took its image and does not have it");
   return image;

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
+import { addAbortSignal } from "node:stream";
 import type Docker from "dockerode";
 import { damagedCheckpoint } from "./checkpoint-files.ts";
 import type { Engine } from "./engine.ts";
@@ -35,9 +36,9 @@ export async function restoreVolume(
   { directory, signal }: { readonly directory: string; readonly signal: AbortSignal },
 ): Promise<void> {
   await engine.call(`write ${target} of container ${container.id}`, async () => {
-    const archive = createReadStream(archivePath(directory, target));
+    const archive = addAbortSignal(signal, createReadStream(archivePath(directory, target)));
     try {
-      await container.putArchive(archive, { path: target, abortSignal: signal });
+      await container.putArchive(archive, { path: target });
     } finally {
       archive.destroy();
     }
