@@ -12,6 +12,8 @@ import { makeCertificates } from "./certificates.ts";
 import { freePort } from "./free-port.ts";
 import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
 
+/** Of util-linux: runs a program that ends with whoever started it. */
+const SETPRIV = "setpriv";
 const START_ATTEMPTS = 400;
 const START_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
@@ -71,7 +73,7 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
   const start = async () => {
     await using log = await open(logPath, "a");
     // A group of its own keeps the terminal's Ctrl-C away from it.
-    child = spawn("setpriv", args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
+    child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
     await untilAnswering(socket, child).catch(async (cause: unknown) => {
       throw new Error(`dockerd did not start: ${await logTail()}`, { cause });
     });

@@ -7,6 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { provideRegistry } from "../../../../../scripts/setup/registry.mjs";
 import { freePort } from "./free-port.ts";
 
+/** Of util-linux: runs a program that ends with whoever started it. */
+const SETPRIV = "setpriv";
 const ATTEMPTS = 200;
 const PAUSE_MS = 50;
 /** What a registry that is not open to everybody wants. */
@@ -44,7 +46,7 @@ export async function startRegistry(options: RegistryOptions = {}): Promise<Regi
   };
   await writeFile(config, JSON.stringify(settings));
   const env = { ...process.env, OTEL_TRACES_EXPORTER: "none" };
-  const child = spawn("setpriv", ["--pdeathsig", "KILL", program, "serve", config], { stdio: "ignore", env });
+  const child = spawn(SETPRIV, ["--pdeathsig", "KILL", program, "serve", config], { stdio: "ignore", env });
   const registry = {
     address,
     async [Symbol.asyncDispose]() {
