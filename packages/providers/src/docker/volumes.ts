@@ -5,7 +5,7 @@ import type { Engine } from "./engine.ts";
 import { cacheLabels, type Labels, label, projectOf, sandboxLabels } from "./labels.ts";
 
 /** Where the data volume of every sandbox is. */
-export const DATA_PATH = "/.data";
+const DATA_PATH = "/.data";
 /** Where the workspace is, if there is one. */
 export const WORKSPACE_PATH = "/workspace";
 
