@@ -5,6 +5,7 @@ export interface NodeStarted {
   readonly url: string;
   readonly apiKey: string;
   readonly adopted: readonly string[];
+  readonly rebuilt: readonly string[];
   readonly lost: readonly string[];
   readonly removed: readonly string[];
   /** How long taking over what an earlier node left took, with everything else of a start. */
@@ -14,12 +15,13 @@ export interface NodeStarted {
 const config = parseNodeConfig(JSON.parse(process.argv[2] ?? "{}"));
 const beganAt = performance.now();
 const node = await startNode(config, { logger: createLogger({ logLevel: config.logLevel, logFormat: "json" }) });
-const { adopted, lost, removed } = node.reconciled;
+const { adopted, rebuilt, lost, removed } = node.reconciled;
 process.send?.({
   url: node.url,
   // Only the first node of a cluster has one.
   apiKey: existsSync(node.apiKeyFile) ? readFileSync(node.apiKeyFile, "utf8").trim() : "",
   adopted,
+  rebuilt,
   lost,
   removed,
   startMs: performance.now() - beganAt,

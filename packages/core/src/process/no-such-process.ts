@@ -9,11 +9,11 @@ export function noSuchProcess(sandbox: SandboxId, process: string): SandboxError
   });
 }
 
-/** Of a sandbox that was restored without its processes. Which ones those were is not saved: whoever asks for one has known it. */
+/** Of a sandbox that was restored or rebuilt without its processes. Which ones those were is not saved: whoever asks for one has known it. */
 export function processLost(sandbox: SandboxId, process: string): SandboxError {
   return new SandboxError("gone", {
     reason: "process_lost",
-    message: `process ${process} is gone: sandbox ${sandbox} was restored from a checkpoint, which keeps files and no processes`,
+    message: `process ${process} is gone: sandbox ${sandbox} was restored or rebuilt, which keeps files and no processes`,
     hint: "run the command again",
   });
 }

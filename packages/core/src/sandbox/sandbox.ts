@@ -58,8 +58,8 @@ interface SandboxParts {
   readonly createdAt: Date;
   readonly instance: Instance;
   readonly link: AgentLink;
-  /** It began where a checkpoint was taken. */
-  readonly isRestored?: boolean;
+  /** It goes on from files alone: what ran in it before is gone. */
+  readonly hasLostProcesses?: boolean | undefined;
 }
 
 /** A place to run code: its own files and processes, until it is destroyed. */
@@ -74,7 +74,7 @@ export class Sandbox implements AsyncDisposable {
   readonly closed: Promise<InstanceExit>;
   readonly #instance: Instance;
   readonly #link: AgentLink;
-  readonly #isRestored: boolean;
+  readonly #hasLostProcesses: boolean;
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
@@ -88,7 +88,7 @@ export class Sandbox implements AsyncDisposable {
     this.capabilities = parts.provider.capabilities;
     this.#instance = parts.instance;
     this.#link = parts.link;
-    this.#isRestored = parts.isRestored ?? false;
+    this.#hasLostProcesses = parts.hasLostProcesses ?? false;
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
     this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
@@ -103,7 +103,8 @@ export class Sandbox implements AsyncDisposable {
     const config = parseSandboxConfig(options);
     const createdAt = (sandboxOptions.clock ?? systemClock).now();
     const booted = await bootSandbox(provider, config, sandboxOptions);
-    return new Sandbox({ provider, config, createdAt, ...booted });
+    // Whose volumes are kept was there before.
+    return new Sandbox({ provider, config, createdAt, ...booted, hasLostProcesses: sandboxOptions.keepsVolumes });
   }
 
   /** Takes over a sandbox that an earlier program left running; whoever has its record spares the search for it. */
@@ -133,7 +134,8 @@ export class Sandbox implements AsyncDisposable {
     const signal = options.signal ?? new AbortController().signal;
     const instance = await prepared.restore(directory, signal);
     const link = await openLink(instance, options);
-    return new Sandbox({ provider, config, createdAt, instance, link, isRestored: true });
+    const hasLostProcesses = provider.capabilities.checkpoint === "filesystem";
+    return new Sandbox({ provider, config, createdAt, instance, link, hasLostProcesses });
   }
 
   get state(): SandboxState {
@@ -226,8 +228,7 @@ export class Sandbox implements AsyncDisposable {
   async process(processId: string, options: CallOptions = {}): Promise<ProcessSummary> {
     const found = (await this.processes(options)).find((candidate) => candidate.id === processId);
     if (found !== undefined) return found;
-    const wasLost = this.#isRestored && this.capabilities.checkpoint === "filesystem";
-    throw wasLost ? processLost(this.id, processId) : noSuchProcess(this.id, processId);
+    throw this.#hasLostProcesses ? processLost(this.id, processId) : noSuchProcess(this.id, processId);
   }
 
   async readFile(path: string, options: ReadFileOptions = {}): Promise<Uint8Array> {

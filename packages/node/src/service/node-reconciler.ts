@@ -37,6 +37,12 @@ export interface NodeReconciliation {
 
 type Result = { -readonly [Field in keyof NodeReconciliation]: NodeReconciliation[Field][number][] };
 
+interface Ending {
+  readonly why: string;
+  /** Removes what is left of it; undefined: nothing is to be removed. */
+  readonly provider?: Provider | undefined;
+}
+
 /** Enough to keep the host busy, few enough that hundreds do not open their channels at once. */
 const AT_ONCE = 32;
 
@@ -84,7 +90,7 @@ export class NodeReconciler {
     }
     this.#pending = pending;
     for (const record of this.#expectedWhere(({ provider }) => !providers.byName.has(provider))) {
-      await this.#end(result, record, `this node has no provider ${record.provider} any more`);
+      await this.#end(result, record, { why: `this node has no provider ${record.provider} any more` });
     }
     handoffs?.open();
     return result;
@@ -93,8 +99,11 @@ export class NodeReconciler {
   async #take(provider: Provider, instances: readonly InstanceRecord[], result: Result): Promise<void> {
     const orphans = instances.filter(({ isOrphan }) => isOrphan);
     await eachOf(orphans, (instance) => this.#settle(provider, instance, result));
+    // What a living program has is not this node's to touch.
+    const owned = new Set(instances.filter(({ isOrphan }) => !isOrphan).map(({ id }) => id));
     for (const record of this.#expectedWhere((each) => each.provider === provider.name)) {
-      await this.#end(result, record, "nothing was left of it");
+      const mayTouch = owned.has(record.id) ? undefined : provider;
+      await this.#end(result, record, { why: "nothing was left of it", provider: mayTouch });
     }
   }
 
@@ -104,7 +113,7 @@ export class NodeReconciler {
     try {
       if (record === undefined || this.#hasEnded(record)) return await this.#remove(provider, instance, result);
       if (!canAdopt(record, instance, provider)) {
-        return await this.#end(result, record, whyLost(record, instance, provider));
+        return await this.#end(result, record, { why: whyLost(record, instance, provider), provider });
       }
       await this.#adopt(provider, instance, record);
     } catch (thrown) {
@@ -113,7 +122,7 @@ export class NodeReconciler {
       if (record === undefined) return;
       // What its owner is told to be gone must not go on running.
       this.#options.live.remove(instance.id);
-      return await this.#end(result, record, error.message);
+      return await this.#end(result, record, { why: error.message, provider });
     }
     result.adopted.push(instance.id);
     await this.#rebuildOutdated(provider, instance.id, result);
@@ -146,12 +155,12 @@ export class NodeReconciler {
   }
 
   /** What has a checkpoint goes on from there when it is used again; the rest is lost, but for its volumes. */
-  async #end(result: Result, record: SandboxRecord, why: string): Promise<void> {
-    const { canRestore, providers, records } = this.#options;
+  async #end(result: Result, record: SandboxRecord, { why, provider }: Ending): Promise<void> {
+    const { canRestore, records } = this.#options;
     this.#expected.delete(record.id);
     if (this.#hasEnded(record)) return;
     const isSaved = await canRestore(record);
-    const removal = providers.byName.get(record.provider)?.remove(record.id, { keepsVolumes: !isSaved });
+    const removal = provider?.remove(record.id, { keepsVolumes: !isSaved });
     await removal?.catch((left) => result.failed.push({ id: record.id, error: SandboxError.from(left) }));
     if (isSaved) {
       records.change(record.id, { state: "stopped" });

@@ -1,0 +1,239 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import {
+  createLogger,
+  type NodeConfigOptions,
+  parseNodeConfig,
+  type RunningNode,
+  startNode,
+} from "@sandpiper/node/server";
+import { Client, type SandboxError } from "@sandpiper/sdk";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
+import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { NodeProcess } from "../node/node-process.ts";
+
+const IMAGE = "sandpiper-test:latest";
+const run = promisify(execFile);
+const repo = join(import.meta.dirname, "../..");
+
+let undo: AsyncDisposableStack;
+let dockerd: Dockerd;
+let engine: Engine;
+let home: string;
+let node: RunningNode;
+let client: Client;
+
+async function start(config: NodeConfigOptions = {}): Promise<void> {
+  const docker = { url: dockerd.url, image: IMAGE };
+  const all = parseNodeConfig({ home, port: 0, defaultProvider: "docker", docker, stopGraceMs: 0, ...config });
+  node = await startNode(all, { logger: createLogger({ logLevel: "silent", logFormat: "json" }) });
+  client = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
+}
+
+beforeAll(async () => {
+  undo = new AsyncDisposableStack();
+  home = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
+  undo.defer(() => rmSync(home, { recursive: true, force: true }));
+  dockerd = undo.use(await startDockerd({ bridge: true }));
+  engine = undo.use(await connectTo(dockerd));
+  await importTestImage(engine, { name: IMAGE, variant: "python" });
+  await start();
+}, 120_000);
+
+afterEach(async () => {
+  for await (const sandbox of client.sandboxes.list()) await sandbox.destroy();
+});
+
+afterAll(async () => {
+  client.close();
+  await node.stop();
+  await undo.disposeAsync();
+});
+
+/** What the engine has of sandboxes: containers, and volumes but for the agent's and caches. */
+async function left(): Promise<string[]> {
+  const containers = await engine.docker.listContainers({ all: true });
+  const { Volumes: volumes } = await engine.docker.listVolumes();
+  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
+  return [...containers.flatMap(({ Names }) => Names), ...names];
+}
+
+async function failure(call: Promise<unknown>): Promise<SandboxError> {
+  return await call.then(
+    () => Promise.reject(new Error("it did not fail")),
+    (error) => error,
+  );
+}
+
+const docker = { provider: "docker", image: IMAGE } as const;
+
+describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
+  it("runs commands, serves a port and leaves nothing when it is deleted", async () => {
+    const sandbox = await client.sandboxes.create({
+      ...docker,
+      env: { SECRET: "in no label" },
+      container: { network: "bridge", ports: [8000] },
+    });
+    expect(sandbox.info).toMatchObject({ state: "ready", image: IMAGE, fidelity: "filesystem" });
+    expect((await sandbox.exec('echo "$SECRET"')).stdout).toBe("in no label\n");
+    const serve = ["python3", "-c", SERVER];
+    const server = await sandbox.start(serve);
+    for await (const { bytes } of server.output) if (new TextDecoder().decode(bytes).includes("up")) break;
+    const address = sandbox.info.addresses["8000"];
+    expect(address).toMatch(/^127\.0\.0\.1:\d+$/);
+    expect(await (await fetch(`http://${address}/`)).text()).toBe("hello from inside");
+    const [container] = await engine.docker.listContainers();
+    expect(JSON.stringify(container)).not.toContain("in no label");
+    await sandbox.destroy();
+    expect(await left()).toEqual([]);
+  });
+
+  it("is rebuilt on what its image means now, with its data and without its processes", async () => {
+    const image = await importTestImage(engine, { name: "changing:1", label: "old" });
+    const sandbox = await client.sandboxes.create({ provider: "docker", image });
+    await sandbox.exec("echo kept > /.data/file; echo lost > /tmp/file");
+    const reader = await sandbox.start("sleep 600");
+    const told = failure(reader.wait());
+    const before = await engine.docker.listContainers();
+    await importTestImage(engine, { name: "changing:1", label: "new" });
+    expect(await sandbox.rebuild()).toMatchObject({ id: sandbox.id, state: "ready" });
+    const after = await engine.docker.listContainers();
+    expect([before.length, after.length]).toEqual([1, 1]);
+    expect(after[0]?.ImageID).not.toBe(before[0]?.ImageID);
+    expect((await sandbox.exec("cat /.data/file; ls /tmp")).stdout).toBe("kept\n");
+    expect(await told).toMatchObject({ code: "gone", reason: "process_lost" });
+  });
+
+  it("that somebody removes has failed, says so, and is brought back with its data", async () => {
+    const sandbox = await client.sandboxes.create(docker);
+    await sandbox.exec("echo kept > /.data/file");
+    const events = sandbox.events();
+    await engine.docker.getContainer(`sandpiper-${sandbox.id}`).remove({ force: true });
+    for await (const { kind } of events) if (kind === "sandbox.failed") break;
+    expect(await sandbox.refresh()).toMatchObject({ state: "failed", failure: { message: expect.any(String) } });
+    expect(await left()).toEqual([`sandpiper-data-${sandbox.id}`]);
+    expect(await sandbox.rebuild()).toMatchObject({ state: "ready", failure: null });
+    expect((await sandbox.exec("cat /.data/file")).stdout).toBe("kept\n");
+    const after = await lastEvent();
+    await engine.docker.getContainer(`sandpiper-${sandbox.id}`).remove({ force: true });
+    for await (const { kind } of sandbox.events({ after })) if (kind === "sandbox.failed") break;
+    await sandbox.destroy();
+    expect(await left()).toEqual([]);
+  });
+
+  it("shares caches with its project, which are cleared when nobody has them", async () => {
+    const container = { project: "web", caches: [{ name: "npm", path: "/cache" }] };
+    const one = await client.sandboxes.create({ ...docker, container });
+    const two = await client.sandboxes.create({ ...docker, container });
+    await one.exec("echo shared > /cache/file");
+    expect((await two.exec("cat /cache/file")).stdout).toBe("shared\n");
+    const [cache] = await client.caches.list();
+    expect(cache).toMatchObject({ project: "web", name: "npm", usedBy: expect.arrayContaining([one.id, two.id]) });
+    const clear = () => client.caches.clear({ project: "web", name: "npm" });
+    const refused = await failure(clear());
+    expect(refused).toMatchObject({ code: "failed_precondition", reason: "cache_in_use" });
+    expect(refused.message).toContain("cache npm of project web");
+    await one.destroy();
+    await two.destroy();
+    await clear();
+    expect(await client.caches.list()).toEqual([]);
+  });
+
+  it("is refused clearly when its image, network or mount is not to be had", async () => {
+    const create = (more: object) => failure(client.sandboxes.create({ provider: "docker", ...more }));
+    const never = { imagePullPolicy: "never" };
+    expect(await create({ image: "nowhere:1", container: never })).toMatchObject({ reason: "image_not_found" });
+    expect(await create({ container: { network: "host" } })).toMatchObject({ reason: "network_not_allowed" });
+    const binds = [{ source: "/etc", target: "/mnt/etc" }];
+    expect(await create({ container: { binds } })).toMatchObject({ reason: "path_not_allowed" });
+    expect(await left()).toEqual([]);
+  });
+
+  it("is what docs/sdk.md shows", async () => {
+    const text = readFileSync(join(repo, "docs/sdk.md"), "utf8");
+    const [, program = ""] = /^```js\n([\s\S]*?)^```/m.exec(text) ?? [];
+    expect(program).toContain("node:24");
+    const argv = ["--input-type=module", "--eval", program.replaceAll("node:24", IMAGE)];
+    const env = {
+      ...process.env,
+      SANDPIPER_URL: node.url,
+      SANDPIPER_API_KEY: readFileSync(node.apiKeyFile, "utf8").trim(),
+    };
+    const { stdout } = await run(process.execPath, argv, { cwd: repo, env });
+    expect(stdout).toMatch(/^127\.0\.0\.1:\d+$/m);
+    expect(stdout).toMatch(/^web npm \d+ \[/m);
+  });
+});
+
+describe("a node that starts", { timeout: 60_000 }, () => {
+  it("rebuilds sandboxes whose image has changed; others just run on", async () => {
+    const own = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => rmSync(own, { recursive: true, force: true }));
+    const settings = { url: dockerd.url, image: IMAGE };
+    const config: NodeConfigOptions = { home: own, port: 0, logLevel: "warn", providers: ["docker"], docker: settings };
+    const image = await importTestImage(engine, { name: "changing:2", label: "old" });
+    const first = stack.use(await NodeProcess.start(config));
+    const outdated = await first.client.sandboxes.create({ provider: "docker", image });
+    const current = await first.client.sandboxes.create(docker);
+    await outdated.exec("echo kept > /.data/file");
+    const counter = await current.start("sleep 600");
+    await first.kill();
+    await importTestImage(engine, { name: "changing:2", label: "new" });
+
+    const second = stack.use(await NodeProcess.start(config));
+    expect(second.started).toMatchObject({ rebuilt: [outdated.id], lost: [], removed: [] });
+    expect(second.started.adopted.toSorted()).toEqual([outdated.id, current.id].sort());
+    const again = await second.client.sandboxes.connect(outdated.id);
+    expect((await again.exec("cat /.data/file")).stdout).toBe("kept\n");
+    const still = await second.client.sandboxes.connect(current.id);
+    expect(await still.processes()).toMatchObject([{ id: counter.id, isRunning: true }]);
+    for (const sandbox of [again, still]) await sandbox.destroy();
+    expect(await left()).toEqual([]);
+  });
+});
+
+describe("a node whose engine does not answer at its start", { timeout: 60_000 }, () => {
+  it("starts, says so, and takes its sandboxes over when it does", async () => {
+    const sandbox = await client.sandboxes.create(docker);
+    client.close();
+    await node.stop();
+    await dockerd.kill();
+    await start();
+    expect(node.engines).toMatchObject([{ provider: "docker", status: { available: false } }]);
+    expect(node.reconciled.unreachable).toMatchObject([{ provider: "docker" }]);
+    expect((await client.sandboxes.connect(sandbox.id)).state).toBe("ready");
+    const after = await lastEvent();
+    await dockerd.restart();
+    // Without live restore the engine's end was the container's end, and that is what is told.
+    for await (const { kind } of client.events({ after })) if (kind === "sandbox.failed") break;
+    const found = await client.sandboxes.connect(sandbox.id);
+    expect(found.info).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
+    expect(await found.rebuild()).toMatchObject({ state: "ready" });
+  });
+});
+
+async function lastEvent(): Promise<number> {
+  const events = await client.pastEvents({ limit: 1000 });
+  return events.at(-1)?.id ?? 0;
+}
+
+const SERVER = `
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello from inside")
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("0.0.0.0", 8000), Handler)
+print("up", flush=True)
+server.serve_forever()
+`;
