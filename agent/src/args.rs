@@ -17,7 +17,8 @@ pub enum ChannelKind {
 #[derive(Debug, Clone)]
 pub struct Args {
     pub channel: ChannelKind,
-    /// Who runs processes and owns files when a call does not say; the agent's own user when there is none of that name.
+    /// Who runs processes and owns files when a call does not say, as a name, "uid" or "uid:gid"; the agent's own user when
+    /// there is none of that name.
     pub default_user: Option<String>,
     /// Where journals spill to.
     pub journal_dir: PathBuf,

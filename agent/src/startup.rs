@@ -54,8 +54,9 @@ fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
         let mut read: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut read);
         libc::sigaddset(&mut read, libc::SIGCHLD);
-        // PID 1 ends with its instance; anybody's child ends when it is told to.
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        // PID 1 ends when its host says so; anybody's child ends when it is told to.
+        libc::sigaddset(&mut read, libc::SIGTERM);
+        for signal in [libc::SIGINT, libc::SIGHUP] {
             if !is_init {
                 libc::sigaddset(&mut read, signal);
             }

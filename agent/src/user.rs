@@ -56,7 +56,7 @@ pub fn own_groups() -> &'static [u32] {
 pub fn default_user(args: &Args) -> User {
     let tables = Tables::current();
     let (uid, gid) = own_ids();
-    if let Some(named) = args.default_user.as_deref().and_then(|name| tables.by_name(name)) {
+    if let Some(named) = args.default_user.as_deref().and_then(|text| find_in(&tables, text).ok()) {
         // Only root can act for somebody else.
         if uid == 0 || uid == named.uid {
             return named;

@@ -1,9 +1,11 @@
 //! A process with everything it has started, found in /proc.
 
 use super::environment::PROCESS_MARK;
+use crate::user;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 
 /// Against a tree that grows as fast as it is found.
 const MAX_ROUNDS: usize = 64;
@@ -39,6 +41,16 @@ pub fn signal(root: &Root, signal: i32) {
 /// Kills everything that descends from the agent.
 pub fn kill_everything() {
     kill_all(|| descendants(&scan(), [std::process::id() as i32].into()));
+}
+
+/// Asks everything that descends from the agent to end.
+pub fn end_everything() {
+    each_new(|| descendants(&scan(), [std::process::id() as i32].into()), libc::SIGTERM);
+}
+
+/// Whether anything that descends from the agent lives.
+pub fn has_processes() -> bool {
+    !descendants(&scan(), [std::process::id() as i32].into()).is_empty()
 }
 
 fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
@@ -133,12 +145,30 @@ fn parse_stat(text: &str) -> Option<Entry> {
 
 fn is_marked(pid: i32, mark: &str) -> bool {
     let mut environment = Vec::new();
-    let Ok(file) = File::open(format!("/proc/{pid}/environ")) else { return false };
+    let Ok(file) = open_environment(pid) else { return false };
     if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
         return false;
     }
     let wanted = format!("{PROCESS_MARK}={mark}");
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+/// As the process's own user: root, too, needs a privilege to look into the processes of others, and may not have it.
+fn open_environment(pid: i32) -> io::Result<File> {
+    let owner = std::fs::metadata(format!("/proc/{pid}"))?;
+    let (uid, gid) = user::own_ids();
+    // SAFETY: the agent has one thread, whose ids for files are its own again before anything else happens.
+    unsafe {
+        libc::setfsgid(owner.gid());
+        libc::setfsuid(owner.uid());
+    }
+    let file = File::open(format!("/proc/{pid}/environ"));
+    // SAFETY: as above.
+    unsafe {
+        libc::setfsuid(uid);
+        libc::setfsgid(gid);
+    }
+    file
 }
 
 #[cfg(test)]
