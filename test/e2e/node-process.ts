@@ -50,7 +50,7 @@ export function useNode(): NodeProcess {
   return node;
 }
 
-async function readyUrl(child: ChildProcess): Promise<string> {
+export async function readyUrl(child: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
     const { msg, url } = JSON.parse(line) as { msg?: string; url?: string };
     if (msg === "ready" && url !== undefined) {

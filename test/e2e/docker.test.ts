@@ -1,0 +1,176 @@
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
+import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { pushTestImage } from "../../packages/providers/src/docker/testing/push-image.ts";
+import { type Registry, startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
+import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { readyUrl } from "./node-process.ts";
+import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
+import { useScratchDirectory } from "./scratch-directory.ts";
+
+const IMAGE = "sandpiper-test:latest";
+const scratch = useScratchDirectory();
+let undo: AsyncDisposableStack;
+let dockerd: Dockerd;
+let engine: Engine;
+let registry: Registry;
+
+beforeAll(async () => {
+  undo = new AsyncDisposableStack();
+  dockerd = undo.use(await startDockerd({ bridge: true }));
+  engine = undo.use(await connectTo(dockerd));
+  await importTestImage(engine, { name: IMAGE });
+  registry = undo.use(await startRegistry());
+}, 900_000);
+afterAll(() => undo.disposeAsync());
+
+/** Without a node, and with the engine where Docker's own client would find it. */
+function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  const env = { SANDPIPER_HOME: join(scratch.path, "embedded"), DOCKER_HOST: dockerd.url, ...options.env };
+  return runCli(argv, { ...options, env });
+}
+
+async function left(): Promise<string[]> {
+  const containers = await engine.docker.listContainers({ all: true });
+  const { Volumes: volumes } = await engine.docker.listVolumes();
+  const names = volumes.map(({ Name }) => Name).filter((name) => !/^sandpiper-(agent|cache)-/.test(name));
+  return [...containers.flatMap(({ Names }) => Names), ...names];
+}
+
+const docker = ["--provider", "docker", "--image", IMAGE] as const;
+
+describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
+  it("passes input, output and the exit code through, and leaves nothing", async () => {
+    const { stdout, stderr, exitCode } = await cli(["run", ...docker, "--", "sh", "-c", "tr a-z A-Z; exit 3"], {
+      stdin: "hello\n",
+    });
+    expect([stdout, stderr, exitCode]).toEqual(["HELLO\n", "", 3]);
+    expect(await left()).toEqual([]);
+  });
+
+  it("lends what is mounted, read-only unless told otherwise, and a workspace", async () => {
+    for (const name of ["ro", "rw", "work"]) {
+      mkdirSync(join(scratch.path, name), { mode: 0o777 });
+      writeFileSync(join(scratch.path, name, "file"), `${name}\n`);
+    }
+    const mounts = ["--mount", "ro:/mnt/ro", "--mount", "rw:/mnt/rw:rw", "--workspace", "work"];
+    const script =
+      "cat /mnt/*/file /workspace/file; touch /mnt/ro/new 2>/dev/null || echo refused; touch /mnt/rw/new && echo written";
+    const argv = ["run", ...docker, ...mounts, "--user", "root", "--", "sh", "-c", script];
+    const { stdout, stderr, exitCode } = await cli(argv, { cwd: scratch.path });
+    expect([stdout, stderr, exitCode]).toEqual(["ro\nrw\nwork\nrefused\nwritten\n", "", 0]);
+  });
+
+  it("says where a published port is reached, unless it is to be quiet", async () => {
+    const argv = ["run", ...docker, "--network", "bridge", "--publish", "3000"];
+    expect(await cli([...argv, "--", "true"])).toMatchObject({
+      stderr: expect.stringMatching(/^sandpiper: port 3000 is reached at 127\.0\.0\.1:\d+\n$/),
+      exitCode: 0,
+    });
+    expect(await cli([...argv, "--quiet", "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
+  });
+
+  it("shows how far an image is that has to be pulled, and nothing when it is there", async () => {
+    const image = `${registry.address}/team/app:1`;
+    await pushTestImage(engine, image, { variant: "tiny" });
+    const argv = ["run", "--provider", "docker", "--image", image];
+    const { stdout, stderr, exitCode } = await cli([...argv, "--", "echo", "ran"]);
+    expect([stdout, exitCode]).toEqual(["ran\n", 0]);
+    expect(stderr).toMatch(new RegExp(`^sandpiper: pulling ${image}\n(sandpiper: [0-9a-f]{12}  \\w+.*\n)+$`));
+    expect(stderr).toMatch(/complete\n$/);
+    expect(await cli([...argv, "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
+  });
+
+  it("fails clearly for an image that is not there, also in JSON", async () => {
+    const argv = ["run", "--provider", "docker", "--image", "nowhere:1", "--pull", "never"];
+    const plain = await cli([...argv, "--", "true"]);
+    expect(plain).toMatchObject({ stdout: "", exitCode: 125, stderr: expect.stringContaining("nowhere:1") });
+    const { stdout } = await cli([...argv, "--json", "--", "true"]);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { reason: "image_not_found" } });
+    expect(await left()).toEqual([]);
+  });
+
+  it("tells those who ask gVisor for a container which provider makes them", async () => {
+    const { stderr, exitCode } = await cli(["run", "--image", IMAGE, "--publish", "80", "--", "true"]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining("such as docker")]);
+  });
+
+  it("says what to do where no engine answers", async () => {
+    const env = { DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` };
+    const { stderr, exitCode } = await cli(["run", ...docker, "--", "true"], { env });
+    expect([exitCode, stderr]).toEqual([125, expect.stringContaining("none.sock")]);
+  });
+});
+
+describe("sandpiper doctor", { timeout: 60_000 }, () => {
+  const check = async (env: NodeJS.ProcessEnv = {}) => {
+    const { stdout, exitCode } = await cli(["doctor", "--json"], { env });
+    const { checks } = JSON.parse(stdout) as {
+      checks: { name: string; status: string; detail: string; hint?: string }[];
+    };
+    return { exitCode, check: checks.find(({ name }) => name === "provider docker") };
+  };
+
+  it("says which engine answers, without downloading anything", async () => {
+    const { exitCode, check: found } = await check();
+    expect(found).toMatchObject({
+      status: "ok",
+      detail: expect.stringMatching(/^Docker \d+.*API 1\.\d+.*not there yet$/),
+    });
+    expect(exitCode).toBe(0);
+  });
+
+  it("says what to do where none does, and that the rest works", async () => {
+    const { exitCode, check: found } = await check({ DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` });
+    expect(found).toMatchObject({ status: "warning", hint: expect.any(String) });
+    expect(exitCode).toBe(0);
+  });
+});
+
+describe("with a node that has docker", { timeout: 60_000 }, () => {
+  it("create, get, ls, rebuild and caches do what they say", async () => {
+    const home = join(scratch.path, "home");
+    const node = startCli(["up", "--port", "0", "--providers", "docker", "--docker-url", dockerd.url], {
+      env: { SANDPIPER_HOME: home, SANDPIPER_DOCKER_IMAGE: IMAGE },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => {
+      node.kill("SIGTERM");
+      if (node.exitCode === null) await once(node, "exit");
+    });
+    const env = { SANDPIPER_HOME: home, SANDPIPER_PORT: new URL(await readyUrl(node)).port };
+    const run = async (...argv: string[]) => {
+      const { stdout, stderr, exitCode } = await cli(argv, { env });
+      expect([argv, stderr, exitCode]).toEqual([argv, "", 0]);
+      return stdout.trim();
+    };
+    const options = ["--network", "bridge", "--publish", "3000", "--cache", "npm:/cache", "--project", "web"];
+    const id = await run("create", ...docker, ...options, "--name", "web");
+    const info = JSON.parse(await run("get", "web"));
+    expect(info).toMatchObject({
+      id,
+      provider: "docker",
+      addresses: { "3000": expect.stringMatching(/^127\.0\.0\.1:/) },
+    });
+    expect(JSON.parse(await run("ls"))).toMatchObject([{ id, addresses: info.addresses }]);
+    await run("exec", "web", "--", "sh", "-c", "echo kept > /.data/file; echo lost > /tmp/file");
+    expect(await run("rebuild", "web")).toBe("");
+    expect(await run("exec", "web", "--", "sh", "-c", "cat /.data/file; ls /tmp")).toBe("kept");
+    expect(await run("run", ...docker, "--", "echo", "through the node")).toBe("through the node");
+    const image = `${registry.address}/team/app:2`;
+    await pushTestImage(engine, image, { variant: "python" });
+    const pulled = await cli(["run", "--provider", "docker", "--image", image, "--", "true"], { env });
+    expect(pulled).toMatchObject({ stderr: expect.stringContaining(`sandpiper: pulling ${image}\n`), exitCode: 0 });
+    expect(JSON.parse(await run("caches", "ls"))).toMatchObject([{ project: "web", name: "npm", usedBy: [id] }]);
+    expect(await cli(["caches", "clear", "web/npm"], { env })).toMatchObject({ exitCode: 1 });
+    await run("rm", "web");
+    await run("caches", "clear", "web/npm");
+    expect(JSON.parse(await run("caches", "ls"))).toEqual([]);
+    expect(await left()).toEqual([]);
+  });
+});
