@@ -53,6 +53,8 @@ export async function saveContainer(
     await engine.call(doing, async (docker) => unpackImage(await docker.getImage(image).get(), directory));
   }
   if (keepsRunning) return;
+  // Docker ends what stands still at once, Podman only what goes on.
+  if (engine.info.isPodman) await goOn();
   await engine.call(`end ${what}`, () => container.kill());
   isHeld = false;
 }
