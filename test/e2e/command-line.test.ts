@@ -46,9 +46,9 @@ describe("help", () => {
     const verbs = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = ""]) => verb);
     expect(verbs).toEqual(
       [
-        "run shell up create ls exec ps logs kill cp rm",
-        "checkpoint checkpoints restore fork pause resume rollback",
-        "events stats keys pool nodes node doctor completion help version",
+        "run shell up create ls get exec ps logs kill cp rm",
+        "checkpoint checkpoints restore fork pause resume rollback rebuild",
+        "events stats keys caches pool nodes node doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );
     for (const verb of verbs) {
@@ -74,7 +74,9 @@ describe("completion", () => {
     expect(spawnSync("bash", ["-n"], { input: stdout, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
     expect(complete("sandpiper", "sh")).toEqual(["shell"]);
     expect(complete("sandpiper", "run", "--mem")).toEqual(["--memory"]);
-    expect(complete("sandpiper", "run", "--provider", "")).toEqual(["gvisor", "local"]);
+    expect(complete("sandpiper", "run", "--provider", "")).toEqual(["gvisor", "docker", "local"]);
+    expect(complete("sandpiper", "create", "--pull", "m")).toEqual(["missing"]);
+    expect(complete("sandpiper", "caches", "cl")).toEqual(["clear"]);
     expect(complete("sandpiper", "keys", "cr")).toEqual(["create"]);
     expect(complete("sandpiper", "keys", "create", "--scope", "a")).toEqual(["admin"]);
     expect(complete("sandpiper", "up", "--po")).toEqual(["--port"]);

@@ -1,7 +1,6 @@
 import type { CacheResource } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
-import { containerMock } from "../testing/container-node.ts";
 import { createTestNode, errorOf } from "./testing/test-node.ts";
 
 let undo = new AsyncDisposableStack();
@@ -10,10 +9,14 @@ afterEach(async () => {
   undo = new AsyncDisposableStack();
 });
 
+function containerMock() {
+  const images = { "base:1": "sha256:one", "python:3.13-slim": "sha256:default" };
+  return new MockProvider({ containers: new MockContainers(images) });
+}
+
 async function setUp(provider = containerMock()) {
   const node = undo.use(await createTestNode({ provider }));
-  provider.containers?.images.set("python:3.13-slim", "sha256:default");
-  const engine = provider.containers as NonNullable<typeof provider.containers>;
+  const engine = provider.containers as MockContainers;
   const caches = async (key: string): Promise<CacheResource[]> => {
     const answer = await node.request("GET", "/v1/caches", { key });
     return ((await answer.json()) as { items: CacheResource[] }).items;

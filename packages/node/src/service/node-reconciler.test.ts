@@ -1,5 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
 import { containerNode } from "../testing/container-node.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
@@ -12,9 +13,17 @@ afterEach(async () => {
   undo = new AsyncDisposableStack();
 });
 
-function setUp(options: Partial<Parameters<typeof containerNode>[0]> = {}) {
-  const home = options.home ?? undo.use(new ScratchHome()).path;
-  return { ...undo.use(containerNode({ ...options, home })), home };
+function containerMock() {
+  return new MockProvider({ containers: new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" }) });
+}
+
+function setUp({ home = undo.use(new ScratchHome()).path, provider = containerMock() } = {}) {
+  const node = undo.use(containerNode({ home, provider }));
+  const die = () => {
+    node.abandon();
+    return provider.die();
+  };
+  return { ...node, home, provider, engine: provider.containers as MockContainers, die };
 }
 
 const mock = { provider: "mock" } as const;

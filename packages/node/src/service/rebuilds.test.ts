@@ -1,8 +1,9 @@
 import { SandboxError } from "@sandpiper/core";
 import { rejection, settle } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
+import type { NodeConfigOptions } from "../config/node-config.ts";
 import { containerNode } from "../testing/container-node.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
 import { forgetEnded } from "./forget-ended.ts";
@@ -13,8 +14,13 @@ afterEach(async () => {
   undo = new AsyncDisposableStack();
 });
 
-function setUp(options: Partial<Parameters<typeof containerNode>[0]> = {}) {
-  return undo.use(containerNode({ home: undo.use(new ScratchHome()).path, ...options }));
+function containerMock() {
+  return new MockProvider({ containers: new MockContainers({ "base:1": "sha256:one", "base:2": "sha256:two" }) });
+}
+
+function setUp({ provider = containerMock(), config }: { provider?: MockProvider; config?: NodeConfigOptions } = {}) {
+  const node = undo.use(containerNode({ home: undo.use(new ScratchHome()).path, provider, config }));
+  return { ...node, provider, engine: provider.containers as MockContainers };
 }
 
 const mock = { provider: "mock" } as const;

@@ -1,6 +1,5 @@
-import type { SandboxError } from "@sandpiper/core";
+import type { Provider, SandboxError } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
-import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { composeParts } from "../compose-parts.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
@@ -8,12 +7,11 @@ import type { NodeConfigOptions } from "../config/node-config.ts";
 export interface ContainerNodeOptions {
   readonly home: string;
   readonly config?: NodeConfigOptions | undefined;
-  /** Of a node before this one. */
-  readonly provider?: MockProvider | undefined;
+  readonly provider: Provider;
 }
 
-/** The parts of a node whose provider makes containers, in memory. */
-export function containerNode({ home, config = {}, provider = containerMock() }: ContainerNodeOptions) {
+/** The parts of a node whose only provider is of the test's choice, and a key's holder. */
+export function containerNode({ home, config = {}, provider }: ContainerNodeOptions) {
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
   const parts = composeParts(parseNodeConfig({ docker: { image: "base:1" }, ...config, home }), {
@@ -21,33 +19,22 @@ export function containerNode({ home, config = {}, provider = containerMock() }:
     providers: [provider],
     onError: (error) => errors.push(error),
   });
-  const engine = provider.containers as MockContainers;
   const owner = parts.authenticator.authenticate(parts.keys.create({ name: "test", tenant: "mine" }).key);
+  /** As when its program dies. */
+  const abandon = () => {
+    parts.live.release();
+    parts.database[Symbol.dispose]();
+  };
   return {
     ...parts,
     clock,
     errors,
-    provider,
-    engine,
     owner,
     kinds: () => parts.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind),
-    /** The program dies; answers with the provider of the next. */
-    die: () => {
-      parts.live.release();
-      parts.database[Symbol.dispose]();
-      return provider.die();
-    },
+    abandon,
     [Symbol.asyncDispose]: async () => {
       await parts.pool.close();
-      parts.live.release();
-      parts.database[Symbol.dispose]();
+      abandon();
     },
   };
-}
-
-/** Its engine has base:1 and base:2. */
-export function containerMock(): MockProvider {
-  const containers = new MockContainers();
-  containers.images.set("base:1", "sha256:one").set("base:2", "sha256:two");
-  return new MockProvider({ containers });
 }

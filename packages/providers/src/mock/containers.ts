@@ -21,7 +21,7 @@ interface Container {
 /** An engine in memory, for a mock that makes containers: it knows images, volumes and caches, and runs nothing. */
 export class MockContainers implements Containers {
   /** What each reference means in the engine; tests tag images here. */
-  readonly images = new Map([[DEFAULT_IMAGE, "sha256:default"]]);
+  readonly images: Map<string, string>;
   /** What each means in the registry. */
   readonly registry = new Map<string, string>();
   /** Of sandboxes that have some, also of those that are gone. */
@@ -32,6 +32,10 @@ export class MockContainers implements Containers {
   /** Awaited in the middle of each pull. */
   beforePull: (signal: AbortSignal) => Promise<void> = async () => {};
   readonly #made = new Map<SandboxId, Container>();
+
+  constructor(images: Readonly<Record<string, string>> = {}) {
+    this.images = new Map(Object.entries({ [DEFAULT_IMAGE]: "sha256:default", ...images }));
+  }
 
   /** Where ports of a sandbox are reached. */
   addressesOf(spec: InstanceSpec): Record<string, string> {
