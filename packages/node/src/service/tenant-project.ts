@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 /** Of the hash that stands for a tenant: enough that no two share one, short enough for the name of a volume. */
 const TENANT_DIGITS = 16;
-export const DEFAULT_PROJECT = "default";
+const DEFAULT_PROJECT = "default";
 
 /** A project as providers know it: two tenants that call theirs the same have nothing in common. */
 export function tenantProject(tenant: string, project: string = DEFAULT_PROJECT): string {

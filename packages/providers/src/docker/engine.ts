@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import Docker from "dockerode";
+import type Docker from "dockerode";
 import type { Endpoint } from "./endpoint.ts";
 import { engineAgent } from "./engine-agent.ts";
 import { engineError } from "./engine-error.ts";
@@ -45,9 +45,12 @@ export class Engine implements Disposable {
     const abortSignal = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     const doing = "connect to the container engine";
     try {
-      const version = await (client(endpoint) as unknown as Introduction).version({ abortSignal });
+      // Only now: whoever uses no engine would wait for it at every start.
+      const { default: Client } = await import("dockerode");
+      const client = (apiVersion?: string) => new Client(clientOptions(endpoint, apiVersion));
+      const version = await (client() as unknown as Introduction).version({ abortSignal });
       const apiVersion = commonApiVersion(version, endpoint);
-      const docker = client(endpoint, apiVersion);
+      const docker = client(apiVersion);
       const info = await (docker as unknown as Introduction).info({ abortSignal });
       return new Engine(endpoint, docker, engineInfo(apiVersion, version, info));
     } catch (thrown) {
@@ -86,7 +89,7 @@ async function unlessAborted<T>(work: () => Promise<T>, signal: AbortSignal): Pr
   }
 }
 
-function client(endpoint: Endpoint, apiVersion?: string): Docker {
+function clientOptions(endpoint: Endpoint, apiVersion?: string): Docker.DockerOptions {
   const { url, tls } = endpoint;
   const isUnix = url.protocol === "unix:";
   // Each is given, if only as undefined: the client library takes what is not from the environment.
@@ -103,7 +106,7 @@ function client(endpoint: Endpoint, apiVersion?: string): Docker {
     agent: engineAgent(endpoint),
     version: apiVersion === undefined ? undefined : `v${apiVersion}`,
   };
-  return new Docker(options as Docker.DockerOptions);
+  return options as Docker.DockerOptions;
 }
 
 /** Calls of the client library that can be aborted, though its types do not say so. */
