@@ -39,7 +39,10 @@ describe("a node with containers that starts again", () => {
     expect(result).toMatchObject({ rebuilt: [outdated.id], lost: [], failed: [] });
     expect(result.adopted.toSorted()).toEqual([outdated.id, current.id].sort());
     expect(await second.engine.isOutdated(outdated.id)).toBe(false);
-    expect(second.engine.volumes).toEqual(new Set([outdated.id, current.id]));
+    expect([...second.engine.volumes]).toEqual([
+      [outdated.id, 1],
+      [current.id, 2],
+    ]);
     expect((await second.service.open(second.owner, outdated.id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
   });
 
@@ -72,7 +75,7 @@ describe("a node with containers that starts again", () => {
     expect(result).toMatchObject({ adopted: [], lost: [lost], failed: [] });
     expect(result.removed).toHaveLength(2);
     expect(provider.size).toBe(0);
-    expect(second.engine.volumes).toEqual(new Set([lost, unknown]));
+    expect([...second.engine.volumes.keys()]).toEqual([lost, unknown]);
     // And it is not lost for good.
     expect(await second.containers.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
   });

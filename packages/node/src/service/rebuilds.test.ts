@@ -32,12 +32,13 @@ describe("a rebuild", () => {
     const reader = await node.service.open(node.owner, made.id).start({ command: "sleep 3600" });
     const waiting = rejection(reader.wait());
     node.engine.images.set("base:1", "sha256:new");
+    const volume = node.engine.volumes.get(made.id);
     expect(await node.engine.isOutdated(made.id)).toBe(true);
 
     const rebuilt = await node.containers.rebuild(node.owner, made.id);
     expect(rebuilt).toMatchObject({ id: made.id, state: "ready", name: "kept", image: "base:1" });
     expect(await node.engine.isOutdated(made.id)).toBe(false);
-    expect(node.engine.volumes.has(made.id)).toBe(true);
+    expect(node.engine.volumes.get(made.id)).toBe(volume);
     expect(await waiting).toBeInstanceOf(SandboxError);
     const live = node.service.open(node.owner, made.id);
     expect(await live.processes()).toEqual([]);
@@ -55,9 +56,10 @@ describe("a rebuild", () => {
       state: "failed",
       failure: { reason: "instance_crashed" },
     });
-    expect(node.engine.volumes.has(id)).toBe(true);
+    const volume = node.engine.volumes.get(id);
 
     expect(await node.containers.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
+    expect([volume, node.engine.volumes.get(id)]).toEqual([1, 1]);
     expect((await node.service.open(node.owner, id).exec({ argv: ["echo", "back"] })).stdout).toBe("back\n");
     expect(await rejection(node.service.create(node.owner, { ...mock }))).toMatchObject({ reason: "sandbox_limit" });
   });

@@ -24,14 +24,15 @@ export class MockContainers implements Containers {
   readonly images: Map<string, string>;
   /** What each means in the registry. */
   readonly registry = new Map<string, string>();
-  /** Of sandboxes that have some, also of those that are gone. */
-  readonly volumes = new Set<SandboxId>();
+  /** Of sandboxes that have some, also of those that are gone; each was made with a number of its own. */
+  readonly volumes = new Map<SandboxId, number>();
   readonly caches = new Map<string, Pick<CacheVolume, "project" | "name">>();
   /** Every pull that asked the registry. */
   readonly pulls: string[] = [];
   /** Awaited in the middle of each pull. */
   beforePull: (signal: AbortSignal) => Promise<void> = async () => {};
   readonly #made = new Map<SandboxId, Container>();
+  #volumesMade = 0;
 
   constructor(images: Readonly<Record<string, string>> = {}) {
     this.images = new Map(Object.entries({ [DEFAULT_IMAGE]: "sha256:default", ...images }));
@@ -51,7 +52,7 @@ export class MockContainers implements Containers {
     } = spec.container ?? {};
     await this.pull(image, { ...options, policy });
     this.#made.set(spec.id, { spec, image, imageId: this.images.get(image) as string });
-    this.volumes.add(spec.id);
+    if (!this.volumes.has(spec.id)) this.volumes.set(spec.id, ++this.#volumesMade);
     for (const { name } of caches) this.caches.set(`${project}/${name}`, { project, name });
   }
 
