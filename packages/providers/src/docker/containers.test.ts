@@ -1,3 +1,4 @@
+import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -33,6 +34,27 @@ describe("a container", () => {
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "running", exit: undefined });
   });
 
+  it("that is stopped gives its processes time to end, and takes no longer than they do", async () => {
+    await using sandbox = await fixture.create();
+    await sandbox.start("trap 'echo asked > /.data/asked; exit' TERM; echo > /tmp/ready; sleep 600 & wait");
+    await sandbox.start("sleep 600");
+    await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
+    await containers().stop(sandbox.id, { timeoutMs: 600_000 });
+    expect(await containers().get(sandbox.id)).toMatchObject({ state: "stopped", exit: { exitCode: 0 } });
+    await sandbox.closed;
+    await containers().start(sandbox.id);
+    await using again = await Sandbox.adopt(fixture.provider, sandbox.id);
+    expect(await again.readTextFile("/.data/asked")).toBe("asked\n");
+  });
+
+  it("that is stopped is killed when its processes do not end in time", async () => {
+    await using sandbox = await fixture.create();
+    await sandbox.start("trap '' TERM; echo > /tmp/ready; while true; do sleep 1; done");
+    await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
+    await containers().stop(sandbox.id, { timeoutMs: 100 });
+    expect(await containers().get(sandbox.id)).toMatchObject({ state: "stopped", exit: { exitCode: 137 } });
+  });
+
   it("that was killed has failed", async () => {
     await using sandbox = await fixture.create();
     await crashContainer(sandbox.id, fixture);
@@ -53,12 +75,12 @@ describe("a container", () => {
 
   it("that nobody knows is not found", async () => {
     const id = createSandboxId();
-    const calls = [
-      containers().get(id),
-      containers().start(id),
-      containers().stop(id, { timeoutMs: 0 }),
-      containers().isOutdated(id),
-    ];
-    for (const call of calls) expect((await rejection(call)).reason).toBe("no_such_container");
+    const errors = await Promise.all([
+      rejection(containers().get(id)),
+      rejection(containers().start(id)),
+      rejection(containers().stop(id, { timeoutMs: 0 })),
+      rejection(containers().isOutdated(id)),
+    ]);
+    for (const { reason } of errors) expect(reason).toBe("no_such_container");
   });
 });

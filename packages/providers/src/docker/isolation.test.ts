@@ -1,0 +1,181 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import type { Sandbox } from "@sandpiper/core";
+import type Docker from "dockerode";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerName } from "./container-name.ts";
+import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+
+/** In the environment of this program, of the sandbox and of a command: the engine must not learn of it. */
+const secret = `secret-${crypto.randomUUID()}`;
+const root = { user: "root" };
+const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
+/** The bits of those, as the kernel shows them. */
+const CAPABILITY_MASK = "00000000000004fb";
+
+let fixture: DockerFixture;
+let sandbox: Sandbox;
+let found: Docker.ContainerInspectInfo;
+beforeAll(async () => {
+  process.env["SANDPIPER_TEST_SECRET"] = secret;
+  fixture = await createDockerFixture({
+    image: { variant: "python", env: { FROM_IMAGE: "kept" }, entrypoint: ["/bin/sh", "-c", "exit 7"] },
+  });
+  sandbox = await fixture.create({ env: { TOKEN: secret }, labels: { note: secret }, name: secret });
+  found = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
+}, 300_000);
+afterAll(async () => {
+  delete process.env["SANDPIPER_TEST_SECRET"];
+  await fixture?.[Symbol.asyncDispose]();
+});
+
+describe("a container", () => {
+  it("is not privileged, and shares no namespace with the host", () => {
+    expect(found.HostConfig).toMatchObject({
+      Privileged: false,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges"],
+      NetworkMode: "none",
+      CgroupnsMode: "private",
+      IpcMode: "private",
+      PidMode: "",
+      UTSMode: "",
+      UsernsMode: "",
+      RestartPolicy: { Name: "no" },
+    });
+    expect(found.HostConfig.CapAdd?.map((name: string) => name.replace("CAP_", ""))).toEqual(CAPABILITIES);
+  });
+
+  it("holds no secret that whoever may use the engine could see", async () => {
+    await sandbox.exec(["true"], { env: { TOKEN: secret } });
+    const running = await sandbox.start("sleep 60", { env: { TOKEN: secret } });
+    const container = fixture.engine.docker.getContainer(found.Id);
+    const { Volumes } = await fixture.engine.docker.listVolumes();
+    const shown = [await container.inspect(), await fixture.engine.docker.listContainers({ all: true }), Volumes];
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    expect((await sandbox.exec("echo $TOKEN")).stdout).toBe(`${secret}\n`);
+    await running[Symbol.asyncDispose]();
+  });
+
+  it("keeps the environment of its image, and runs the agent instead of its entrypoint", async () => {
+    expect((await sandbox.exec("echo $FROM_IMAGE")).stdout).toBe("kept\n");
+    expect(found.Path).toBe("/.sandpiper/agent");
+  });
+
+  it("has a name and processes of its own", async () => {
+    expect((await sandbox.exec("hostname; head -c 17 /proc/1/cmdline", root)).stdout).toBe(
+      "sandpiper\n/.sandpiper/agent",
+    );
+    const { stdout } = await sandbox.exec("ls /proc | grep -c '^[0-9]'", root);
+    expect(Number(stdout)).toBeLessThan(10);
+  });
+});
+
+describe("root in a container", () => {
+  it("has the privileges that the agent needs, and no others", async () => {
+    const { stdout } = await sandbox.exec(
+      "grep -E '^(Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status",
+      root,
+    );
+    expect(stdout.replaceAll("\t", " ").trim().split("\n")).toEqual([
+      `CapPrm: ${CAPABILITY_MASK}`,
+      `CapEff: ${CAPABILITY_MASK}`,
+      `CapBnd: ${CAPABILITY_MASK}`,
+      "CapAmb: 0000000000000000",
+      "NoNewPrivs: 1",
+      "Seccomp: 2",
+    ]);
+  });
+
+  it("cannot mount, make devices, leave its namespaces or change the kernel's settings", async () => {
+    const attempts = [
+      "mount -t tmpfs none /mnt",
+      "mknod /tmp/disk b 8 0",
+      "unshare --mount true",
+      "unshare --user true",
+      "echo x > /proc/sys/kernel/hostname",
+      "echo b > /proc/sysrq-trigger",
+    ];
+    for (const attempt of attempts) expect((await sandbox.exec(attempt, root)).exitCode, attempt).not.toBe(0);
+  });
+
+  it("has an agent that it cannot replace or end", async () => {
+    const attempt = "rm -f /.sandpiper/agent; echo x > /.sandpiper/agent; kill -TERM 1; kill -KILL 1; kill -STOP 1";
+    const { stderr } = await sandbox.exec(attempt, root);
+    expect(stderr.match(/Read-only file system/g)).toHaveLength(2);
+    expect((await sandbox.exec("echo alive")).stdout).toBe("alive\n");
+  });
+
+  it("sees nothing of this program's environment", async () => {
+    const { stdout } = await sandbox.exec("cat /proc/1/environ /proc/1/cmdline", root);
+    expect(stdout).toContain("--channel");
+    expect(stdout).not.toContain(secret);
+  });
+});
+
+describe("the network of a container", () => {
+  it("is none: it reaches neither the host nor anybody else, and itself on loopback", async () => {
+    const server = createServer((socket) => socket.end("reached"));
+    server.listen({ host: "0.0.0.0", port: 0 });
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const own = Object.values(networkInterfaces()).flatMap((all) => all?.map((one) => one.address) ?? []);
+    for (const address of ["127.0.0.1", ...own]) {
+      const dial = `import socket; socket.create_connection((${JSON.stringify(address)}, ${port}), 2).recv(7)`;
+      expect((await sandbox.exec(["python3", "-c", dial], root)).exitCode, address).not.toBe(0);
+    }
+    server.close();
+    const { stdout } = await sandbox.exec("ip -brief link", root);
+    expect(stdout.trim().split("\n")).toHaveLength(1);
+    const code = `import socket
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+client.sendall(b"inside")
+print(server.accept()[0].recv(6).decode())`;
+    expect((await sandbox.exec(["python3", "-c", code])).stdout).toBe("inside\n");
+  });
+});
+
+describe("the default user of a container", () => {
+  it("cannot read or change what belongs to root, nor end the agent", async () => {
+    const { stderr } = await sandbox.exec("echo x > /root/x; echo x >> /etc/passwd; cat /proc/1/environ; kill -9 1");
+    expect(stderr.match(/Permission denied|not permitted/g)).toHaveLength(4);
+  });
+
+  it("loses the daemons of its command, too, when that is ended", async () => {
+    const sleep = (seconds: number) => `os.execvp("sleep", ["sleep", "${seconds}"])`;
+    const daemon = `import os\nif os.fork() == 0:\n  os.setsid()\n  os.fork() or ${sleep(4711)}\n  os._exit(0)\n${sleep(60)}`;
+    const handle = await sandbox.start(["python3", "-c", daemon]);
+    const running = async () => (await sandbox.exec("ps -eo args")).stdout.match(/sleep 4711/g);
+    await expect.poll(running).toHaveLength(1);
+    await handle.kill();
+    await expect.poll(running).toBeNull();
+  });
+});
+
+describe("two containers", () => {
+  it("share neither files nor processes nor their data", async () => {
+    await using other = await fixture.create();
+    await sandbox.exec("echo mine > /tmp/mine; echo mine > /.data/mine");
+    const { stdout } = await other.exec("ls /tmp /.data", root);
+    expect(stdout).not.toContain("mine");
+  });
+});
+
+describe("a root filesystem that is read-only", () => {
+  it("leaves /tmp, /run and /.data to write in, and long output is kept all the same", async () => {
+    await using readOnly = await fixture.create({ container: { isRootReadOnly: true } });
+    const { stderr } = await readOnly.exec("echo x > /etc/x; echo x > /root/x; echo x > /usr/bin/x", root);
+    expect(stderr.match(/Read-only file system/g)).toHaveLength(3);
+    const written = "for dir in /tmp /run /.data; do echo x > $dir/x && cat $dir/x; done";
+    expect((await readOnly.exec(written, root)).stdout).toBe("x\nx\nx\n");
+    const { stdout } = await readOnly.exec("echo x > /tmp/mine; echo x > /.data/mine; seq 1 1000000 | tail -c 8");
+    expect(stdout).toBe("1000000\n");
+    const long = await readOnly.start("seq 1 1000000");
+    await long.wait();
+    let size = 0;
+    for await (const { bytes } of long.output) size += bytes.length;
+    expect(size).toBe(6_888_896);
+  });
+});

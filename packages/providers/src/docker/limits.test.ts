@@ -1,0 +1,116 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerName } from "./container-name.ts";
+import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+
+let fixture: DockerFixture;
+beforeAll(async () => {
+  fixture = await createDockerFixture({ image: { variant: "python" } });
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+
+const python = (code: string) => ["python3", "-c", code];
+/** Writes to what it allocates, so that the memory is really used. */
+const hog = (mib: number) => python(`x = b"y" * (${mib} << 20); print(len(x))`);
+
+describe("the limit on memory", () => {
+  it("leaves programs alone that stay within it", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    expect((await sandbox.exec(hog(64))).stdout).toBe(`${64 << 20}\n`);
+  });
+
+  it("ends a program that goes beyond it, and only that", async () => {
+    await using other = await fixture.create();
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    const { exitCode, signal } = await sandbox.exec(hog(400));
+    expect({ exitCode, signal }).toMatchObject({ signal: "SIGKILL" });
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
+    expect((await other.exec("echo untouched")).stdout).toBe("untouched\n");
+  });
+
+  it("leaves no way around it by swap", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    const { HostConfig } = await inspect(sandbox);
+    expect([HostConfig.Memory, HostConfig.MemorySwap]).toEqual([96 << 20, 96 << 20]);
+  });
+
+  it("cannot be passed by way of shared memory", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 96 });
+    const { stderr } = await sandbox.exec("head -c 80000000 /dev/zero > /dev/shm/x");
+    expect(stderr).toContain("No space left on device");
+  });
+
+  it("is named as the reason when there is nobody but the agent to end", async () => {
+    // There /tmp is memory.
+    await using sandbox = await fixture.create({ memoryMib: 64, container: { isRootReadOnly: true } });
+    const filling = sandbox.writeFile("/tmp/large", new Uint8Array(100 << 20));
+    await expect(filling).rejects.toThrow(/more memory than it may: its limit is 64 MiB/);
+    expect(await sandbox.closed).toMatchObject({ reason: "out_of_memory" });
+    expect(await fixture.provider.containers.get(sandbox.id)).toMatchObject({
+      state: "failed",
+      exit: { isOutOfMemory: true },
+    });
+  });
+});
+
+describe("the limit on CPU time", () => {
+  it("slows a busy container down", async () => {
+    await using sandbox = await fixture.create({ vcpuCount: 0.2 });
+    const before = await timesThrottled(sandbox);
+    await sandbox.exec(python("sum(i * i for i in range(2_000_000))"));
+    expect(await timesThrottled(sandbox)).toBeGreaterThan(before);
+  });
+
+  it("may be more than the engine's machine has", async () => {
+    await using sandbox = await fixture.create({ vcpuCount: 16 });
+    expect((await sandbox.exec("echo made")).stdout).toBe("made\n");
+  });
+});
+
+describe("the limit on processes", () => {
+  it.each(["user", "root"])("stops %s from starting more", async (user) => {
+    await using sandbox = await fixture.create({ maxProcesses: 24 });
+    const forkMany = python("import os\nfor i in range(60):\n  os.fork() or os.execvp('sleep', ['sleep', '60'])");
+    const { exitCode, stderr } = await sandbox.exec(forkMany, { user });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/Resource temporarily unavailable/);
+  });
+
+  it("leaves the host and other sandboxes usable under a fork bomb, which destroying ends", async () => {
+    await using other = await fixture.create();
+    await using sandbox = await fixture.create({ maxProcesses: 128, memoryMib: 256, vcpuCount: 1 });
+    const directory = await cgroup(sandbox, "pids");
+    await sandbox.start(["bash", "-c", ":(){ :|:& };:; sleep 600"], { user: "user" });
+    await expect.poll(() => tasks(directory), { timeout: 20_000 }).toBeGreaterThan(100);
+    expect((await other.exec("echo other")).stdout).toBe("other\n");
+    expect(await tasks(directory)).toBeLessThanOrEqual(128 + 8);
+    await sandbox.destroy();
+    expect(await tasks(directory)).toBe(0);
+  });
+});
+
+function inspect({ id }: Sandbox) {
+  return fixture.engine.docker.getContainer(containerName(id)).inspect();
+}
+
+async function timesThrottled(sandbox: Sandbox): Promise<number> {
+  const directory = await cgroup(sandbox, "cpu");
+  return Number(/nr_throttled (\d+)/.exec(await readFile(join(directory, "cpu.stat"), "utf8"))?.[1]);
+}
+
+/** Of a cgroup that is gone, none. */
+async function tasks(directory: string): Promise<number> {
+  return Number(await readFile(join(directory, "pids.current"), "utf8").catch(() => "0"));
+}
+
+/** Version 1 has a hierarchy for each controller, version 2 one for all. */
+async function cgroup(sandbox: Sandbox, controller: string): Promise<string> {
+  const { State } = await inspect(sandbox);
+  const lines = (await readFile(`/proc/${State.Pid}/cgroup`, "utf8")).trim().split("\n");
+  const fields = lines.map((line) => line.split(":"));
+  const [, controllers = "", path = ""] =
+    fields.find(([, names]) => names?.split(",").includes(controller)) ?? fields[0] ?? [];
+  return join("/sys/fs/cgroup", controllers, path);
+}

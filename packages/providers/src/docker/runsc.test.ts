@@ -1,0 +1,44 @@
+import { Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findRunsc } from "../host/find-runsc.ts";
+import { containerName } from "./container-name.ts";
+import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+
+let fixture: DockerFixture;
+beforeAll(async () => {
+  const runsc = await findRunsc(undefined);
+  if ("reason" in runsc) throw new Error(`${runsc.reason}; ${runsc.hint}`);
+  fixture = await createDockerFixture({ runtimes: { runsc: runsc.path }, image: { variant: "python" } });
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+
+describe("an engine that has gVisor", () => {
+  it("runs containers in it unless told otherwise", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 128 });
+    const { HostConfig } = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
+    expect(HostConfig.Runtime).toBe("runsc");
+    expect((await sandbox.exec("cat /proc/version")).stdout).toContain("gvisor");
+    const plain = fixture.newProvider({ runtime: "runc" });
+    await using other = await Sandbox.create(plain);
+    const { stdout } = await other.exec("cat /proc/version");
+    expect(stdout).not.toContain("gvisor");
+  });
+
+  it("keeps what a sandbox promises: users, files, output, its limits", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 128, maxProcesses: 24 });
+    expect((await sandbox.exec("id -u; id -u", { user: "root" })).stdout).toBe("0\n0\n");
+    expect((await sandbox.exec("echo x > /.data/x; cat /.data/x; id -un")).stdout).toBe("x\nuser\n");
+    const bytes = new Uint8Array(3_000_000).fill(7);
+    await sandbox.writeFile("/tmp/bytes", bytes);
+    expect((await sandbox.readFile("/tmp/bytes")).length).toBe(bytes.length);
+    const forkMany = "import os\nfor i in range(60):\n  os.fork() or os.execvp('sleep', ['sleep', '60'])";
+    expect((await sandbox.exec(["python3", "-c", forkMany])).stderr).toContain("Resource temporarily unavailable");
+  });
+
+  it("says why when a container took more memory than it may", async () => {
+    await using sandbox = await fixture.create({ memoryMib: 64 });
+    const hog = ["python3", "-c", "x = b'y' * (600 << 20)"];
+    await expect(sandbox.exec(hog)).rejects.toThrow(/memory|ended/);
+    expect(await sandbox.closed).toMatchObject({ reason: expect.stringMatching(/out_of_memory|crashed/) });
+  });
+});

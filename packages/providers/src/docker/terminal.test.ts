@@ -1,0 +1,74 @@
+import type { ProcessHandle, Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { importTestImage } from "./testing/test-image.ts";
+
+let fixture: DockerFixture;
+let sandbox: Sandbox;
+beforeAll(async () => {
+  fixture = await createDockerFixture();
+  sandbox = await fixture.create();
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+
+const pty = { rows: 24, cols: 80 };
+
+describe("a terminal in a container", () => {
+  it.each([
+    ["root", "0:0"],
+    ["user", "1000:1000"],
+    ["1234:1235", "1234:1235"],
+    ["65534", "65534:65534"],
+  ])("runs as %s", async (user, ids) => {
+    const shell = await sandbox.start(["/bin/sh"], { pty, user, stdin: true });
+    await shell.write("stty -echo; echo ids=$(id -u):$(id -g); exit 3\n");
+    expect(await readAll(shell)).toContain(`ids=${ids}\r\n`);
+    expect(await shell.wait()).toMatchObject({ exitCode: 3 });
+  });
+
+  it("has the size that was asked for, and another when it is changed", async () => {
+    const shell = await sandbox.start(["/bin/sh"], { pty: { rows: 31, cols: 97 }, stdin: true });
+    const output = shell.output[Symbol.asyncIterator]();
+    await shell.write("stty size\n");
+    await readUntil(output, "31 97");
+    await shell.resize({ rows: 50, cols: 132 });
+    await shell.write("stty size; tty; echo $TERM; exit\n");
+    const rest = await readUntil(output, "xterm-256color");
+    expect(rest).toContain("50 132");
+    expect(rest).toContain("/dev/pts/");
+    expect(await shell.wait()).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe("who acts in a container when nobody is named", () => {
+  it.each([
+    ["", "1000:1000"],
+    ["nobody", "65534:65534"],
+    ["1234:1235", "1234:1235"],
+    ["1234", "1234:1234"],
+    ["nobody:user", "65534:65534"],
+    ["0", "0:0"],
+  ])("is its image's user %o", async (user, ids) => {
+    const image = await importTestImage(fixture.engine, { name: "sandpiper-test:user", user });
+    await using other = await fixture.create({ container: { image } });
+    expect((await other.exec("echo $(id -u):$(id -g)")).stdout).toBe(`${ids}\n`);
+    await other.writeFile("/tmp/mine", "mine");
+    expect((await other.exec("stat -c %u:%g /tmp/mine")).stdout).toBe(`${ids}\n`);
+  });
+});
+
+async function readAll(handle: ProcessHandle): Promise<string> {
+  let text = "";
+  for await (const { bytes } of handle.output) text += Buffer.from(bytes).toString();
+  return text;
+}
+
+async function readUntil(output: AsyncIterator<{ readonly bytes: Uint8Array }>, wanted: string): Promise<string> {
+  let text = "";
+  while (!text.includes(wanted)) {
+    const { value, done } = await output.next();
+    if (done) throw new Error(`${JSON.stringify(text)} and no ${wanted}`);
+    text += Buffer.from(value.bytes).toString();
+  }
+  return text;
+}
