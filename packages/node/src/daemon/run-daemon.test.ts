@@ -31,7 +31,9 @@ function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNo
         failed: [],
         unreachable: [],
       },
-      engines: [],
+      engines: [
+        { provider: "docker", status: { available: false, reason: "no engine answers", hint: "start Docker" } },
+      ],
       async stop() {
         seen.isStopped = true;
       },
@@ -64,6 +66,7 @@ describe("the daemon", () => {
       apiKeyFile: "/state/api-key",
       adopted: 2,
       removed: 1,
+      docker: "does not work: no engine answers; start Docker",
     });
     signals.emit("SIGTERM", "SIGTERM");
     expect(await exitCode).toBe(0);
@@ -77,6 +80,7 @@ describe("the daemon", () => {
     await started;
     expect(seen.out).toContain("ready: http://127.0.0.1:4747");
     expect(seen.out).toContain("cat /state/api-key");
+    expect(seen.out).toContain("  docker does not work: no engine answers; start Docker\n");
     expect(seen.out).toContain("took over 2 sandboxes, removed 1 sandbox that belonged to nobody");
     signals.emit("SIGINT", "SIGINT");
     expect(await exitCode).toBe(0);
