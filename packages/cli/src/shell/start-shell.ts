@@ -1,8 +1,19 @@
 import { SandboxError, type TerminalSize } from "@sandpiper/core";
 import type { Guest, GuestProcess, GuestStartOptions } from "../guest/guest.ts";
 
-/** $SHELL is the user's on this machine and says nothing about the sandbox. */
-const shells = ["/bin/bash", "/bin/sh"] as const;
+/**
+ * $SHELL is that of the user inside. Where nobody chose one it is /bin/sh, which every sandbox has: bash is better then.
+ * Accounts that nobody is to log in to have a program that says so.
+ */
+const CHOOSE = `case "$SHELL" in
+  */sh | */nologin | */false) ;;
+  *) [ -x "$SHELL" ] && exec "$SHELL" ;;
+esac
+[ -x /bin/bash ] && exec /bin/bash
+exec /bin/sh`;
+
+/** The first for sandboxes that have a shell to choose with. */
+const shells = [["/bin/sh", "-c", CHOOSE], ["/bin/bash"]] as const;
 
 export interface ShellCommand {
   /** Empty for the sandbox's own shell. */
@@ -10,7 +21,7 @@ export interface ShellCommand {
   readonly options: Omit<GuestStartOptions, "pty">;
 }
 
-/** Starts a command on a terminal; without one, the first shell that the sandbox has. */
+/** Starts a command on a terminal; without one, the shell of whoever it is for: $SHELL, bash, or sh. */
 export async function startShell(
   guest: Guest,
   { argv, options }: ShellCommand,
@@ -19,14 +30,14 @@ export async function startShell(
   if (argv.length > 0) return guest.start(argv, { ...options, pty });
   for (const shell of shells) {
     try {
-      return await guest.start([shell], { ...options, pty });
+      return await guest.start(shell, { ...options, pty });
     } catch (error) {
       if (!(error instanceof SandboxError) || error.reason !== "no_such_program") throw error;
     }
   }
   throw new SandboxError("not_found", {
     reason: "no_such_program",
-    message: `sandbox ${guest.id} has no shell: neither ${shells.join(" nor ")} exists in it`,
+    message: `sandbox ${guest.id} has no shell: neither /bin/sh nor /bin/bash exists in it`,
     hint: "name a program that it has: sandpiper shell -- PROGRAM",
   });
 }

@@ -11,8 +11,8 @@ export const shellVerb: Verb = {
   operands: { min: 0, max: 1, example: "sandpiper shell", takesCommand: true },
   endsLikeItsCommand: true,
   details: `
-Without a command it opens /bin/bash, or /bin/sh where there is none. Every key goes inside, Ctrl-C too; leave with
-exit or Ctrl-D. The exit code is that of the shell; when Sandpiper fails it is 125. A new sandbox is made on the node
+Without a command it opens the shell of the user inside ($SHELL), else /bin/bash, or /bin/sh where there is none.
+Every key goes inside, Ctrl-C too; leave with exit or Ctrl-D. The exit code is that of the shell; when Sandpiper fails it is 125. A new sandbox is made on the node
 when one runs, otherwise in this very program.
 
 Examples:

@@ -1,0 +1,70 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Guest } from "../guest/guest.ts";
+import { startShell } from "./start-shell.ts";
+
+const pty = { rows: 24, cols: 80 };
+
+/** A sandbox that has only these programs; notes down what was started. */
+function guestWith(...programs: string[]) {
+  const started: (readonly string[])[] = [];
+  const start = async (argv: readonly string[]) => {
+    if (!programs.includes(argv[0] ?? ""))
+      throw new SandboxError("not_found", { reason: "no_such_program", message: "" });
+    started.push(argv);
+  };
+  return { guest: { id: "s", start } as unknown as Guest, started };
+}
+
+describe("the shell of a sandbox", () => {
+  it("is what was asked for", async () => {
+    const { guest, started } = guestWith("python3");
+    await startShell(guest, { argv: ["python3"], options: {} }, pty);
+    expect(started).toEqual([["python3"]]);
+  });
+
+  it("is bash where there is no sh to choose with", async () => {
+    const { guest, started } = guestWith("/bin/bash");
+    await startShell(guest, { argv: [], options: {} }, pty);
+    expect(started).toEqual([["/bin/bash"]]);
+  });
+
+  it("is missed clearly where there is none", async () => {
+    const { guest } = guestWith();
+    await expect(startShell(guest, { argv: [], options: {} }, pty)).rejects.toThrow(/has no shell/);
+  });
+});
+
+describe("the choice of a shell inside", () => {
+  let directory: string;
+  let own: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), "sandpiper-shell-"));
+    own = join(directory, "my shell");
+    writeFileSync(own, "#!/bin/sh\necho mine\n");
+    chmodSync(own, 0o755);
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  const chosen = async (shell: string) => {
+    const { guest, started } = guestWith("/bin/sh");
+    await startShell(guest, { argv: [], options: {} }, pty);
+    const [[program = "", ...args] = []] = started;
+    const input = "echo $BASH; exit\n";
+    return execFileSync(program, args, { env: { PATH: "/usr/bin:/bin", SHELL: shell }, input })
+      .toString()
+      .trim();
+  };
+
+  it("falls on $SHELL", async () => {
+    expect(await chosen(own)).toBe("mine");
+  });
+
+  it.each(["", "/bin/sh", "/usr/sbin/nologin", "/no/such/shell"])("falls on bash when $SHELL is %o", async (shell) => {
+    expect(await chosen(shell)).toBe("/bin/bash");
+  });
+});
