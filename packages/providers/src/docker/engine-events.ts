@@ -16,7 +16,7 @@ export type PresentContainers = ReadonlyMap<SandboxId, ListedContainer>;
 
 export interface EngineEventsListener {
   /** What is there now, first of all and after each time that the engine was away; events follow it without a gap. */
-  began(present: PresentContainers): void;
+  began(present: PresentContainers, context: { readonly wasEngineAway: boolean }): void;
   happened(event: EngineEvent): void;
 }
 
@@ -56,10 +56,12 @@ export class EngineEvents {
 
   async #run(signal: AbortSignal): Promise<void> {
     let pauseMs = FIRST_PAUSE_MS;
+    let wasEngineAway = false;
     while (!signal.aborted) {
       try {
-        await this.#listen(signal, () => {
+        await this.#listen(signal, (present) => {
           pauseMs = FIRST_PAUSE_MS;
+          for (const listener of this.#listeners) listener.began(present, { wasEngineAway });
         });
       } catch {
         // Whatever it was: the engine is away, and nobody can be told more than that.
@@ -67,12 +69,13 @@ export class EngineEvents {
       // A new run may have begun meanwhile.
       if (signal.aborted) return;
       this.#isLive = false;
+      wasEngineAway = true;
       await this.#pause(pauseMs, signal);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
 
-  async #listen(signal: AbortSignal, onLive: () => void): Promise<void> {
+  async #listen(signal: AbortSignal, onLive: (present: PresentContainers) => void): Promise<void> {
     const { engine, home } = this.#options;
     const filters = { type: ["container"], event: [...engineActions], label: [`${label.home}=${home}`] };
     // It can be aborted, though its types do not say so.
@@ -83,8 +86,7 @@ export class EngineEvents {
       const present = await listContainers(engine, home, signal);
       if (signal.aborted) return;
       this.#isLive = true;
-      onLive();
-      for (const listener of this.#listeners) listener.began(present);
+      onLive(present);
       for await (const line of readLines(stream)) {
         const event = parseEngineEvent(line);
         if (event === undefined || signal.aborted) continue;
@@ -106,16 +108,16 @@ export class EngineEvents {
       for (const event of events) listener.happened(event);
     };
     const joined: EngineEventsListener = {
-      began: (present) => {
+      began: (present, context) => {
         held = undefined;
-        listener.began(present);
+        listener.began(present, context);
       },
       happened: (event) => (held === undefined ? listener.happened(event) : held.push(event)),
     };
     listContainers(engine, home).then(
       (present) => {
         if (held === undefined || !this.#listeners.has(joined)) return;
-        listener.began(present);
+        listener.began(present, { wasEngineAway: false });
         release();
       },
       // An engine that cannot list is about to go away, and what is there is told when it is back.

@@ -46,9 +46,10 @@ describe("an engine that is killed and restarted without live restore", () => {
     await fixture.dockerd.restart();
     const after = [await next(), await next()];
     expect(after.map(({ id }) => id).toSorted()).toEqual([sandbox.id, removed.id].toSorted());
+    // An engine that comes back asks what it finds running to end.
     expect(after).toMatchObject([
-      { kind: "failed", isReplay: true },
-      { kind: "failed", isReplay: true },
+      { kind: "stopped", isReplay: true },
+      { kind: "stopped", isReplay: true },
     ]);
     await fixture.engine.docker.getContainer(containerName(removed.id)).remove();
     expect(await next()).toMatchObject({ id: removed.id, kind: "removed", isReplay: false });

@@ -13,7 +13,7 @@ import type Docker from "dockerode";
 import { attach } from "./attach.ts";
 import { AttachChannel } from "./attach-channel.ts";
 import { saveContainer } from "./checkpoint.ts";
-import type { PresentContainers } from "./engine-events.ts";
+import type { EngineEventsListener } from "./engine-events.ts";
 import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
 import { inspectContainer } from "./inspect-container.ts";
@@ -61,12 +61,12 @@ export class DockerInstance implements Instance {
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
-    const listener = {
-      began: (present: PresentContainers) => {
-        if (present.get(this.id)?.isRunning !== true) this.#checkSoon({ wasEngineAway: true });
+    const listener: EngineEventsListener = {
+      began: (present, context) => {
+        if (present.get(this.id)?.isRunning !== true) this.#checkSoon(context);
       },
-      happened: (event: { readonly id: SandboxId; readonly action: string }) => {
-        if (event.id === this.id && (event.action === "die" || event.action === "destroy")) this.#checkSoon();
+      happened: ({ id, action }) => {
+        if (id === this.id && (action === "die" || action === "destroy")) this.#checkSoon();
       },
     };
     this.#unsubscribe = host.events.subscribe(listener, { wantsPresent: false });

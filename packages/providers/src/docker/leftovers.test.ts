@@ -1,5 +1,8 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
@@ -142,6 +145,35 @@ describe("a program that is killed", () => {
       expect(await traces(id), `found: ${found !== undefined}`).toEqual([]);
     },
   );
+});
+
+describe("a program that has destroyed its sandboxes and watches no more", () => {
+  it("ends by itself: no timer and no connection is left", async () => {
+    const at = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+    const options = { stateDirectory: fixture.stateDirectory, engineUrl: fixture.dockerd.url, image: fixture.image };
+    const code = `
+      const { Sandbox } = await import(${at("../../../core/src/index.ts")});
+      const { DockerProvider } = await import(${at("provider.ts")});
+      const provider = new DockerProvider(${JSON.stringify(options)});
+      const abort = new AbortController();
+      const watch = provider.containers.watch(abort.signal);
+      const sandbox = await Sandbox.create(provider);
+      await watch.next();
+      await sandbox.exec("true");
+      await sandbox.destroy();
+      abort.abort();
+      await watch.return();
+      console.log("done");`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const said = text(child.stdout);
+    const [exitCode] = await once(child, "exit", { signal: AbortSignal.timeout(30_000) }).catch((error: unknown) => {
+      child.kill("SIGKILL");
+      throw error;
+    });
+    expect([exitCode, await said]).toEqual([0, "done\n"]);
+  }, 60_000);
 });
 
 describe("what only one side knows of", () => {

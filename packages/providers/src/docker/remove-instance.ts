@@ -29,8 +29,7 @@ async function remove(host: DockerHost, id: SandboxId, removeItsVolumes: () => P
   const { engine, home, store } = host;
   await store.beginRemoval(id);
   await removeContainer(host, id);
-  await removeItsVolumes();
-  await removeImagesOf(engine, { id, home });
+  await Promise.all([removeItsVolumes(), removeImagesOf(engine, { id, home })]);
   await store.remove(id);
 }
 
