@@ -2,17 +2,21 @@ import { describe, expect, it } from "vitest";
 import { type Import, isTest, readImports } from "./imports.ts";
 
 const imports = readImports();
-const testTools = ["vitest", "fast-check"];
+const testTools = ["vitest", "fast-check", "@modelcontextprotocol/client"];
 
 /** Which packages of this repository, and which others, each package may import. `undefined` leaves the others open. */
 const allowed: Record<string, { workspaces: readonly string[]; others: readonly string[] | undefined }> = {
   protocol: { workspaces: [], others: ["zod"] },
   core: { workspaces: ["@sandpiper/protocol"], others: ["zod"] },
   providers: { workspaces: ["@sandpiper/protocol", "@sandpiper/core"], others: undefined },
-  node: { workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/providers"], others: undefined },
+  node: {
+    workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/providers", "@sandpiper/sdk", "@sandpiper/mcp"],
+    others: undefined,
+  },
   sdk: { workspaces: ["@sandpiper/protocol"], others: [] },
+  mcp: { workspaces: ["@sandpiper/sdk"], others: ["@modelcontextprotocol/server", "zod"] },
   cli: {
-    workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node", "@sandpiper/sdk"],
+    workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node", "@sandpiper/sdk", "@sandpiper/mcp"],
     others: undefined,
   },
 };

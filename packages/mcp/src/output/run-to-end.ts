@@ -1,0 +1,60 @@
+import type { Command, CommandOptions, Process, Sandbox } from "@sandpiper/sdk";
+import type { ToolCall } from "../tool/tool.ts";
+import type { EndedCommand } from "./command-fields.ts";
+import { OutputWindow } from "./output-window.ts";
+
+/** Enough to read on in what an answer left out, and little beside a sandbox's disk. */
+const JOURNAL_BYTES = 8 * 1024 * 1024;
+
+export interface RunOptions extends CommandOptions {
+  readonly stdin?: string | undefined;
+}
+
+/**
+ * Runs a command to its end. One whose output does not fit into an answer is kept for whoever reads on. An abort kills it
+ * with all that it started.
+ */
+export async function runToEnd(
+  sandbox: Sandbox,
+  command: Command,
+  { options: { stdin, ...options }, call }: { readonly options: RunOptions; readonly call: ToolCall },
+): Promise<EndedCommand> {
+  const { session, signal } = call;
+  const start = { ...options, stdin: stdin !== undefined, journalBytes: JOURNAL_BYTES, signal };
+  const process = await sandbox.start(command, start);
+  let isKept = false;
+  try {
+    if (stdin !== undefined) feed(process, stdin);
+    const window = new OutputWindow(session.limits.outputBytes);
+    await readAll(process, window, call);
+    const exit = await process.wait({ signal });
+    isKept = window.leftOut !== undefined;
+    return { sandboxId: sandbox.id, processId: process.id, window, exit };
+  } finally {
+    if (isKept) session.commands.add(sandbox.id, process);
+    else await process[Symbol.asyncDispose]();
+  }
+}
+
+/** A command need not read its input. */
+function feed(process: Process, stdin: string): void {
+  process.write(stdin).catch(() => {});
+  process.closeStdin().catch(() => {});
+}
+
+async function readAll(process: Process, window: OutputWindow, { session, signal, progress }: ToolCall): Promise<void> {
+  const stop = () => process.detach();
+  signal.addEventListener("abort", stop, { once: true });
+  const startedAt = performance.now();
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    progress(`running for ${seconds} s, ${window.endOffset} bytes of output`);
+  }, session.limits.progressEveryMs);
+  try {
+    for await (const chunk of process.output) window.add(chunk);
+    signal.throwIfAborted();
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,175 @@
+import { type Client, type CreateOptions, type Sandbox, SandboxError } from "@sandpiper/sdk";
+import { KeptCommands } from "./kept-commands.ts";
+import { DEFAULT_LIMITS, type SessionLimits } from "./session-limits.ts";
+
+/** A model that thinks, or a user who is away, must not lose a sandbox; a program that was killed must not leave one for long. */
+const DEFAULT_IDLE_TIMEOUT_MS = 30 * 60_000;
+
+export interface McpSessionOptions {
+  /** What it makes belongs to the key of this client. The session uses it and does not close it. */
+  readonly client: Client;
+  /** Of every sandbox that the session makes, unless a call says otherwise: provider, image, limits, labels and so on. */
+  readonly defaults?: Omit<CreateOptions, "signal" | "idempotencyKey" | "onProgress"> | undefined;
+  readonly limits?: Partial<SessionLimits> | undefined;
+  /** How long a sandbox that the session made may go unused; 30 minutes by default. A process in it is no use of it. */
+  readonly idleTimeoutMs?: number | undefined;
+  /**
+   * What becomes of sandboxes when the session ends. `asked`, the default: those made with `keep` stay; `always`: all stay;
+   * `never`: none can, because their node ends with the session.
+   */
+  readonly keep?: "asked" | "always" | "never" | undefined;
+  /** Told what went wrong where no caller is: when a sandbox could not be destroyed at the end. */
+  readonly onError?: ((error: SandboxError) => void) | undefined;
+}
+
+/** What one client of the MCP server has: its default sandbox, and all that it made and leaves to be destroyed. */
+export class McpSession implements AsyncDisposable {
+  readonly client: Client;
+  readonly limits: SessionLimits;
+  readonly commands: KeptCommands;
+  readonly #options: McpSessionOptions;
+  readonly #made = new Map<string, Sandbox>();
+  readonly #creating = new Set<Promise<unknown>>();
+  #default: Promise<Sandbox> | undefined;
+  #defaultId: string | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(options: McpSessionOptions) {
+    this.client = options.client;
+    this.limits = Object.freeze({ ...DEFAULT_LIMITS, ...options.limits });
+    this.commands = new KeptCommands(this.limits.keptCommands);
+    this.#options = options;
+  }
+
+  /** Undefined while there is none. */
+  get defaultId(): string | undefined {
+    return this.#defaultId;
+  }
+
+  /** Whether the end of the session destroys it. */
+  isTemporary(id: string): boolean {
+    return this.#made.has(id);
+  }
+
+  /** The one with this id, or else the default sandbox, which is made when it is first asked for. */
+  async sandbox(id: string | undefined, signal: AbortSignal): Promise<Sandbox> {
+    this.#requireOpen();
+    if (id !== undefined) return this.#made.get(id) ?? (await this.client.sandboxes.connect(id, { signal }));
+    this.#default ??= this.#makeDefault();
+    return await this.#default;
+  }
+
+  /** Makes one. It is not stopped half-way, since then nobody would know which sandbox to destroy. */
+  async create(
+    options: CreateOptions = {},
+    { keep = false }: { readonly keep?: boolean | undefined } = {},
+  ): Promise<Sandbox> {
+    this.#requireOpen();
+    if (keep && this.#options.keep === "never") throw cannotKeep();
+    const isKept = keep || this.#options.keep === "always";
+    const lifetime = isKept ? {} : this.#lifetime;
+    const creating = this.client.sandboxes.create({ ...lifetime, ...this.#options.defaults, ...options });
+    return await this.#register(creating, isKept);
+  }
+
+  /** Has the end of the session destroy what a call made by other means, such as a fork. */
+  async adopt(sandboxes: readonly Sandbox[]): Promise<void> {
+    const isKept = this.#options.keep === "always";
+    for (const sandbox of sandboxes) {
+      await this.#register(Promise.resolve(sandbox), isKept);
+      if (!isKept) await sandbox.update(this.#lifetime);
+    }
+  }
+
+  async destroy(sandbox: Sandbox): Promise<void> {
+    await sandbox.destroy();
+    this.#forget(sandbox.id);
+  }
+
+  /**
+   * What to add to a failure for the model; forgets a default sandbox that is gone, so that the next call makes another.
+   * `id` is what the call named.
+   */
+  noteOf(thrown: unknown, id: string | undefined): string | undefined {
+    if (!isSandboxLost(SandboxError.from(thrown))) return undefined;
+    const lost = id ?? this.#defaultId;
+    if (lost === undefined) return undefined;
+    const wasDefault = lost === this.#defaultId;
+    this.#forget(lost);
+    return wasDefault
+      ? "The session's default sandbox is gone, with its files; it may have been idle for too long. The next call without sandbox_id makes a new one."
+      : "Leave sandbox_id out to use the session's default sandbox, or call list_sandboxes.";
+  }
+
+  /** Destroys what the session made and was not asked to keep. Calls after this fail; a second end waits for the first. */
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  get #lifetime() {
+    // Without these exceptions a server that was started in the background would keep an abandoned sandbox for ever.
+    return {
+      idleTimeoutMs: this.#options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
+      idleExcept: ["process", "output"] satisfies CreateOptions["idleExcept"],
+    } as const;
+  }
+
+  async #makeDefault(): Promise<Sandbox> {
+    try {
+      const sandbox = await this.create();
+      this.#defaultId = sandbox.id;
+      return sandbox;
+    } catch (thrown) {
+      this.#default = undefined;
+      throw thrown;
+    }
+  }
+
+  async #register(creating: Promise<Sandbox>, isKept: boolean): Promise<Sandbox> {
+    const registered = creating.then((sandbox) => {
+      if (!isKept) this.#made.set(sandbox.id, sandbox);
+      return sandbox;
+    });
+    this.#creating.add(registered);
+    try {
+      return await registered;
+    } finally {
+      this.#creating.delete(registered);
+    }
+  }
+
+  #forget(id: string): void {
+    this.#made.delete(id);
+    this.commands.forgetSandbox(id);
+    if (id !== this.#defaultId) return;
+    this.#default = undefined;
+    this.#defaultId = undefined;
+  }
+
+  async #end(): Promise<void> {
+    await Promise.allSettled(this.#creating);
+    const destroyed = await Promise.allSettled([...this.#made.values()].map((sandbox) => sandbox.destroy()));
+    this.#made.clear();
+    for (const result of destroyed) {
+      if (result.status === "rejected") this.#options.onError?.(SandboxError.from(result.reason));
+    }
+  }
+
+  #requireOpen(): void {
+    if (this.#ending === undefined) return;
+    throw new SandboxError("canceled", { reason: "session_ended", message: "the session has ended" });
+  }
+}
+
+function isSandboxLost({ code, reason }: SandboxError): boolean {
+  return reason === "no_such_sandbox" || (code === "gone" && reason !== "process_lost");
+}
+
+function cannotKeep(): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "cannot_keep",
+    message: "no sandbox was created: it cannot be kept, because this server's sandboxes end with it",
+    hint: "create it without keep, or have the user start a node with: sandpiper up",
+  });
+}

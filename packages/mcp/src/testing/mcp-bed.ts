@@ -1,0 +1,46 @@
+import { type CallToolResult, Client as McpClient } from "@modelcontextprotocol/client";
+import { InMemoryTransport } from "@modelcontextprotocol/server";
+import { Client } from "@sandpiper/sdk";
+import { createMemoryServer, type MemoryServer } from "@sandpiper/sdk/testing";
+import { onTestFinished } from "vitest";
+import { createMcpServer } from "../create-mcp-server.ts";
+import { McpSession, type McpSessionOptions } from "../session/mcp-session.ts";
+
+export interface McpBed {
+  readonly node: MemoryServer;
+  readonly client: Client;
+  readonly session: McpSession;
+  readonly mcp: McpClient;
+  call(name: string, input?: Record<string, unknown>): Promise<Answer>;
+}
+
+export interface Answer {
+  readonly isError: boolean;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a tool answers is checked by its output schema
+  readonly structured: any;
+}
+
+/** A session whose node is in memory, and an MCP client of it. */
+export async function connectMcp(options: Partial<McpSessionOptions> = {}): Promise<McpBed> {
+  const node = createMemoryServer();
+  const client = new Client(node.clientOptions);
+  const session = new McpSession({ client, ...options });
+  const server = createMcpServer(session);
+  const mcp = new McpClient({ name: "test", version: "1.0.0" });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await Promise.all([server.connect(far), mcp.connect(near)]);
+  onTestFinished(async () => {
+    await mcp.close();
+    await session[Symbol.asyncDispose]();
+    client.close();
+  });
+  const call = async (name: string, input: Record<string, unknown> = {}) =>
+    answerOf((await mcp.callTool({ name, arguments: input })) as CallToolResult);
+  return { node, client, session, mcp, call };
+}
+
+export function answerOf(result: CallToolResult): Answer {
+  const text = result.content.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
+  return { isError: result.isError === true, text, structured: result.structuredContent };
+}

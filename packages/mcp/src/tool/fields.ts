@@ -1,0 +1,15 @@
+import { z } from "zod";
+
+/** Parameters and answers that several tools share, so that they are the same in each. */
+export const sandboxIdInput = z
+  .string()
+  .min(1)
+  .optional()
+  .describe("Which sandbox. Leave it out for the session's default sandbox, which is made on first use.");
+
+export const sandboxIdOutput = z.string().describe("The sandbox that was used.");
+
+export const processIdInput = z
+  .string()
+  .min(1)
+  .describe("Which process: the process_id that start_process, run_command or list_processes told.");

@@ -1,0 +1,26 @@
+import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
+import type { McpSession } from "../session/mcp-session.ts";
+import { progressOf } from "./progress.ts";
+import type { Tool } from "./tool.ts";
+import { toolError } from "./tool-error.ts";
+
+/** Offers a tool to the clients of a server. Whatever goes wrong in it is an answer that its model can act on. */
+export function registerTool(server: McpServer, tool: Tool, session: McpSession): void {
+  const { name, title, description, annotations, input, output } = tool;
+  const config = { title, description, annotations, inputSchema: input, outputSchema: output };
+  server.registerTool(name, config, (given, context) => callTool(tool, given as never, { session, context }));
+}
+
+async function callTool(
+  tool: Tool,
+  input: never,
+  { session, context }: { readonly session: McpSession; readonly context: ServerContext },
+): Promise<CallToolResult> {
+  const { signal } = context.mcpReq;
+  try {
+    const { text, structured } = await tool.run(input, { session, signal, progress: progressOf(context) });
+    return { content: [{ type: "text", text }], structuredContent: structured };
+  } catch (thrown) {
+    return toolError(thrown, session.noteOf(thrown, (input as { sandbox_id?: string }).sandbox_id));
+  }
+}

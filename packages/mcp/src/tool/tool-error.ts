@@ -1,0 +1,28 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { type ErrorCode, SandboxError } from "@sandpiper/sdk";
+
+/** What a model does next, where the error itself does not say. */
+const advice: Partial<Record<ErrorCode, string>> = {
+  invalid_argument: "Correct the arguments and call again.",
+  unauthenticated: "The key of this server is not valid any more. Tell the user; calling again does not help.",
+  permission_denied: "The key of this server does not allow this. Tell the user; calling again does not help.",
+  resource_exhausted:
+    "Destroy a sandbox that is not needed any more (list_sandboxes, destroy_sandbox), or ask for less.",
+  unavailable: "Try again in a moment.",
+  conflict: "Look at the current state and try again.",
+  deadline_exceeded: "Try again, or with a longer timeout.",
+};
+
+/** A failure as an answer that a model reads: what happened, and what to do next. */
+export function toolError(thrown: unknown, note?: string): CallToolResult {
+  const error = SandboxError.from(thrown);
+  const next = [sentence(error.hint), note ?? advice[error.code]].filter((text) => text !== undefined);
+  const text = [`${sentence(error.message)} (${error.code}: ${error.reason})`, ...next].join("\n");
+  return { isError: true, content: [{ type: "text", text }] };
+}
+
+function sentence(text: string | undefined): string | undefined {
+  if (text === undefined || text === "") return undefined;
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}

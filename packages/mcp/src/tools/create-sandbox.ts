@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { sandboxFields, sandboxRow } from "../tool/sandbox-row.ts";
+import { defineTool } from "../tool/tool.ts";
+
+const MAX_IDLE_SECONDS = 30 * 24 * 3600;
+
+export const createSandbox = defineTool({
+  name: "create_sandbox",
+  title: "Create a sandbox",
+  description:
+    "Makes a new sandbox beside the default one and tells its id. It is destroyed when the session ends, unless keep is true. Only needed for a second sandbox, for other limits, another image, or one to keep.",
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  input: z.object({
+    name: z.string().min(1).max(128).optional().describe("A name for people."),
+    memory_mib: z.int().min(1).optional().describe("Memory in MiB."),
+    vcpu_count: z.number().positive().optional().describe("How many CPUs it may use."),
+    disk_mib: z.int().min(1).optional().describe("Disk in MiB."),
+    image: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('What it starts from, such as "python:3.13", where containers are offered.'),
+    provider: z
+      .enum(["gvisor", "docker", "local", "mock"])
+      .optional()
+      .describe("What runs it; the server's default unless given."),
+    env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
+    keep: z.boolean().optional().describe("True: it outlives the session, until it is destroyed."),
+    idle_timeout_seconds: z
+      .int()
+      .min(1)
+      .max(MAX_IDLE_SECONDS)
+      .optional()
+      .describe("Destroys it when it was not used for this long."),
+  }),
+  output: z.object(sandboxFields),
+  async run({ name, memory_mib, vcpu_count, disk_mib, image, provider, env, keep, idle_timeout_seconds }, { session }) {
+    const sandbox = await session.create(
+      {
+        ...(name !== undefined && { name }),
+        ...(memory_mib !== undefined && { memoryMib: memory_mib }),
+        ...(vcpu_count !== undefined && { vcpuCount: vcpu_count }),
+        ...(disk_mib !== undefined && { diskMib: disk_mib }),
+        ...(image !== undefined && { image }),
+        ...(provider !== undefined && { provider }),
+        ...(env !== undefined && { env }),
+        ...(idle_timeout_seconds !== undefined && { idleTimeoutMs: idle_timeout_seconds * 1000 }),
+      },
+      { keep },
+    );
+    const row = sandboxRow(sandbox.info, session);
+    const end = row.is_temporary ? "It is destroyed when the session ends." : "It stays until destroy_sandbox.";
+    return { text: `Sandbox ${row.sandbox_id} is ${row.state}. ${end}`, structured: row };
+  },
+});

@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { commandAnswer, commandFields } from "../output/command-fields.ts";
+import { runToEnd } from "../output/run-to-end.ts";
+import { commandInput, optionsOf } from "../tool/command-input.ts";
+import { sandboxIdInput } from "../tool/fields.ts";
+import { defineTool } from "../tool/tool.ts";
+
+export const runCommand = defineTool({
+  name: "run_command",
+  title: "Run a command",
+  description:
+    "Runs a shell command in a sandbox and waits for its end. Answers with the exit code, standard output and standard error; a command that fails is an answer, not an error. Files stay for the next call; the working directory and shell variables do not. Of long output the beginning and the end are told.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    command: z.string().min(1).describe("Run by /bin/sh -c."),
+    ...commandInput,
+    stdin: z.string().optional().describe("Given on standard input, which then ends."),
+  }),
+  output: z.object(commandFields),
+  async run({ sandbox_id, command, stdin, ...input }, call) {
+    const sandbox = await call.session.sandbox(sandbox_id, call.signal);
+    const options = { ...optionsOf(input, call.session), stdin };
+    return commandAnswer(await runToEnd(sandbox, command, { options, call }));
+  },
+});
