@@ -4,9 +4,9 @@ import { provideGoProgram } from "./go-program.mjs";
 export function provideRegistry() {
   return provideGoProgram({
     name: "registry",
-    packagePath: "github.com/distribution/distribution/v3/cmd/registry",
-    version: "v3.0.0",
-    moduleSum: "h1:q4R8wemdRQDClzoNNStftB2ZAfqOiN6UX90KJc4HjyM=",
+    packagePath: "github.com/google/go-containerregistry/cmd/registry",
+    version: "v0.22.1",
+    moduleSum: "h1:RZuuSYhTvlDvtsK+NkutoCZ//C0X2ebLK8X8l3ULs84=",
     purpose: "Tests of images",
   });
 }
