@@ -51,7 +51,7 @@ async function build({ name, packagePath, version, moduleSum }, target) {
   try {
     let packages = 0;
     await runCommand({
-      title: `Building ${name} ${version} (once, about two minutes)`,
+      title: `Building ${name} ${version} (once)`,
       argv: ["go", "install", "-v", "-trimpath", "-ldflags", "-s -w", `${packagePath}@${version}`],
       cwd: directory,
       env: { GOBIN: directory, CGO_ENABLED: "0", GOFLAGS: "", GOOS: "", GOARCH: "", GOWORK: "off" },
