@@ -2,6 +2,7 @@ import type { Command, CommandOptions, Process, Sandbox } from "@sandpiper/sdk";
 import type { ToolCall } from "../tool/tool.ts";
 import type { EndedCommand } from "./command-fields.ts";
 import { OutputWindow } from "./output-window.ts";
+import { tick } from "./ticking.ts";
 
 /** Enough to read on in what an answer left out, and little beside a sandbox's disk. */
 const JOURNAL_BYTES = 8 * 1024 * 1024;
@@ -42,19 +43,15 @@ function feed(process: Process, stdin: string): void {
   process.closeStdin().catch(() => {});
 }
 
-async function readAll(process: Process, window: OutputWindow, { session, signal, progress }: ToolCall): Promise<void> {
+async function readAll(process: Process, window: OutputWindow, call: ToolCall): Promise<void> {
+  const { signal } = call;
   const stop = () => process.detach();
   signal.addEventListener("abort", stop, { once: true });
-  const startedAt = performance.now();
-  const timer = setInterval(() => {
-    const seconds = Math.round((performance.now() - startedAt) / 1000);
-    progress(`running for ${seconds} s, ${window.endOffset} bytes of output`);
-  }, session.limits.progressEveryMs);
+  using _ = tick(call, (seconds) => `running for ${seconds} s, ${window.endOffset} bytes of output`);
   try {
     for await (const chunk of process.output) window.add(chunk);
     signal.throwIfAborted();
   } finally {
-    clearInterval(timer);
     signal.removeEventListener("abort", stop);
   }
 }

@@ -1,4 +1,4 @@
-import { type Client, type CreateOptions, type Sandbox, SandboxError } from "@sandpiper/sdk";
+import { type Client, type CreateOptions, type ForkOptions, type Sandbox, SandboxError } from "@sandpiper/sdk";
 import { KeptCommands } from "./kept-commands.ts";
 import { DEFAULT_LIMITS, type SessionLimits } from "./session-limits.ts";
 
@@ -29,7 +29,7 @@ export class McpSession implements AsyncDisposable {
   readonly commands: KeptCommands;
   readonly #options: McpSessionOptions;
   readonly #made = new Map<string, Sandbox>();
-  readonly #creating = new Set<Promise<unknown>>();
+  readonly #making = new Set<Promise<unknown>>();
   #default: Promise<Sandbox> | undefined;
   #defaultId: string | undefined;
   #ending: Promise<void> | undefined;
@@ -69,16 +69,21 @@ export class McpSession implements AsyncDisposable {
     const isKept = keep || this.#options.keep === "always";
     const lifetime = isKept ? {} : this.#lifetime;
     const creating = this.client.sandboxes.create({ ...lifetime, ...this.#options.defaults, ...options });
-    return await this.#register(creating, isKept);
+    await this.#register(
+      creating.then((sandbox) => [sandbox]),
+      isKept,
+    );
+    return await creating;
   }
 
-  /** Has the end of the session destroy what a call made by other means, such as a fork. */
-  async adopt(sandboxes: readonly Sandbox[]): Promise<void> {
+  /** Makes sandboxes that go on from where one is; they are the session's as those that it creates are. */
+  async fork(sandbox: Sandbox, options: ForkOptions): Promise<readonly Sandbox[]> {
+    this.#requireOpen();
     const isKept = this.#options.keep === "always";
-    for (const sandbox of sandboxes) {
-      await this.#register(Promise.resolve(sandbox), isKept);
-      if (!isKept) await sandbox.update(this.#lifetime);
-    }
+    const forks = await this.#register(sandbox.fork(options), isKept);
+    // A fork has no idle timeout, whatever its original has.
+    if (!isKept) await Promise.all(forks.map((fork) => fork.update(this.#lifetime)));
+    return forks;
   }
 
   async destroy(sandbox: Sandbox): Promise<void> {
@@ -126,16 +131,17 @@ export class McpSession implements AsyncDisposable {
     }
   }
 
-  async #register(creating: Promise<Sandbox>, isKept: boolean): Promise<Sandbox> {
-    const registered = creating.then((sandbox) => {
-      if (!isKept) this.#made.set(sandbox.id, sandbox);
-      return sandbox;
+  /** Whatever is being made when the session ends is waited for, and destroyed. */
+  async #register(making: Promise<readonly Sandbox[]>, isKept: boolean): Promise<readonly Sandbox[]> {
+    const made = making.then((sandboxes) => {
+      if (!isKept) for (const sandbox of sandboxes) this.#made.set(sandbox.id, sandbox);
+      return sandboxes;
     });
-    this.#creating.add(registered);
+    this.#making.add(made);
     try {
-      return await registered;
+      return await made;
     } finally {
-      this.#creating.delete(registered);
+      this.#making.delete(made);
     }
   }
 
@@ -148,7 +154,7 @@ export class McpSession implements AsyncDisposable {
   }
 
   async #end(): Promise<void> {
-    await Promise.allSettled(this.#creating);
+    await Promise.allSettled(this.#making);
     const destroyed = await Promise.allSettled([...this.#made.values()].map((sandbox) => sandbox.destroy()));
     this.#made.clear();
     for (const result of destroyed) {

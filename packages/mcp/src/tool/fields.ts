@@ -13,3 +13,13 @@ export const processIdInput = z
   .string()
   .min(1)
   .describe("Which process: the process_id that start_process, run_command or list_processes told.");
+
+export const modeInput = z
+  .string()
+  .regex(/^[0-7]{3,4}$/)
+  .optional()
+  .describe('Permissions in octal, such as "755"; a file that is there keeps its own unless given.');
+
+export function modeOf(mode: string | undefined): number | undefined {
+  return mode === undefined ? undefined : Number.parseInt(mode, 8);
+}

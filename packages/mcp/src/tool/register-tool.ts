@@ -18,8 +18,8 @@ async function callTool(
 ): Promise<CallToolResult> {
   const { signal } = context.mcpReq;
   try {
-    const { text, structured } = await tool.run(input, { session, signal, progress: progressOf(context) });
-    return { content: [{ type: "text", text }], structuredContent: structured };
+    const { text, blocks = [], structured } = await tool.run(input, { session, signal, progress: progressOf(context) });
+    return { content: [{ type: "text", text }, ...blocks], structuredContent: structured };
   } catch (thrown) {
     return toolError(thrown, session.noteOf(thrown, (input as { sandbox_id?: string }).sandbox_id));
   }

@@ -1,4 +1,4 @@
-import type { ToolAnnotations } from "@modelcontextprotocol/server";
+import type { ContentBlock, ToolAnnotations } from "@modelcontextprotocol/server";
 import type { z } from "zod";
 import type { McpSession } from "../session/mcp-session.ts";
 
@@ -14,6 +14,8 @@ export interface ToolCall {
 /** What a model reads, and the same for programs. */
 export interface ToolAnswer<Output> {
   readonly text: string;
+  /** What a client shows beside the text, such as a picture. */
+  readonly blocks?: readonly ContentBlock[];
   readonly structured: Output;
 }
 

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { fileUri, mediaTypeOf } from "../resources/file-uri.ts";
+import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { defineTool } from "../tool/tool.ts";
+
+export const downloadFile = defineTool({
+  name: "download_file",
+  title: "Download a binary file",
+  description:
+    "Reads a file of a sandbox as bytes, in base64; pictures can be looked at. A long file comes in parts: next_offset says where the next one begins. Use read_file for text.",
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
+    offset: z.int().min(0).optional().describe("The first byte to read; 0 unless given."),
+    length: z.int().min(1).optional().describe("At most so many bytes."),
+  }),
+  output: z.object({
+    sandbox_id: sandboxIdOutput,
+    path: z.string(),
+    content_base64: z.string(),
+    size_bytes: z.int().describe("Of the whole file."),
+    next_offset: z.int().nullable().describe("Where the rest begins; null at the end of the file."),
+  }),
+  async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
+    const sandbox = await session.sandbox(sandbox_id, signal);
+    const { transferBytes } = session.limits;
+    const lengthBytes = Math.min(length ?? transferBytes, transferBytes);
+    const { path: absolute, sizeBytes } = await sandbox.files.stat(path, { signal });
+    const bytes = await sandbox.files.read(path, { offset, lengthBytes, signal });
+    const end = offset + bytes.length;
+    const next = end < sizeBytes ? end : null;
+    const blob = bytes.toBase64();
+    const mimeType = mediaTypeOf(path);
+    const isWholePicture = mimeType.startsWith("image/") && offset === 0 && next === null;
+    const rest = next === null ? "" : ` ${sizeBytes - next} more bytes; download_file with offset ${next} reads on.`;
+    return {
+      text: `Bytes ${offset} to ${end} of ${path}, which has ${sizeBytes}.${rest}`,
+      blocks: [
+        isWholePicture
+          ? { type: "image", data: blob, mimeType }
+          : { type: "resource", resource: { uri: fileUri(sandbox.id, absolute), mimeType, blob } },
+      ],
+      structured: {
+        sandbox_id: sandbox.id,
+        path,
+        content_base64: blob,
+        size_bytes: sizeBytes,
+        next_offset: next,
+      },
+    };
+  },
+});

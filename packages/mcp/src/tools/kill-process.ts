@@ -1,0 +1,45 @@
+import { z } from "zod";
+import { processIdInput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { findProcess, processFields, processRow, processState } from "../tool/process-row.ts";
+import { defineTool } from "../tool/tool.ts";
+import { within } from "../tool/within.ts";
+
+/** A process that a signal ends does so at once, or cleans up first; one that ignores it runs on. */
+const PATIENCE_MS = 2000;
+
+export const killProcess = defineTool({
+  name: "kill_process",
+  title: "Kill a process",
+  description:
+    "Sends a signal to a process and to everything that it started: SIGKILL unless another is given. What it wrote can still be read.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    process_id: processIdInput,
+    signal: z
+      .string()
+      .regex(/^(SIG)?[A-Z0-9]{1,10}$/)
+      .optional()
+      .describe('Such as "SIGTERM" or "SIGINT"; SIGKILL unless given.'),
+  }),
+  output: z.object({ sandbox_id: sandboxIdOutput, ...processFields }),
+  async run({ sandbox_id, process_id, signal: name = "SIGKILL" }, { session, signal }) {
+    const sandbox = await session.sandbox(sandbox_id, signal);
+    const before = await findProcess(sandbox, process_id, signal);
+    if (before.isRunning) {
+      const process = await sandbox.attach(process_id, { offset: before.endOffset, signal });
+      try {
+        await process.signal(name, { target: "tree", signal });
+        await within(PATIENCE_MS, signal, process.wait());
+      } finally {
+        process.detach();
+      }
+    }
+    const after = await findProcess(sandbox, process_id, signal);
+    const note = after.isRunning ? ` It was sent ${name}; SIGKILL ends it for certain.` : "";
+    return {
+      text: `Process ${process_id} ${processState(after)}.${note}`,
+      structured: { sandbox_id: sandbox.id, ...processRow(after) },
+    };
+  },
+});

@@ -1,0 +1,55 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { z } from "zod";
+import { textOf, withoutCutEnd } from "../output/utf8.ts";
+import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { defineTool } from "../tool/tool.ts";
+
+export const readFile = defineTool({
+  name: "read_file",
+  title: "Read a text file",
+  description:
+    "Reads a text file of a sandbox. A long file comes in parts: next_offset says where the next one begins. Use download_file for binary content.",
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
+    offset: z.int().min(0).optional().describe("The first byte to read; 0 unless given."),
+    length: z.int().min(1).optional().describe("At most so many bytes."),
+  }),
+  output: z.object({
+    sandbox_id: sandboxIdOutput,
+    path: z.string(),
+    content: z.string(),
+    size_bytes: z.int().describe("Of the whole file."),
+    next_offset: z.int().nullable().describe("Where the rest begins; null at the end of the file."),
+  }),
+  async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
+    const sandbox = await session.sandbox(sandbox_id, signal);
+    const lengthBytes = Math.min(length ?? session.limits.fileBytes, session.limits.fileBytes);
+    const { sizeBytes } = await sandbox.files.stat(path, { signal });
+    const read = await sandbox.files.read(path, { offset, lengthBytes, signal });
+    // Files of /proc and the like say that they are empty.
+    const isCut = offset + read.length < sizeBytes;
+    const bytes = isCut ? withoutCutEnd(read) : read;
+    if (isBinary(bytes)) throw binaryFile(path, sizeBytes);
+    const content = textOf(bytes);
+    const next = isCut ? offset + bytes.length : null;
+    const note = next === null ? "" : `\n[… ${sizeBytes - next} more bytes; read_file with offset ${next} reads on …]`;
+    return {
+      text: `${content}${note}`,
+      structured: { sandbox_id: sandbox.id, path, content, size_bytes: sizeBytes, next_offset: next },
+    };
+  },
+});
+
+function isBinary(bytes: Uint8Array): boolean {
+  return bytes.includes(0);
+}
+
+function binaryFile(path: string, sizeBytes: number): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "binary_file",
+    message: `${path} is no text: it is binary, of ${sizeBytes} bytes`,
+    hint: "use download_file, or a command such as file or xxd",
+  });
+}

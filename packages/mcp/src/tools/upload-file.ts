@@ -1,0 +1,51 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { z } from "zod";
+import { modeInput, modeOf, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { defineTool } from "../tool/tool.ts";
+
+export const uploadFile = defineTool({
+  name: "upload_file",
+  title: "Upload a binary file",
+  description:
+    "Writes a file with any content in a sandbox: replaces it as a whole, or makes it, with the directories it needs. Use write_file for text.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
+    content_base64: z.string().describe("The bytes, in base64."),
+    mode: modeInput,
+  }),
+  output: z.object({ sandbox_id: sandboxIdOutput, path: z.string(), size_bytes: z.int() }),
+  async run({ sandbox_id, path, content_base64, mode }, { session, signal }) {
+    const bytes = bytesOf(content_base64);
+    const { transferBytes } = session.limits;
+    if (bytes.length > transferBytes) throw tooLarge(bytes.length, transferBytes);
+    const sandbox = await session.sandbox(sandbox_id, signal);
+    const { sizeBytes } = await sandbox.files.write(path, bytes, { mode: modeOf(mode), signal });
+    return {
+      text: `Wrote ${sizeBytes} bytes to ${path}.`,
+      structured: { sandbox_id: sandbox.id, path, size_bytes: sizeBytes },
+    };
+  },
+});
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.fromBase64(base64);
+  } catch (cause) {
+    throw new SandboxError("invalid_argument", {
+      reason: "invalid_base64",
+      message: "content_base64 is no base64",
+      hint: "encode the bytes in base64, or use write_file for text",
+      cause,
+    });
+  }
+}
+
+function tooLarge(sizeBytes: number, limit: number): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "too_large",
+    message: `nothing was written: the content has ${sizeBytes} bytes, and one upload carries at most ${limit}`,
+    hint: "upload it in parts to several files and join them with cat",
+  });
+}

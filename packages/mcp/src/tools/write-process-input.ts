@@ -1,0 +1,62 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { z } from "zod";
+import { processIdInput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { findProcess } from "../tool/process-row.ts";
+import { defineTool } from "../tool/tool.ts";
+import { within } from "../tool/within.ts";
+
+/** A program that reads its input takes it in far less; one that does not may never. */
+const PATIENCE_MS = 10_000;
+
+export const writeProcessInput = defineTool({
+  name: "write_process_input",
+  title: "Write to a process",
+  description:
+    "Gives text to the standard input of a process that start_process started. Most programs read lines: end the text with a newline.",
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  input: z.object({
+    sandbox_id: sandboxIdInput,
+    process_id: processIdInput,
+    input: z.string().describe("As it is; nothing is added to it."),
+    close: z.boolean().optional().describe("True: its input ends after this."),
+  }),
+  output: z.object({
+    sandbox_id: sandboxIdOutput,
+    process_id: z.string(),
+    bytes: z.int(),
+    output_offset: z.int().describe("Where read_process_output finds what it writes from now on."),
+  }),
+  async run({ sandbox_id, process_id, input, close = false }, { session, signal }) {
+    const sandbox = await session.sandbox(sandbox_id, signal);
+    const { endOffset, isRunning } = await findProcess(sandbox, process_id, signal);
+    if (!isRunning) throw hasEnded(process_id);
+    const process = await sandbox.attach(process_id, { offset: endOffset, signal });
+    const bytes = new TextEncoder().encode(input);
+    try {
+      const written = process.write(bytes).then(() => (close ? process.closeStdin() : undefined));
+      if (!(await within(PATIENCE_MS, signal, written))) throw doesNotRead(process_id);
+    } finally {
+      process.detach();
+    }
+    return {
+      text: `Wrote ${bytes.length} bytes to process ${process_id}. Read what it answers from offset ${endOffset}.`,
+      structured: { sandbox_id: sandbox.id, process_id, bytes: bytes.length, output_offset: endOffset },
+    };
+  },
+});
+
+function hasEnded(process: string): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "process_ended",
+    message: `nothing was written: process ${process} has ended`,
+    hint: "read its output with read_process_output, or start it again",
+  });
+}
+
+function doesNotRead(process: string): SandboxError {
+  return new SandboxError("deadline_exceeded", {
+    reason: "input_not_read",
+    message: `process ${process} does not read its input; part of it may have been written`,
+    hint: "look at its output with read_process_output",
+  });
+}
