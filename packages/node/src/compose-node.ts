@@ -9,6 +9,7 @@ import { SandboxesAtRest } from "./cluster/sandboxes-at-rest.ts";
 import { SavedRecords } from "./cluster/saved-records.ts";
 import { LeaseWhereabouts } from "./cluster/whereabouts.ts";
 import { createGuard } from "./compose.ts";
+import { composeMcp } from "./compose-mcp.ts";
 import { composeParts, openHome } from "./compose-parts.ts";
 import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
@@ -117,7 +118,17 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   );
   webhooks.start();
   const audit = undo.use(new SqliteAuditLog(database, { clock, onError }));
+  const mcp = composeMcp(config, {
+    authenticator,
+    audit,
+    metrics,
+    logger,
+    clock,
+    own: () => ({ app: entrance, server: serving.server }),
+  });
   const drain = async ({ deadlineMs = config.drainMs }: DrainNodeBody = {}) => {
+    // Sessions are this node's alone, and what they made ends with them; it need not be saved.
+    await within(clock, config.stopGraceMs, mcp.close());
     isDraining = true;
     events.emit({ kind: "node.draining", tenant: null, sandboxId: null });
     await cluster?.registry.announce();
@@ -147,6 +158,7 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     webhooks,
     audit,
     metrics,
+    mcp,
     version: manifest.version,
     logger,
     isStopping: () => isStopping,
@@ -166,26 +178,27 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     });
   const saved =
     cluster && new SavedRecords({ ...cluster, read: (id) => cluster.states.read(id), onError: aboutSandbox(onError) });
-  const serving = await serve({
-    app:
-      cluster === undefined || whereabouts === undefined || saved === undefined
-        ? app
-        : new ClusterApp({
-            app,
-            proof: cluster.proof,
-            forwarder: cluster.forwarder,
-            whereabouts,
-            nodes: () => cluster.registry.list(),
-            atRest: new SandboxesAtRest({
-              saved,
-              leases: cluster.leases,
-              describe: (principal, record) => service.resource(principal, record, null),
-            }),
-            authenticator,
-            learn: (credential) => cluster.keys.learn(credential),
-            onNudge: (id) => cluster.leases.poke(id),
-            corsOrigins: config.corsOrigins,
+  const entrance =
+    cluster === undefined || whereabouts === undefined || saved === undefined
+      ? app
+      : new ClusterApp({
+          app,
+          proof: cluster.proof,
+          forwarder: cluster.forwarder,
+          whereabouts,
+          nodes: () => cluster.registry.list(),
+          atRest: new SandboxesAtRest({
+            saved,
+            leases: cluster.leases,
+            describe: (principal, record) => service.resource(principal, record, null),
           }),
+          authenticator,
+          learn: (credential) => cluster.keys.learn(credential),
+          onNudge: (id) => cluster.leases.poke(id),
+          corsOrigins: config.corsOrigins,
+        });
+  const serving = await serve({
+    app: entrance,
     host: config.host,
     port: config.port,
     tls: certFile !== null && keyFile !== null ? { certFile, keyFile } : undefined,
@@ -238,6 +251,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   const owned = undo.move();
   const stop = async () => {
     if (!isStopping) events.emit({ kind: "node.stopping", tenant: null, sandboxId: null });
+    // While the node still does what its clients ask.
+    await within(clock, config.stopGraceMs, mcp.close());
     // Others take what is here; what cannot be saved in time stays, and is taken up when the node starts again.
     if (!isDraining && cluster !== undefined) await drain().catch((thrown) => onError(SandboxError.from(thrown)));
     isStopping = true;
@@ -251,6 +266,14 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Waits for it, but not for longer than this. */
+async function within(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const stop = clock.schedule(limitMs, late.resolve);
+  await Promise.race([work, late.promise]);
+  stop();
 }
 
 function leaseGuard(config: NodeConfig, clock: Clock, onError: (error: SandboxError) => void): LeaseGuard {

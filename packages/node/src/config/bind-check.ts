@@ -7,7 +7,7 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /** A name other than localhost may mean any address, now or later, and is taken for one that others reach. */
-function isLoopbackHost(host: string): boolean {
+export function isLoopbackHost(host: string): boolean {
   if (host.toLowerCase() === "localhost") return true;
   const version = isIP(host);
   return version !== 0 && loopback.check(host, version === 6 ? "ipv6" : "ipv4");

@@ -162,6 +162,25 @@ export const nodeConfigSchema = z.strictObject({
   keepRecordsMs: durationMs
     .default(7 * 24 * 3_600_000)
     .meta({ description: "How long a sandbox that has ended can still be looked up, in milliseconds." }),
+  mcp: z
+    .strictObject({
+      maxSessions: count
+        .max(10_000)
+        .default(100)
+        .meta({ description: "How many MCP sessions one key may have at once." }),
+      idleMs: durationMs.default(30 * 60_000).meta({
+        description: "An MCP session that nobody uses ends after this, with the sandboxes it made, in milliseconds.",
+      }),
+      allowedHosts: z
+        .array(z.string().refine((text) => URL.parse(`http://${text}`)?.hostname === text))
+        .default([])
+        .meta({
+          description: "Names by which clients reach /mcp, beside this machine's addresses and localhost.",
+          allowed: "host names such as sandboxes.example.com, without a port",
+          shownDefault: "any, unless host is of this machine alone",
+        }),
+    })
+    .prefault({}),
   store: z
     .string()
     .regex(/^(file:\/\/\/|s3:\/\/[^/])\S*$/)

@@ -48,6 +48,16 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   app.get("/openapi.json", served(serveDocument(deps, "application/json", JSON.stringify(document))));
   app.get("/docs", served(serveDocument(deps, "text/html; charset=utf-8", referencePage(document))));
   for (const path of ["/openapi.json", "/docs"]) methods.set(path, ["GET"]);
+  const { mcp } = deps;
+  if (mcp !== undefined) {
+    const allowed = ["GET", "POST", "DELETE"];
+    app.on(
+      allowed,
+      "/mcp",
+      served((c, context) => mcp.serve(c.req.raw, context)),
+    );
+    methods.set("/mcp", allowed);
+  }
 
   for (const [path, allowed] of methods) {
     const refuse: Serve = (c, context) => errorResponse(methodNotAllowed(c.req.method, c.req.path, allowed), context);

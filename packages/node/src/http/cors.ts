@@ -1,9 +1,10 @@
 import type { HttpDependencies } from "./ports.ts";
 
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Range, X-Request-Id";
+const REQUEST_HEADERS =
+  "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id, Range, X-Request-Id";
 const ANSWER_HEADERS =
-  "Allow, Content-Length, Content-Range, Sandpiper-End-Offset, Sandpiper-Start-Offset, X-Request-Id";
+  "Allow, Content-Length, Content-Range, Mcp-Session-Id, Sandpiper-End-Offset, Sandpiper-Start-Offset, X-Request-Id";
 
 /** Lets pages of the configured origins read an answer. Cookies are never asked for: a credential is always sent by hand. */
 export function corsHeaders(

@@ -15,6 +15,7 @@ import type { EventLog } from "../events/event-log.ts";
 import type { CheckpointService, NodeDirectory } from "../service/checkpoint-service.ts";
 import type { ContainerService } from "../service/container-service.ts";
 import type { SandboxService } from "../service/sandbox-service.ts";
+import type { RequestContext } from "./serve-operation.ts";
 
 type Eventually<T> = T | Promise<T>;
 
@@ -56,6 +57,11 @@ interface HttpLogger {
   error(fields: object, message: string): void;
 }
 
+/** Something else than REST at a path of its own. */
+interface Endpoint {
+  serve(request: Request, context: RequestContext): Promise<Response>;
+}
+
 /** What the REST interface stands on. */
 export interface HttpDependencies {
   readonly service: SandboxService;
@@ -70,6 +76,8 @@ export interface HttpDependencies {
   readonly webhooks: WebhookAdmin;
   readonly audit: AuditLog;
   readonly metrics: HttpMetrics;
+  /** Serves /mcp; nothing is there unless given. */
+  readonly mcp?: Endpoint | undefined;
   readonly version: string;
   readonly logger: HttpLogger;
   /** Health goes on being answered, and says so; nothing else is begun. */

@@ -9,14 +9,19 @@ const JSON_TYPE = /^application\/json\s*(;|$)/i;
 export async function readJsonBody(
   schema: z.ZodType,
   request: Request,
-  { limitBytes }: { readonly limitBytes: number },
+  options: { readonly limitBytes: number },
 ): Promise<unknown> {
+  return parseInput(schema, await readJson(request, options), "body");
+}
+
+/** Whatever JSON it is. */
+export async function readJson(request: Request, options: { readonly limitBytes: number }): Promise<unknown> {
   const type = request.headers.get("content-type");
-  const bytes = await readWholeBody(request, { limitBytes });
+  const bytes = await readWholeBody(request, options);
   if (bytes.length > 0 && !JSON_TYPE.test(type ?? "")) throw notJson(type);
   const value = parseJson(bytes);
   requireShallow(value);
-  return parseInput(schema, value, "body");
+  return value;
 }
 
 /** The body's bytes, when there are not too many. */

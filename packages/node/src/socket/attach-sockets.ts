@@ -7,6 +7,7 @@ import { WebSocketServer } from "ws";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
+import { requireOrigin } from "../auth/require-origin.ts";
 import { isForwardedUpgrade } from "../cluster/forwarded-upgrade.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
@@ -18,7 +19,7 @@ import { SocketAudit } from "./socket-audit.ts";
 import { SocketConnection } from "./socket-connection.ts";
 import type { SocketDependencies } from "./socket-dependencies.ts";
 import { type SocketRoute, socketRoute } from "./socket-route.ts";
-import { chooseSubprotocol, credentialOf, requireOrigin } from "./upgrade-request.ts";
+import { chooseSubprotocol, credentialOf } from "./upgrade-request.ts";
 
 /** A session's code is one message; elsewhere a message is a piece of input, or what a process is started with. */
 const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
@@ -44,7 +45,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     const route = socketRoute(request.url ?? "");
     let principal: Principal | undefined;
     try {
-      requireOrigin(request, corsOrigins);
+      requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
       const credential = credentialOf(request);
       principal = authenticator.authenticate(credential);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });

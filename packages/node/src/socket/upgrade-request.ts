@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import { SandboxError } from "@sandpiper/core";
 import { SOCKET_PROTOCOL } from "@sandpiper/protocol";
 
 const BEARER = "bearer.";
@@ -18,19 +17,6 @@ export function chooseSubprotocol(offered: ReadonlySet<string>): string | false 
   if (offered.has(SOCKET_PROTOCOL)) return SOCKET_PROTOCOL;
   for (const name of offered) if (name.startsWith(BEARER)) return name;
   return false;
-}
-
-/** Pages send their origin, and only browsers are bound to tell the truth about it: a page of the node's own may connect. */
-export function requireOrigin({ headers }: IncomingMessage, allowed: readonly string[]): void {
-  const { origin, host } = headers;
-  if (origin === undefined || allowed.includes(origin)) return;
-  if (host !== undefined && URL.canParse(origin) && new URL(origin).host === host) return;
-  throw new SandboxError("permission_denied", {
-    reason: "origin_not_allowed",
-    message: `a page of ${origin} may not connect to this node`,
-    hint: "add its origin to the node's corsOrigins",
-    details: { origin },
-  });
 }
 
 function subprotocolsOf(header: string | undefined): readonly string[] {
