@@ -1,6 +1,8 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import manifest from "../package.json" with { type: "json" };
 import { INSTRUCTIONS } from "./instructions.ts";
+import { registerFileResources } from "./resources/file-resources.ts";
+import { registerProcessResources } from "./resources/process-resources.ts";
 import type { McpSession } from "./session/mcp-session.ts";
 import { registerTool } from "./tool/register-tool.ts";
 import { tools } from "./tools/tool-table.ts";
@@ -15,5 +17,7 @@ export function createMcpServer(session: McpSession): McpServer {
     { instructions: INSTRUCTIONS },
   );
   for (const tool of tools) registerTool(server, tool, session);
+  registerFileResources(server, session);
+  registerProcessResources(server, session);
   return server;
 }

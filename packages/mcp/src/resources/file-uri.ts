@@ -1,3 +1,5 @@
+import { SandboxError } from "@sandpiper/sdk";
+
 /** Media types that clients show by themselves; everything else is text or bytes. */
 const mediaTypes: Readonly<Record<string, string>> = {
   png: "image/png",
@@ -28,4 +30,18 @@ export function mediaTypeOf(path: string): string {
 /** Of a file by its absolute path. */
 export function fileUri(sandboxId: string, path: string): string {
   return `sandbox://${sandboxId}/files${path.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/** The path in such an address. */
+export function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path) || "/";
+  } catch (cause) {
+    throw new SandboxError("invalid_argument", {
+      reason: "invalid_path",
+      message: `${path} is no path of an address`,
+      hint: "encode each part of it as in a URL",
+      cause,
+    });
+  }
 }

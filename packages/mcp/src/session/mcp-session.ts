@@ -46,13 +46,18 @@ export class McpSession implements AsyncDisposable {
     return this.#defaultId;
   }
 
+  /** Those that the end of the session destroys. */
+  get own(): readonly Sandbox[] {
+    return [...this.#made.values()];
+  }
+
   /** Whether the end of the session destroys it. */
   isTemporary(id: string): boolean {
     return this.#made.has(id);
   }
 
   /** The one with this id, or else the default sandbox, which is made when it is first asked for. */
-  async sandbox(id: string | undefined, signal: AbortSignal): Promise<Sandbox> {
+  async sandbox(id: string | undefined, signal?: AbortSignal): Promise<Sandbox> {
     this.#requireOpen();
     if (id !== undefined) return this.#made.get(id) ?? (await this.client.sandboxes.connect(id, { signal }));
     this.#default ??= this.#makeDefault();
@@ -81,7 +86,7 @@ export class McpSession implements AsyncDisposable {
     this.#requireOpen();
     const isKept = this.#options.keep === "always";
     const forks = await this.#register(sandbox.fork(options), isKept);
-    // A fork has no idle timeout, whatever its original has.
+    // A fork has the lifetime of its original, which may be one that stays.
     if (!isKept) await Promise.all(forks.map((fork) => fork.update(this.#lifetime)));
     return forks;
   }
