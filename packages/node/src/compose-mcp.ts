@@ -7,16 +7,15 @@ import { type OwnNode, ownClients } from "./mcp/own-client.ts";
 
 export interface ComposeMcpOptions
   extends Pick<McpEndpointOptions, "authenticator" | "audit" | "metrics" | "logger" | "clock"> {
-  /** This node, once it listens: the sessions use it as any client does. */
-  readonly own: () => OwnNode;
+  /** This node: the sessions use it as any client does. */
+  readonly own: OwnNode;
 }
 
 /** The MCP server of a node, and where it is reached. */
 export function composeMcp(config: NodeConfig, { own, ...rest }: ComposeMcpOptions): McpEndpoint {
   const { corsOrigins, bodyLimitBytes, mcp } = config;
-  let clientOf: ReturnType<typeof ownClients> | undefined;
+  const clientOf = ownClients(own);
   const converse = (credential: string): Conversation => {
-    clientOf ??= ownClients(own());
     const client = clientOf(credential);
     const onError = (error: Error) => rest.logger.warn({ err: error }, "a sandbox of an MCP session was left");
     const session = new McpSession({ client, onError });

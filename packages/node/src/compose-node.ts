@@ -9,7 +9,6 @@ import { SandboxesAtRest } from "./cluster/sandboxes-at-rest.ts";
 import { SavedRecords } from "./cluster/saved-records.ts";
 import { LeaseWhereabouts } from "./cluster/whereabouts.ts";
 import { createGuard } from "./compose.ts";
-import { composeMcp } from "./compose-mcp.ts";
 import { composeParts, openHome } from "./compose-parts.ts";
 import { requireSafeBind } from "./config/bind-check.ts";
 import type { NodeConfig } from "./config/node-config.ts";
@@ -20,6 +19,7 @@ import { LeaseGuard } from "./handoff/lease-guard.ts";
 import { openNodeCluster } from "./handoff/node-cluster.ts";
 import { resumeLeases } from "./handoff/resume-leases.ts";
 import { createHttpApp } from "./http/app.ts";
+import { LazyEndpoint } from "./mcp/lazy-endpoint.ts";
 import type { SandboxRecord } from "./records/sandbox-record.ts";
 import { SqliteAuditLog } from "./records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "./records/sqlite-webhook-records.ts";
@@ -118,13 +118,10 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   );
   webhooks.start();
   const audit = undo.use(new SqliteAuditLog(database, { clock, onError }));
-  const mcp = composeMcp(config, {
-    authenticator,
-    audit,
-    metrics,
-    logger,
-    clock,
-    own: () => ({ app: entrance, server: serving.server }),
+  const mcp = new LazyEndpoint(async () => {
+    const { composeMcp } = await import("./compose-mcp.ts");
+    const own = { app: entrance, server: serving.server };
+    return composeMcp(config, { authenticator, audit, metrics, logger, clock, own });
   });
   const drain = async ({ deadlineMs = config.drainMs }: DrainNodeBody = {}) => {
     // Sessions are this node's alone, and what they made ends with them; it need not be saved.

@@ -1,0 +1,26 @@
+import type { RequestContext } from "../http/serve-operation.ts";
+import type { McpEndpoint } from "./mcp-endpoint.ts";
+
+/** Loads what serves MCP when it is first asked for: a node that nobody asks would start later for nothing. */
+export class LazyEndpoint {
+  readonly #load: () => Promise<McpEndpoint>;
+  #endpoint: Promise<McpEndpoint> | undefined;
+  #isClosed = false;
+
+  constructor(load: () => Promise<McpEndpoint>) {
+    this.#load = load;
+  }
+
+  async serve(request: Request, context: RequestContext): Promise<Response> {
+    this.#endpoint ??= this.#load();
+    const endpoint = await this.#endpoint;
+    if (this.#isClosed) await endpoint.close();
+    return await endpoint.serve(request, context);
+  }
+
+  /** Ends all sessions and takes no new ones. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#endpoint)?.close();
+  }
+}
