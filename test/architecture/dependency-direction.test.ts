@@ -14,7 +14,10 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
     others: undefined,
   },
   sdk: { workspaces: ["@sandpiper/protocol"], others: [] },
-  mcp: { workspaces: ["@sandpiper/sdk"], others: ["@modelcontextprotocol/server", "zod"] },
+  mcp: {
+    workspaces: ["@sandpiper/sdk"],
+    others: ["@modelcontextprotocol/server", "@modelcontextprotocol/server/stdio", "zod"],
+  },
   cli: {
     workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/node", "@sandpiper/sdk", "@sandpiper/mcp"],
     others: undefined,

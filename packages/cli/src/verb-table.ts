@@ -29,6 +29,7 @@ export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {
   pool: async () => (await import("./verbs/pool.ts")).poolVerb,
   nodes: async () => (await import("./verbs/nodes.ts")).nodesVerb,
   node: async () => (await import("./verbs/node.ts")).nodeVerb,
+  mcp: async () => (await import("./verbs/mcp.ts")).mcpVerb,
   doctor: async () => (await import("./verbs/doctor.ts")).doctorVerb,
   completion: async () => (await import("./verbs/completion.ts")).completionVerb,
   help: async () => (await import("./verbs/help.ts")).helpVerb,

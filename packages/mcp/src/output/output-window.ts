@@ -21,6 +21,7 @@ export class OutputWindow {
   readonly #sideBytes: number;
   readonly #head: Piece[] = [];
   readonly #tail: Piece[] = [];
+  readonly #cut = new Set<"stdout" | "stderr">();
   #headBytes = 0;
   #tailBytes = 0;
   #endOffset: number;
@@ -58,11 +59,12 @@ export class OutputWindow {
     return tail.offset === offset ? undefined : { offset, bytes: tail.offset - offset };
   }
 
-  /** One source, or all of them in the order in which they were written; `marker` stands for what is left out. */
+  /** One source, or all of them in the order in which they were written; `marker` stands for what is left out of it. */
   text({ marker, source }: { readonly marker: string; readonly source?: "stdout" | "stderr" | undefined }): string {
     const head = bytesOf(this.#head, source);
     const tail = bytesOf(this.#tail, source);
-    if (this.leftOut === undefined) return textOf(joinBytes([head, tail]));
+    const isCut = source === undefined ? this.#cut.size > 0 : this.#cut.has(source);
+    if (!isCut) return textOf(joinBytes([head, tail]));
     return `${textOf(withoutCutEnd(head))}${marker}${textOf(withoutCutStart(tail))}`;
   }
 
@@ -71,6 +73,7 @@ export class OutputWindow {
     while (excess > 0) {
       const [first] = this.#tail;
       if (first === undefined) return;
+      this.#cut.add(first.isStderr ? "stderr" : "stdout");
       const dropped = Math.min(excess, first.bytes.length);
       if (dropped === first.bytes.length) this.#tail.shift();
       else this.#tail[0] = { ...first, bytes: first.bytes.subarray(dropped), offset: first.offset + dropped };

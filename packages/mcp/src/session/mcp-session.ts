@@ -28,6 +28,7 @@ export class McpSession implements AsyncDisposable {
   readonly limits: SessionLimits;
   readonly commands: KeptCommands;
   readonly #options: McpSessionOptions;
+  readonly #defaults: NonNullable<McpSessionOptions["defaults"]>;
   readonly #made = new Map<string, Sandbox>();
   readonly #making = new Set<Promise<unknown>>();
   #default: Promise<Sandbox> | undefined;
@@ -39,6 +40,9 @@ export class McpSession implements AsyncDisposable {
     this.limits = Object.freeze({ ...DEFAULT_LIMITS, ...options.limits });
     this.commands = new KeptCommands(this.limits.keptCommands);
     this.#options = options;
+    this.#defaults = Object.fromEntries(
+      Object.entries(options.defaults ?? {}).filter(([, value]) => value !== undefined),
+    );
   }
 
   /** Undefined while there is none. */
@@ -73,7 +77,7 @@ export class McpSession implements AsyncDisposable {
     if (keep && this.#options.keep === "never") throw cannotKeep();
     const isKept = keep || this.#options.keep === "always";
     const lifetime = isKept ? {} : this.#lifetime;
-    const creating = this.client.sandboxes.create({ ...lifetime, ...this.#options.defaults, ...options });
+    const creating = this.client.sandboxes.create({ ...lifetime, ...this.#defaultsFor(options), ...options });
     await this.#register(
       creating.then((sandbox) => [sandbox]),
       isKept,
@@ -123,6 +127,12 @@ export class McpSession implements AsyncDisposable {
       idleTimeoutMs: this.#options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
       idleExcept: ["process", "output"] satisfies CreateOptions["idleExcept"],
     } as const;
+  }
+
+  /** An image is one of its provider's; whoever asks for another provider does not mean it. */
+  #defaultsFor({ provider }: CreateOptions): CreateOptions {
+    const { image, container, ...rest } = this.#defaults;
+    return provider === undefined || provider === rest.provider ? this.#defaults : rest;
   }
 
   async #makeDefault(): Promise<Sandbox> {

@@ -13,16 +13,22 @@ const advice: Partial<Record<ErrorCode, string>> = {
   deadline_exceeded: "Try again, or with a longer timeout.",
 };
 
+/** More precise than what its code says. */
+const adviceByReason: Readonly<Record<string, string>> = {
+  no_such_file: "list_directory shows what is there.",
+  no_such_checkpoint: "list_checkpoints shows those there are.",
+};
+
 /** A failure as an answer that a model reads: what happened, and what to do next. */
 export function toolError(thrown: unknown, note?: string): CallToolResult {
   const error = SandboxError.from(thrown);
-  const next = [sentence(error.hint), note ?? advice[error.code]].filter((text) => text !== undefined);
-  const text = [`${sentence(error.message)} (${error.code}: ${error.reason})`, ...next].join("\n");
-  return { isError: true, content: [{ type: "text", text }] };
+  const next = note ?? adviceByReason[error.reason] ?? advice[error.code];
+  const lines = [`${sentence(error.message)} (${error.code}: ${error.reason})`];
+  if (error.hint !== undefined) lines.push(sentence(error.hint));
+  if (next !== undefined) lines.push(next);
+  return { isError: true, content: [{ type: "text", text: lines.join("\n") }] };
 }
 
-function sentence(text: string | undefined): string | undefined {
-  if (text === undefined || text === "") return undefined;
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -1,0 +1,46 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type OwnNodeOptions, openOwnNode } from "./own-node.ts";
+
+/**
+ * Destroys what programs left that were killed before they could: each had a node of its own, whose home is still there.
+ * What fails is told, and tried again at the next start.
+ */
+export async function clearDeadNodes(
+  { directory, ...config }: OwnNodeOptions,
+  { onError }: { readonly onError: (thrown: unknown) => void },
+): Promise<void> {
+  for (const name of await namesIn(directory)) {
+    if (isAlive(Number(name.split("-", 1)[0]))) continue;
+    try {
+      const node = await openOwnNode(join(directory, name), config);
+      await node[Symbol.asyncDispose]();
+    } catch (thrown) {
+      if (!isInUse(thrown)) onError(thrown);
+    }
+  }
+}
+
+async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => /^\d+-[0-9a-f]+$/.test(name));
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw thrown;
+  }
+}
+
+/** An id that was given to another process meanwhile only delays things until that one has ended. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (thrown) {
+    return (thrown as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+/** Another program is clearing the same away just now. */
+function isInUse(thrown: unknown): boolean {
+  return (thrown as { readonly reason?: unknown }).reason === "home_in_use";
+}

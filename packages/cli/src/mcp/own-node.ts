@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  createLogger,
+  type NodeConfigOptions,
+  parseNodeConfig,
+  type RunningNode,
+  startNode,
+} from "@sandpiper/node/server";
+import { Client } from "@sandpiper/sdk";
+
+/** Requests that are under way when everything ends are answered, or not wanted any more. */
+const STOP_GRACE_MS = 500;
+
+/** A node for this program alone. Disposing it destroys its sandboxes and leaves no file of it. */
+export interface OwnNode extends AsyncDisposable {
+  readonly client: Client;
+}
+
+export interface OwnNodeOptions extends Pick<NodeConfigOptions, "defaultProvider" | "docker"> {
+  /** Where such nodes have their homes, one each. */
+  readonly directory: string;
+  readonly imagesDir: string;
+}
+
+export async function startOwnNode({ directory, ...config }: OwnNodeOptions): Promise<OwnNode> {
+  // The process's id first: whoever clears away what dead programs left asks it whether this one lives.
+  const home = join(directory, `${process.pid}-${randomBytes(4).toString("hex")}`);
+  return await openOwnNode(home, config);
+}
+
+/** Also takes up a home that a dead program left. */
+export async function openOwnNode(home: string, config: Omit<OwnNodeOptions, "directory">): Promise<OwnNode> {
+  const parsed = parseNodeConfig({ ...config, home, port: 0, stopGraceMs: STOP_GRACE_MS, logLevel: "error" });
+  // Standard output is the protocol's.
+  const logger = createLogger({ logLevel: "error", logFormat: "json", write: (line) => process.stderr.write(line) });
+  const node = await startNode(parsed, { logger });
+  try {
+    const apiKey = (await readFile(node.apiKeyFile, "utf8")).trim();
+    const client = new Client({ url: node.url, apiKey });
+    return { client, [Symbol.asyncDispose]: () => end(node, { client, home }) };
+  } catch (thrown) {
+    await node.stop();
+    throw thrown;
+  }
+}
+
+async function end(
+  node: RunningNode,
+  { client, home }: { readonly client: Client; readonly home: string },
+): Promise<void> {
+  try {
+    for await (const sandbox of client.sandboxes.list()) await sandbox.destroy();
+    client.close();
+  } finally {
+    await node.stop();
+  }
+  // Not after a failure: what is left is found by its home, and cleared away at the next start.
+  await rm(home, { recursive: true, force: true });
+}
