@@ -36,8 +36,11 @@ describe("leftovers", () => {
     expect(removed).toEqual([id]);
   });
 
-  it("of an engine that does not answer are none", async () => {
-    const away = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
+  it.each([
+    ["unavailable", "engine_unreachable"],
+    ["failed_precondition", "engine_missing"],
+  ] as const)("of an engine that is not there are none (%s, %s)", async (code, reason) => {
+    const away = new SandboxError(code, { reason, message: "no engine" });
     const id = createSandboxId();
     const { provider } = providerWith({ id, isOrphan: true });
     const absent = { list: () => Promise.reject(away) } as unknown as Provider;

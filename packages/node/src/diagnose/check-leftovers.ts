@@ -1,6 +1,8 @@
 import { type Provider, SandboxError } from "@sandpiper/core";
 import type { Check } from "./check.ts";
 
+const ABSENT = ["engine_missing", "engine_unreachable"];
+
 /** Instances whose program has ended without removing them. */
 export async function checkLeftovers(
   providers: readonly Provider[],
@@ -16,7 +18,7 @@ export async function checkLeftovers(
       const hint = "Run: sandpiper doctor --fix, or just go on: the next sandpiper run removes them too.";
       return { name, status: "warning", detail: what, hint };
     }
-    for (const { provider, id } of orphans) await provider.remove(id);
+    for (const { provider, id } of orphans) await provider.remove(id, { keepsVolumes: true });
     return { name, status: "ok", detail: `removed ${what}` };
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
@@ -25,9 +27,9 @@ export async function checkLeftovers(
 }
 
 async function leftoversOf(provider: Provider) {
-  // An engine that does not answer is told of where providers are; most machines have none.
+  // That an engine is missing, or does not answer, is told of where providers are; most machines have none.
   const found = await provider.list().catch((thrown) => {
-    if (SandboxError.from(thrown).code !== "unavailable") throw thrown;
+    if (!ABSENT.includes(SandboxError.from(thrown).reason)) throw thrown;
     return [];
   });
   const orphans = found.filter(({ isOrphan }) => isOrphan);
