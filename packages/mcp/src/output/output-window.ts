@@ -50,13 +50,14 @@ export class OutputWindow {
     this.#drop();
   }
 
-  /** What lies between both sides; undefined where nothing does. */
+  /** What lies between both sides, whole characters; undefined where nothing does. */
   get leftOut(): LeftOut | undefined {
-    const [tail] = this.#tail;
+    const [first] = this.#tail;
     const last = this.#head.at(-1);
-    if (tail === undefined || last === undefined) return undefined;
-    const offset = last.offset + last.bytes.length;
-    return tail.offset === offset ? undefined : { offset, bytes: tail.offset - offset };
+    if (first === undefined || last === undefined || this.#cut.size === 0) return undefined;
+    const offset = last.offset + withoutCutEnd(last.bytes).length;
+    const end = first.offset + first.bytes.length - withoutCutStart(first.bytes).length;
+    return { offset, bytes: end - offset };
   }
 
   /** One source, or all of them in the order in which they were written; `marker` stands for what is left out of it. */

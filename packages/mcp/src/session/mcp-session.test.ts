@@ -1,0 +1,108 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { describe, expect, it } from "vitest";
+import { connectMcp } from "../testing/mcp-bed.ts";
+
+const alive = (sandboxes: readonly { readonly state: string }[]) =>
+  sandboxes.filter(({ state }) => state !== "destroyed").length;
+
+describe("a session", () => {
+  it("makes no sandbox before one is used", async () => {
+    const { node, mcp, call } = await connectMcp();
+    await mcp.listTools();
+    await call("list_sandboxes");
+    await call("destroy_sandbox");
+    expect(node.sandboxes).toHaveLength(0);
+  });
+
+  it("makes one default sandbox, however many calls come at once", async () => {
+    const { node, call } = await connectMcp();
+    await Promise.all([1, 2, 3].map(() => call("run_command", { command: "true" })));
+    expect(node.sandboxes).toHaveLength(1);
+  });
+
+  it("makes sandboxes that a node destroys when nobody uses them, whatever runs in them", async () => {
+    const { node, call } = await connectMcp({ idleTimeoutMs: 1234 });
+    await call("run_command", { command: "true" });
+    expect(node.sandboxes[0]).toMatchObject({ idleTimeoutMs: 1234, idleExcept: ["process", "output"] });
+  });
+
+  it("gives its sandboxes what it was told to, unless a call asks for something else", async () => {
+    const { node, call } = await connectMcp({ defaults: { memoryMib: 64, vcpuCount: 1, name: undefined } });
+    await call("run_command", { command: "true" });
+    await call("create_sandbox", { memory_mib: 128 });
+    expect(node.sandboxes.map(({ memoryMib, vcpuCount }) => [memoryMib, vcpuCount])).toEqual([
+      [64, 1],
+      [128, 1],
+    ]);
+  });
+
+  it("destroys at its end what it made, and leaves what was to be kept and what others made", async () => {
+    const { node, client, session, call } = await connectMcp();
+    await client.sandboxes.create({ name: "other" });
+    await call("run_command", { command: "true" });
+    await call("create_sandbox", { name: "second" });
+    await call("create_sandbox", { name: "kept", keep: true });
+    await call("fork_sandbox", { name: "copy" });
+    expect(alive(node.sandboxes)).toBe(5);
+    await session[Symbol.asyncDispose]();
+    expect(node.sandboxes.filter(({ state }) => state !== "destroyed").map(({ name }) => name)).toEqual([
+      "other",
+      "kept",
+    ]);
+  });
+
+  it("destroys what is still being made when it ends", async () => {
+    const { node, session, call } = await connectMcp();
+    const calling = call("run_command", { command: "true" });
+    await new Promise(setImmediate);
+    await session[Symbol.asyncDispose]();
+    await calling;
+    expect(alive(node.sandboxes)).toBe(0);
+  });
+
+  it("refuses calls after its end", async () => {
+    const { session, call } = await connectMcp();
+    await session[Symbol.asyncDispose]();
+    expect(await call("run_command", { command: "true" })).toMatchObject({ isError: true });
+  });
+
+  it("tells of a sandbox that could not be destroyed", async () => {
+    const told: SandboxError[] = [];
+    const { session, call } = await connectMcp({ onError: (error) => told.push(error) });
+    await call("run_command", { command: "true" });
+    const [sandbox] = session.own;
+    if (sandbox === undefined) throw new Error("there is no sandbox");
+    sandbox.destroy = () => Promise.reject(new SandboxError("unavailable", { reason: "away", message: "away" }));
+    await session[Symbol.asyncDispose]();
+    expect(told).toMatchObject([{ reason: "away" }]);
+  });
+
+  it("says that the default sandbox is gone, and makes another in the next call", async () => {
+    const { node, client, session, call } = await connectMcp();
+    const first = await call("run_command", { command: "true" });
+    await (await client.sandboxes.connect(first.structured.sandbox_id)).destroy();
+    const lost = await call("run_command", { command: "true" });
+    expect(lost).toMatchObject({ isError: true });
+    expect(lost.text).toContain("The next call without sandbox_id makes a new one.");
+    const second = await call("run_command", { command: "true" });
+    expect(second.structured.sandbox_id).not.toBe(first.structured.sandbox_id);
+    expect(session.defaultId).toBe(second.structured.sandbox_id);
+    expect(alive(node.sandboxes)).toBe(1);
+  });
+
+  it("leaves everything to a node that it is told to leave it to", async () => {
+    const { node, session, call } = await connectMcp({ keep: "always" });
+    await call("run_command", { command: "true" });
+    await session[Symbol.asyncDispose]();
+    expect(alive(node.sandboxes)).toBe(1);
+    expect(node.sandboxes[0]?.idleTimeoutMs ?? null).toBeNull();
+  });
+
+  it("promises to keep nothing where its node ends with it", async () => {
+    const { node, call } = await connectMcp({ keep: "never" });
+    const answer = await call("create_sandbox", { keep: true });
+    expect(answer).toMatchObject({ isError: true });
+    expect(answer.text).toContain("sandpiper up");
+    expect(node.sandboxes).toHaveLength(0);
+  });
+});

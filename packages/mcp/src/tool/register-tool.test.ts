@@ -1,0 +1,114 @@
+import { SandboxError } from "@sandpiper/sdk";
+import { describe, expect, it } from "vitest";
+import { answerOf, connectMcp } from "../testing/mcp-bed.ts";
+import { tools } from "../tools/tool-table.ts";
+
+describe("every tool", () => {
+  it("says what it takes, what it answers and what it does, in words and in schemas", async () => {
+    const { mcp } = await connectMcp();
+    const { tools: listed } = await mcp.listTools();
+    expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
+    for (const { name, title, description, annotations, inputSchema, outputSchema } of listed) {
+      expect([title, description], name).toEqual([expect.any(String), expect.any(String)]);
+      expect(Object.keys(annotations ?? {}).sort(), name).toEqual([
+        "destructiveHint",
+        "idempotentHint",
+        "openWorldHint",
+        "readOnlyHint",
+      ]);
+      expect([inputSchema.type, outputSchema?.["type"]], name).toEqual(["object", "object"]);
+      expect(annotations?.readOnlyHint === true && annotations.destructiveHint === true, name).toBe(false);
+    }
+  });
+
+  it("works in the default sandbox where none is named", async () => {
+    const { mcp } = await connectMcp();
+    const { tools: listed } = await mcp.listTools();
+    const without = ["create_sandbox", "list_sandboxes"];
+    for (const { name, inputSchema } of listed.filter(({ name }) => !without.includes(name))) {
+      expect(inputSchema.properties, name).toHaveProperty("sandbox_id");
+      expect(inputSchema.required ?? [], name).not.toContain("sandbox_id");
+    }
+  });
+});
+
+describe("a failure", () => {
+  it("is an answer that says what is wrong with the arguments", async () => {
+    const { call } = await connectMcp();
+    const { isError, text } = await call("run_command", { command: 7 });
+    expect(isError).toBe(true);
+    expect(text).toContain("command");
+  });
+
+  it("says what to do next", async () => {
+    const { call } = await connectMcp();
+    const { isError, text } = await call("read_file", { path: "nothing" });
+    expect(isError).toBe(true);
+    expect(text).toContain("(not_found: no_such_file)");
+    expect(text).toContain("list_directory shows what is there.");
+  });
+
+  it("of a quota is told as one, with the way out", async () => {
+    const { session, call } = await connectMcp();
+    session.client.sandboxes.create = () =>
+      Promise.reject(
+        new SandboxError("resource_exhausted", {
+          reason: "quota_exceeded",
+          message: "no sandbox was created: the key k may have 1 sandbox, uses 1 and wants 1 more",
+          hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota",
+        }),
+      );
+    const { isError, text } = await call("run_command", { command: "true" });
+    expect(isError).toBe(true);
+    expect(text).toContain("the key k may have 1 sandbox");
+    expect(text).toContain("destroy_sandbox");
+  });
+
+  it("of an id that is no sandbox names the ways to one", async () => {
+    const { call } = await connectMcp();
+    const { isError, text } = await call("run_command", { sandbox_id: crypto.randomUUID(), command: "true" });
+    expect(isError).toBe(true);
+    expect(text).toContain("Leave sandbox_id out");
+  });
+});
+
+describe("a command under way", () => {
+  it("tells a client that asked how far it is", async () => {
+    const { node, mcp } = await connectMcp({ limits: { progressEveryMs: 5 } });
+    const told = Promise.withResolvers<void>();
+    const messages: (string | undefined)[] = [];
+    node.onExec(async () => {
+      await told.promise;
+      return { stdout: "done" };
+    });
+    const onprogress = ({ progress, message }: { progress: number; message?: string | undefined }) => {
+      messages.push(message);
+      if (progress >= 2) told.resolve();
+    };
+    const request = { name: "run_command", arguments: { command: "make" } };
+    const result = await mcp.callTool(request, { onprogress });
+    expect(answerOf(result as never).structured.stdout).toBe("done");
+    expect(messages[0]).toMatch(/^running for \d+ s, 0 bytes of output$/);
+  });
+
+  it("is killed and forgotten when the client cancels it", async () => {
+    const { node, client, session, mcp } = await connectMcp();
+    const started = Promise.withResolvers<void>();
+    node.onExec(() => {
+      started.resolve();
+      return new Promise(() => {});
+    });
+    const controller = new AbortController();
+    const calling = mcp.callTool(
+      { name: "run_command", arguments: { command: "sleep 100" } },
+      { signal: controller.signal },
+    );
+    calling.catch(() => {});
+    await started.promise;
+    const sandbox = await client.sandboxes.connect(session.defaultId as string);
+    expect(await sandbox.processes()).toMatchObject([{ isRunning: true }]);
+    controller.abort();
+    await expect(calling).rejects.toThrow();
+    await expect.poll(() => sandbox.processes()).toEqual([]);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { connectMcp } from "../testing/mcp-bed.ts";
+
+const picture = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0, 1, 2, 255);
+
+describe("files", () => {
+  it("are written and read as text", async () => {
+    const { call } = await connectMcp();
+    const written = await call("write_file", { path: "/a/b.txt", content: "grüße" });
+    expect(written.structured).toMatchObject({ path: "/a/b.txt", size_bytes: 7 });
+    const read = await call("read_file", { path: "/a/b.txt" });
+    expect(read).toMatchObject({ text: "grüße", structured: { content: "grüße", size_bytes: 7, next_offset: null } });
+    const listed = await call("list_directory", { path: "/a" });
+    expect(listed.text).toContain("b.txt");
+    expect(listed.structured.entries).toMatchObject([{ kind: "file", size_bytes: 7 }]);
+  });
+
+  it("that are long come in parts, none of which ends within a character", async () => {
+    const { call } = await connectMcp({ limits: { fileBytes: 5 } });
+    const content = "ab€€cd€";
+    await call("write_file", { path: "/long", content });
+    let read = "";
+    for (let offset: number | null = 0; offset !== null; ) {
+      const { structured, text } = await call("read_file", { path: "/long", offset });
+      if (structured.next_offset !== null) expect(text).toContain(`offset ${structured.next_offset}`);
+      read += structured.content;
+      offset = structured.next_offset;
+    }
+    expect(read).toBe(content);
+  });
+
+  it("that are no text are told to be downloaded", async () => {
+    const { call } = await connectMcp();
+    await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
+    const { isError, text } = await call("read_file", { path: "/p.bin" });
+    expect(isError).toBe(true);
+    expect(text).toContain("download_file");
+  });
+
+  it("travel as bytes in both directions, in parts where they are long", async () => {
+    const { node, session, call } = await connectMcp({ limits: { transferBytes: 8 } });
+    await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
+    expect(node.files(session.defaultId as string).get("/p.bin")).toEqual(picture);
+    const part = await call("download_file", { path: "/p.bin", length: 5 });
+    expect(part.structured).toMatchObject({ size_bytes: 8, next_offset: 5 });
+    const rest = await call("download_file", { path: "/p.bin", offset: 5 });
+    expect(rest.structured.next_offset).toBeNull();
+    const both = [part, rest].flatMap(({ structured }) => [...Uint8Array.fromBase64(structured.content_base64)]);
+    expect(both).toEqual([...picture]);
+    const large = await call("upload_file", { path: "/q", content_base64: new Uint8Array(9).toBase64() });
+    expect(large).toMatchObject({ isError: true });
+    expect(large.text).toContain("at most 8");
+    expect(await call("upload_file", { path: "/q", content_base64: "no base64!" })).toMatchObject({ isError: true });
+  });
+
+  it("that are pictures can be looked at", async () => {
+    const { mcp, call } = await connectMcp();
+    await call("upload_file", { path: "/p.png", content_base64: picture.toBase64() });
+    const { content } = await mcp.callTool({ name: "download_file", arguments: { path: "/p.png" } });
+    expect(content).toMatchObject([{ type: "text" }, { type: "image", mimeType: "image/png" }]);
+  });
+
+  it("of a directory with very many are not all listed", async () => {
+    const { call } = await connectMcp({ limits: { directoryEntries: 2 } });
+    for (const name of ["c", "a", "b"]) await call("write_file", { path: `/d/${name}`, content: "" });
+    const { text, structured } = await call("list_directory", { path: "/d" });
+    expect(structured.entries.map(({ path }: { path: string }) => path)).toEqual(["a", "b"]);
+    expect(structured.has_more).toBe(true);
+    expect(text).toContain("… and 1 more");
+  });
+});
+
+describe("code", () => {
+  it("runs as a file in its language's interpreter, which is gone afterwards", async () => {
+    const { node, session, call } = await connectMcp();
+    const seen: unknown[] = [];
+    node.onExec(({ argv, sandboxId }) => {
+      const [program, path = ""] = argv ?? [];
+      const source = new TextDecoder().decode(node.files(sandboxId).get(path));
+      seen.push([program, path.replace(/^.*\./, "."), source]);
+      return { stdout: "42\n" };
+    });
+    const { structured } = await call("execute_code", { code: "print(6 * 7)" });
+    expect(structured).toMatchObject({ exit_code: 0, stdout: "42\n" });
+    await call("execute_code", { code: "1", language: "node" });
+    expect(seen).toEqual([
+      ["python3", ".py", "print(6 * 7)"],
+      ["node", ".js", "1"],
+    ]);
+    expect(node.files(session.defaultId as string).size).toBe(0);
+  });
+
+  it("of a language that nobody knows is refused with those there are", async () => {
+    const { call } = await connectMcp();
+    const { isError, text } = await call("execute_code", { code: "x", language: "cobol" });
+    expect(isError).toBe(true);
+    expect(text).toContain("python");
+  });
+});
