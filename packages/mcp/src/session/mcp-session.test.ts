@@ -2,9 +2,6 @@ import { SandboxError } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import { connectMcp } from "../testing/mcp-bed.ts";
 
-const alive = (sandboxes: readonly { readonly state: string }[]) =>
-  sandboxes.filter(({ state }) => state !== "destroyed").length;
-
 describe("a session", () => {
   it("makes no sandbox before one is used", async () => {
     const { node, mcp, call } = await connectMcp();
@@ -43,21 +40,29 @@ describe("a session", () => {
     await call("create_sandbox", { name: "second" });
     await call("create_sandbox", { name: "kept", keep: true });
     await call("fork_sandbox", { name: "copy" });
-    expect(alive(node.sandboxes)).toBe(5);
+    expect(node.sandboxes).toHaveLength(5);
     await session[Symbol.asyncDispose]();
-    expect(node.sandboxes.filter(({ state }) => state !== "destroyed").map(({ name }) => name)).toEqual([
-      "other",
-      "kept",
-    ]);
+    expect(node.sandboxes.map(({ name }) => name)).toEqual(["other", "kept"]);
   });
 
   it("destroys what is still being made when it ends", async () => {
     const { node, session, call } = await connectMcp();
+    const { sandboxes } = session.client;
+    const create = sandboxes.create.bind(sandboxes);
+    const asked = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    sandboxes.create = async (options) => {
+      asked.resolve();
+      await gate.promise;
+      return await create(options);
+    };
     const calling = call("run_command", { command: "true" });
-    await new Promise(setImmediate);
-    await session[Symbol.asyncDispose]();
+    await asked.promise;
+    const ending = session[Symbol.asyncDispose]();
+    gate.resolve();
+    await ending;
     await calling;
-    expect(alive(node.sandboxes)).toBe(0);
+    expect(node.sandboxes).toHaveLength(0);
   });
 
   it("refuses calls after its end", async () => {
@@ -87,14 +92,14 @@ describe("a session", () => {
     const second = await call("run_command", { command: "true" });
     expect(second.structured.sandbox_id).not.toBe(first.structured.sandbox_id);
     expect(session.defaultId).toBe(second.structured.sandbox_id);
-    expect(alive(node.sandboxes)).toBe(1);
+    expect(node.sandboxes).toHaveLength(1);
   });
 
   it("leaves everything to a node that it is told to leave it to", async () => {
     const { node, session, call } = await connectMcp({ keep: "always" });
     await call("run_command", { command: "true" });
     await session[Symbol.asyncDispose]();
-    expect(alive(node.sandboxes)).toBe(1);
+    expect(node.sandboxes).toHaveLength(1);
     expect(node.sandboxes[0]?.idleTimeoutMs ?? null).toBeNull();
   });
 

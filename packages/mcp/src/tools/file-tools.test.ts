@@ -16,7 +16,7 @@ describe("files", () => {
   });
 
   it("that are long come in parts, none of which ends within a character", async () => {
-    const { call } = await connectMcp({ limits: { fileBytes: 5 } });
+    const { call } = await connectMcp({ limits: { fileBytes: 4 } });
     const content = "ab€€cd€";
     await call("write_file", { path: "/long", content });
     let read = "";
