@@ -1,0 +1,98 @@
+import { type ChildProcess, fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { sandpiper } from "../e2e/run-cli.ts";
+import { StdioBed } from "./stdio-bed.ts";
+import type { ClientStarted } from "./stdio-client-program.ts";
+
+const program = join(import.meta.dirname, "stdio-client-program.ts");
+
+async function startClient(bed: StdioBed): Promise<ClientStarted & { readonly client: ChildProcess }> {
+  const client = fork(program, { env: bed.env });
+  onTestFinished(() => void client.kill("SIGKILL"));
+  const [started] = (await once(client, "message")) as [ClientStarted];
+  bed.saw(...started.sandboxIds);
+  onTestFinished(() => endProcess(started.serverPid));
+  return { ...started, client };
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended, as it should.
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("a server over standard input and output", () => {
+  it("leaves nothing when its client is killed in the middle of a command", async () => {
+    const bed = new StdioBed();
+    const { client, serverPid } = await startClient(bed);
+    expect(bed.left()).not.toEqual([]);
+    client.kill("SIGKILL");
+    await expect.poll(() => isRunning(serverPid), { timeout: 15_000 }).toBe(false);
+    await bed.expectNothingLeft();
+  });
+
+  it("that is killed itself leaves what the next one clears away", async () => {
+    const bed = new StdioBed();
+    const { client, serverPid } = await startClient(bed);
+    process.kill(serverPid, "SIGKILL");
+    await expect.poll(() => isRunning(serverPid), { timeout: 15_000 }).toBe(false);
+    client.kill("SIGKILL");
+    expect(bed.left()).not.toEqual([]);
+    const next = await bed.connect();
+    expect((await next.call("list_sandboxes")).structured.sandboxes).toEqual([]);
+    await next.close();
+    await bed.expectNothingLeft();
+  });
+
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("ends with %s and leaves nothing", async (signal) => {
+    const bed = new StdioBed();
+    const server = await bed.connect();
+    await server.call("start_process", { command: "sleep 1000" });
+    const { pid } = server;
+    process.kill(pid, signal);
+    await expect.poll(() => isRunning(pid), { timeout: 15_000 }).toBe(false);
+    await bed.expectNothingLeft();
+  });
+
+  it("says nothing on standard output but messages, and ends with 0 when its input has ended", async () => {
+    const bed = new StdioBed();
+    const server = spawn(sandpiper, ["mcp"], { env: bed.env, stdio: ["pipe", "pipe", "pipe"] });
+    onTestFinished(() => void server.kill("SIGKILL"));
+    let output = "";
+    server.stdout.on("data", (chunk) => {
+      output += chunk;
+    });
+    const clientInfo = { name: "raw", version: "1" };
+    const send = (message: object) => server.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+    send({ id: 1, method: "initialize", params });
+    send({ method: "notifications/initialized" });
+    server.stdin.write("this is no message\n");
+    send({ id: 2, method: "tools/call", params: { name: "run_command", arguments: { command: "echo hi" } } });
+    await expect.poll(() => output, { timeout: 20_000 }).toContain('"id":2');
+    server.stdin.end();
+    const [exitCode] = await once(server, "close");
+    expect(exitCode).toBe(0);
+    const messages = output
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(messages.every(({ jsonrpc }) => jsonrpc === "2.0")).toBe(true);
+    expect(messages.find(({ id }) => id === 1).result).toMatchObject({ serverInfo: { name: "sandpiper" } });
+    expect(messages.find(({ id }) => id === 2).result.structuredContent).toMatchObject({ stdout: "hi\n" });
+    await bed.expectNothingLeft();
+  });
+});
