@@ -1,0 +1,181 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client as McpClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  createLogger,
+  type NodeConfigOptions,
+  parseNodeConfig,
+  type RunningNode,
+  startNode,
+} from "@sandpiper/node/server";
+import { Client } from "@sandpiper/sdk";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const IDLE_MS = 1500;
+const MAX_TURNS = 400;
+let home: string;
+let node: RunningNode;
+let admin: Client;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "sandpiper-mcp-http-"));
+  node = await start({ home, mcp: { idleMs: IDLE_MS } });
+  admin = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
+});
+
+afterAll(async () => {
+  try {
+    for await (const sandbox of admin.sandboxes.list()) await sandbox.destroy();
+    admin.close();
+  } finally {
+    await node.stop();
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+function start(options: NodeConfigOptions): Promise<RunningNode> {
+  const logger = createLogger({ logLevel: "silent", logFormat: "json" });
+  return startNode(parseNodeConfig({ port: 0, ...options }), { logger });
+}
+
+/** Directories of instances that run, or were left; the first one makes the place for them. */
+function instancesIn(place: string): readonly string[] {
+  const directory = join(place, "node/gvisor/instances");
+  return existsSync(directory) ? readdirSync(directory) : [];
+}
+
+interface ConnectOptions {
+  readonly url?: string;
+  readonly mode?: "legacy" | "auto";
+}
+
+async function connect(apiKey: string, { url = node.url, mode = "legacy" }: ConnectOptions = {}) {
+  const client = new McpClient({ name: "test", version: "1" }, { versionNegotiation: { mode } });
+  const requestInit = { headers: { authorization: `Bearer ${apiKey}` } };
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit });
+  await client.connect(transport);
+  const call = async (name: string, args: object = {}) => {
+    const { structuredContent, content, isError } = await client.callTool({ name, arguments: { ...args } });
+    return {
+      ...(structuredContent as Record<string, unknown>),
+      isError: isError ?? false,
+      text: JSON.stringify(content),
+    };
+  };
+  return { client, transport, call, [Symbol.asyncDispose]: () => client.close() };
+}
+
+const makeKey = (tenant: string) => admin.keys.create({ name: tenant, tenant });
+const sandboxIds = async () => (await Array.fromAsync(admin.sandboxes.list())).map(({ id }) => id);
+const until = async (isSo: () => Promise<boolean>) => {
+  for (let turn = 0; !(await isSo()); turn++) {
+    if (turn === MAX_TURNS) throw new Error("it never came");
+    await sleep(50);
+  }
+};
+
+describe("an agent over HTTP", () => {
+  it("has a sandbox that keeps its state, with progress while a command runs", async () => {
+    const { key } = await makeKey("agent");
+    await using agent = await connect(key);
+    const written = await agent.call("write_file", { path: "a.py", content: "print(6 * 7)" });
+    expect(written).toMatchObject({ isError: false });
+    expect(await agent.call("run_command", { command: "python3 a.py" })).toMatchObject({ stdout: "42\n" });
+    const heard: number[] = [];
+    const slow = { name: "run_command", arguments: { command: "for i in 1 2 3; do echo $i; sleep 1; done" } };
+    await agent.client.callTool(slow, { onprogress: ({ progress }) => heard.push(progress) });
+    expect(heard.length).toBeGreaterThan(0);
+    await agent.transport.terminateSession();
+    expect(await sandboxIds()).toEqual([]);
+  });
+
+  it("kills a command by canceling the call", async () => {
+    const { key } = await makeKey("agent");
+    await using agent = await connect(key);
+    const { sandbox_id } = (await agent.call("create_sandbox")) as unknown as { sandbox_id: string };
+    const sandbox = await admin.sandboxes.connect(sandbox_id);
+    const abort = new AbortController();
+    const call = agent.client.callTool(
+      { name: "run_command", arguments: { sandbox_id, command: "sleep 600" } },
+      { signal: abort.signal },
+    );
+    const running = async () => (await sandbox.exec("pgrep -x sleep | wc -l")).stdout.trim();
+    await until(async () => (await running()) === "1");
+    abort.abort();
+    await expect(call).rejects.toThrow();
+    await until(async () => (await running()) === "0");
+    await agent.transport.terminateSession();
+  });
+
+  it("speaks the revision with sessions, also when it knows a newer one without", async () => {
+    const { key } = await makeKey("agent");
+    await using agent = await connect(key, { mode: "auto" });
+    expect(agent.client.getNegotiatedProtocolVersion()).toBe("2025-11-25");
+    expect(agent.transport.sessionId).toBeDefined();
+    await agent.transport.terminateSession();
+  });
+
+  it("leaves nothing when it goes without a word", async () => {
+    const { key } = await makeKey("agent");
+    const agent = await connect(key);
+    await agent.call("run_command", { command: "true" });
+    await agent.call("start_process", { command: "sleep 600" });
+    expect(await sandboxIds()).toHaveLength(1);
+    await agent.client.close();
+    await until(async () => (await sandboxIds()).length === 0);
+    await expect(connectAgain(key, agent.transport.sessionId)).resolves.toBe(404);
+    expect(instancesIn(home)).toEqual([]);
+  });
+});
+
+async function connectAgain(apiKey: string, session = ""): Promise<number> {
+  const headers = { authorization: `Bearer ${apiKey}`, "mcp-session-id": session, accept: "text/event-stream" };
+  return (await fetch(`${node.url}/mcp`, { headers })).status;
+}
+
+describe("two agents with different keys", () => {
+  it("do not see each other's sandboxes, nor reach them by their ids", async () => {
+    await using one = await connect((await makeKey("one")).key);
+    await using other = await connect((await makeKey("other")).key);
+    const { sandbox_id } = (await one.call("create_sandbox")) as unknown as { sandbox_id: string };
+    await one.call("write_file", { sandbox_id, path: "secret", content: "mine" });
+    expect((await other.call("list_sandboxes")).text).not.toContain(sandbox_id);
+    for (const [tool, args] of [
+      ["read_file", { path: "secret" }],
+      ["run_command", { command: "cat secret" }],
+      ["fork_sandbox", {}],
+      ["destroy_sandbox", {}],
+    ] as const) {
+      const refused = await other.call(tool, { sandbox_id, ...args });
+      expect(refused).toMatchObject({ isError: true });
+      expect(refused.text).toMatch(/there is no sandbox/);
+    }
+    await expect(other.client.readResource({ uri: `sandbox://${sandbox_id}/files/secret` })).rejects.toThrow();
+    expect((await one.call("read_file", { sandbox_id, path: "secret" })).text).toContain("mine");
+    await one.transport.terminateSession();
+    await other.transport.terminateSession();
+    expect(await sandboxIds()).toEqual([]);
+  });
+});
+
+describe("a node that stops", () => {
+  it("ends sessions, with what they made", async () => {
+    const place = mkdtempSync(join(tmpdir(), "sandpiper-mcp-stop-"));
+    const stopped = await start({ home: place });
+    try {
+      await using agent = await connect(readFileSync(stopped.apiKeyFile, "utf8").trim(), { url: stopped.url });
+      const running = agent.call("run_command", { command: "sleep 600" });
+      running.catch(() => {});
+      await until(async () => instancesIn(place).length === 1);
+      await stopped.stop();
+      expect(instancesIn(place)).toEqual([]);
+      await agent.client.close();
+      await expect(running).rejects.toThrow();
+    } finally {
+      await stopped.stop();
+      rmSync(place, { recursive: true, force: true });
+    }
+  });
+});
