@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 pub const USAGE: &str =
-    "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
-                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof]";
+    "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
+                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof]
+       sandpiper-agent --relay --channel unix:@NAME";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelKind {
     Stdio,
     Unix(PathBuf),
+    /// By a name that is nowhere in the filesystem: nobody can remove it, and no image can stand in its way.
+    Abstract(String),
     Serial(PathBuf),
     Vsock(u32),
 }
@@ -26,6 +29,8 @@ pub struct Args {
     pub open_dirs: Vec<PathBuf>,
     /// End when stdin ends, for an agent that is somebody's child and not PID 1.
     pub exit_on_eof: bool,
+    /// Not to be an agent, but to carry bytes between stdio and the one that serves the channel.
+    pub is_relay: bool,
 }
 
 pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -35,6 +40,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         journal_dir: PathBuf::from("/var/lib/sandpiper/journals"),
         open_dirs: Vec::new(),
         exit_on_eof: false,
+        is_relay: false,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -44,6 +50,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--journal-dir" => args.journal_dir = PathBuf::from(value()?),
             "--open-dir" => args.open_dirs.push(PathBuf::from(value()?)),
             "--exit-on-eof" => args.exit_on_eof = true,
+            "--relay" => args.is_relay = true,
             _ => return Err(format!("unknown argument {word}")),
         }
     }
@@ -53,11 +60,12 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
 fn parse_channel(text: &str) -> Result<ChannelKind, String> {
     match text.split_once(':') {
         None if text == "stdio" => Ok(ChannelKind::Stdio),
+        Some(("unix", name)) if name.len() > 1 && name.starts_with('@') => Ok(ChannelKind::Abstract(name[1..].into())),
         Some(("unix", path)) if path.starts_with('/') => Ok(ChannelKind::Unix(path.into())),
         Some(("serial", path)) if path.starts_with('/') => Ok(ChannelKind::Serial(path.into())),
         Some(("vsock", port)) => {
             port.parse().map(ChannelKind::Vsock).map_err(|_| format!("vsock port {port} is not a number"))
         }
-        _ => Err(format!("--channel {text}: expected stdio, unix:/path, serial:/path or vsock:port")),
+        _ => Err(format!("--channel {text}: expected stdio, unix:/path, unix:@name, serial:/path or vsock:port")),
     }
 }

@@ -21,6 +21,7 @@ pub mod methods;
 pub mod metrics;
 pub mod outbox;
 pub mod process;
+pub mod relay;
 pub mod session;
 pub mod startup;
 pub mod tunnel;

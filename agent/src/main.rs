@@ -1,5 +1,5 @@
 use sandpiper_agent::files::open_dir::open_dir;
-use sandpiper_agent::{agent::Agent, args, channel, log, process, startup, user};
+use sandpiper_agent::{agent::Agent, args, channel, log, process, relay, startup, user};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -12,7 +12,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match run(args) {
+    match if args.is_relay { relay::run(&args.channel) } else { run(args) } {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             log::warn(format_args!("cannot go on: {error}"));

@@ -7,11 +7,13 @@ use client::processes::{eventually, is_alive};
 use client::wire::Wire;
 use serde_json::json;
 use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Ended, with all it has started, when dropped.
@@ -93,6 +95,108 @@ fn a_connection_that_ends_takes_its_calls_with_it_and_no_process() {
 fn only_the_agents_own_user_may_connect() {
     let (_home, _agent, path) = start_unix("socket-mode");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// A name that no other test has at the moment.
+fn unique_name(title: &str) -> String {
+    format!("sandpiper-test-{title}-{}", std::process::id())
+}
+
+fn start_relay(name: &str) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
+    command.args(["--relay", "--channel", &format!("unix:@{name}")]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the relay starts")
+}
+
+/// The streams of a relay as one.
+struct Relayed(ChildStdin, ChildStdout);
+
+impl Read for Relayed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.1.read(buffer)
+    }
+}
+
+impl Write for Relayed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn wire_of(relay: &mut Child) -> Wire<Relayed> {
+    Wire::new(Relayed(relay.stdin.take().unwrap(), relay.stdout.take().unwrap()))
+}
+
+#[test]
+fn a_relay_carries_calls_and_ends_with_its_caller_and_with_its_agent() {
+    let home = TempDir::new("relay");
+    let name = unique_name("relay");
+    // It waits for an agent that is not there yet.
+    let mut relay = start_relay(&name);
+    let agent = Agent::start(&home, &format!("unix:@{name}"));
+    let mut wire = wire_of(&mut relay);
+    assert_eq!(wire.call("exec", json!({ "cmd": "echo relayed" }))["result"]["stdout"], json!("relayed\n"));
+    let much = wire.call("exec", json!({ "cmd": "head -c 150000 /dev/zero | tr '\\0' x" }));
+    assert_eq!(much["result"]["stdout"].as_str().map(str::len), Some(150_000));
+    drop(wire);
+    assert!(relay.wait().unwrap().success());
+
+    let mut relay = start_relay(&name);
+    let mut wire = wire_of(&mut relay);
+    assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
+    drop(agent);
+    assert!(relay.wait().unwrap().success());
+}
+
+#[test]
+fn a_caller_is_served_though_the_relay_of_the_one_before_hangs() {
+    let home = TempDir::new("relay-hangs");
+    let name = unique_name("relay-hangs");
+    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let mut hanging = start_relay(&name);
+    let mut wire = wire_of(&mut hanging);
+    // Nobody reads what it is sent.
+    wire.begin("exec", json!({ "cmd": "head -c 4000000 /dev/zero" }));
+    // SAFETY: the child has not been waited for.
+    unsafe { libc::kill(hanging.id() as i32, libc::SIGSTOP) };
+    let mut relay = start_relay(&name);
+    assert_eq!(wire_of(&mut relay).call("ping", json!({}))["result"], json!({ "pong": true }));
+    hanging.kill().unwrap();
+    hanging.wait().unwrap();
+    relay.wait().unwrap();
+}
+
+#[test]
+fn another_user_who_connects_to_a_name_is_not_served() {
+    // SAFETY: a system call without arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("SKIP: only root can act as another user");
+        return;
+    }
+    let home = TempDir::new("socket-name");
+    let name = unique_name("name");
+    let _agent = Agent::start(&home, &format!("unix:@{name}"));
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    eventually("the name", || UnixStream::connect_addr(&address).is_ok());
+    let served = |uid: u32| {
+        // SAFETY: by system call it is this thread's user alone, and the thread ends below.
+        let set = move || unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
+        let address = address.clone();
+        let asking = std::thread::spawn(move || {
+            assert_eq!(set(), 0);
+            let mut stream = UnixStream::connect_addr(&address).unwrap();
+            let _ = stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{}}\n");
+            stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            stream.read(&mut [0; 64]).unwrap_or(0) > 0
+        });
+        asking.join().unwrap()
+    };
+    assert!(served(0));
+    assert!(!served(65_534));
 }
 
 fn connect_vsock(port: u32) -> std::io::Result<File> {

@@ -7,8 +7,9 @@ use crate::log;
 use crate::session;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -26,11 +27,26 @@ pub fn unix(path: &Path) -> io::Result<OwnedFd> {
     Ok(listener.into())
 }
 
+/// Everybody can connect to a name; `serve_own_user` sorts them out.
+pub fn by_name(name: &str) -> io::Result<OwnedFd> {
+    Ok(UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?.into())
+}
+
 pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
+    serve_if(agent, listener, |_| true).await
+}
+
+/// Hangs up on all but the agent's own user.
+pub async fn serve_own_user(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
+    serve_if(agent, listener, is_own_user).await
+}
+
+async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_welcome: fn(&OwnedFd) -> bool) -> io::Result<()> {
     let listener = descriptor::watch(listener, Interest::READABLE)?;
     loop {
         let mut ready = listener.readable().await?;
         match ready.try_io(|fd| accept(fd.as_raw_fd())) {
+            Ok(Ok(connection)) if !is_welcome(&connection) => {}
             Ok(Ok(connection)) => {
                 let agent = Rc::clone(&agent);
                 spawn_local(async move {
@@ -59,5 +75,17 @@ fn accept(listener: i32) -> io::Result<OwnedFd> {
     unsafe {
         let fd = libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
         if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// As the kernel noted it down when the connection was made.
+fn is_own_user(connection: &OwnedFd) -> bool {
+    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
+    let mut size = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the kernel fills the struct, whose size it is told.
+    unsafe {
+        let (fd, peer_pointer) = (connection.as_raw_fd(), (&raw mut peer).cast());
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, peer_pointer, &mut size) == 0
+            && peer.uid == libc::geteuid()
     }
 }

@@ -27,6 +27,7 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
         ChannelKind::Stdio => session::serve(agent, Reader::new(input)?, Writer::new(output)?).await,
         ChannelKind::Serial(path) => serve_serial(agent, &path).await,
         ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
+        ChannelKind::Abstract(name) => listen::serve_own_user(agent, listen::by_name(&name)?).await,
         ChannelKind::Vsock(port) => listen::serve(agent, vsock::listen(port)?).await,
     }
 }
