@@ -1,0 +1,67 @@
+import type { Sandbox } from "@sandpiper/sdk";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sandpiper } from "../e2e/run-cli.ts";
+import { useNode } from "../sdk/sdk-node.ts";
+import { Inspector } from "./inspector.ts";
+
+const node = useNode();
+let inspector: Inspector;
+let sandbox: Sandbox;
+
+beforeAll(async () => {
+  // It hands its own environment on to nobody.
+  const env = ["-e", `SANDPIPER_URL=${node.url}`, "-e", `SANDPIPER_API_KEY=${node.apiKey}`];
+  inspector = new Inspector({ target: [sandpiper, "mcp", ...env] });
+  sandbox = await node.client.sandboxes.create();
+});
+afterAll(() => inspector[Symbol.dispose]());
+
+type Input = Readonly<Record<string, string | number | boolean>>;
+
+/** Every tool with something to do, in an order in which each finds what it needs. Each call is a session of its own. */
+const calls: readonly (readonly [tool: string, input: Input | ((process_id: string) => Input), expected: string])[] = [
+  ["run_command", { command: "echo $((6 * 7))" }, "42"],
+  ["execute_code", { code: "print(6 * 7)" }, "42"],
+  ["write_file", { path: "a.txt", content: "text" }, "Wrote 4 bytes"],
+  ["read_file", { path: "a.txt" }, "text"],
+  ["upload_file", { path: "b.bin", content_base64: "AP8B" }, "Wrote 3 bytes"],
+  ["download_file", { path: "b.bin" }, "Bytes 0 to 3 of b.bin"],
+  ["list_directory", {}, "b.bin (3 bytes)"],
+  ["start_process", { command: "cat" }, "Process"],
+  ["write_process_input", (process_id) => ({ process_id, input: "line" }), "Wrote 4 bytes"],
+  ["read_process_output", (process_id) => ({ process_id, wait_seconds: 10 }), "line"],
+  ["list_processes", {}, "runs"],
+  ["kill_process", (process_id) => ({ process_id }), "SIGKILL"],
+  ["checkpoint_sandbox", { name: "before" }, "checkpoint before"],
+  ["list_checkpoints", {}, "(before)"],
+  ["restore_sandbox", { checkpoint: "before" }, "as it was at checkpoint before"],
+  ["fork_sandbox", {}, "goes on in"],
+  ["create_sandbox", {}, "is ready"],
+  ["list_sandboxes", {}, "ready"],
+  ["destroy_sandbox", {}, "is destroyed"],
+];
+
+describe("MCP Inspector's command line, over standard input and output", () => {
+  it("lists every tool that is called here, and no other", async () => {
+    expect((await inspector.toolNames()).toSorted()).toEqual(calls.map(([tool]) => tool).toSorted());
+  });
+
+  let process_id = "";
+  it.each(calls)("calls %s", async (tool, input, expected) => {
+    const own = typeof input === "function" ? input(process_id) : input;
+    const takesSandbox = !["create_sandbox", "list_sandboxes"].includes(tool);
+    const answer = await inspector.call(tool, takesSandbox ? { sandbox_id: sandbox.id, ...own } : own);
+    const text = answer.content.map((block) => block.text ?? "").join("\n");
+    expect(answer.isError, text).toBeFalsy();
+    expect(text).toContain(expected);
+    if (tool === "start_process") process_id = String(answer.structuredContent["process_id"]);
+  });
+
+  it("leaves nothing of its sessions", async () => {
+    const left = async () => {
+      const all = await Array.fromAsync(node.client.sandboxes.list());
+      return all.filter(({ state }) => state !== "destroyed").map(({ id }) => id);
+    };
+    await expect.poll(left).toEqual([]);
+  });
+});
