@@ -104,7 +104,11 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   for (const { provider, status } of engines) {
     if (!status.available) logger.warn({ provider, hint: status.hint }, `provider ${provider}: ${status.reason}`);
   }
-  metrics.collectFrom({ sandboxes: () => counted(records.live()), pools: () => pool.list() });
+  metrics.collectFrom({
+    sandboxes: () => counted(records.live()),
+    pools: () => pool.list(),
+    mcpSessions: () => mcp.sessionCount,
+  });
 
   const webhooks = undo.use(
     new Webhooks({

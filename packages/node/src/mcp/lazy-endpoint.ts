@@ -5,15 +5,21 @@ import type { McpEndpoint } from "./mcp-endpoint.ts";
 export class LazyEndpoint {
   readonly #load: () => Promise<McpEndpoint>;
   #endpoint: Promise<McpEndpoint> | undefined;
+  #loaded: McpEndpoint | undefined;
   #isClosed = false;
 
   constructor(load: () => Promise<McpEndpoint>) {
     this.#load = load;
   }
 
+  get sessionCount(): number {
+    return this.#loaded?.sessionCount ?? 0;
+  }
+
   async serve(request: Request, context: RequestContext): Promise<Response> {
     this.#endpoint ??= this.#load();
     const endpoint = await this.#endpoint;
+    this.#loaded = endpoint;
     if (this.#isClosed) await endpoint.close();
     return await endpoint.serve(request, context);
   }

@@ -169,6 +169,21 @@ describe("a body that /mcp cannot take", () => {
   });
 });
 
+describe("the metrics of MCP", () => {
+  it("are its sessions, and its requests by what they are", async () => {
+    const scrape = async () => {
+      const headers = { authorization: `Bearer ${node.adminKey}` };
+      return (await fetch(node.url.replace("/mcp", "/metrics"), { headers })).text();
+    };
+    const session = await node.open();
+    expect(await scrape()).toMatch(/^sandpiper_mcp_sessions 1$/m);
+    await node.send("DELETE", { session });
+    const text = await scrape();
+    expect(text).toMatch(/^sandpiper_mcp_sessions 0$/m);
+    expect(text).toMatch(/_count\{operation="openMcpSession",status="200"\}/);
+  });
+});
+
 describe("what is kept of MCP", () => {
   it("is who began and ended sessions, who was refused, and each thing that was done", async () => {
     const { key, id: actor } = await node.makeKey();

@@ -12,6 +12,7 @@ export interface SandboxCount {
 export interface MetricSources {
   readonly sandboxes: () => readonly SandboxCount[];
   readonly pools: () => readonly PoolResource[];
+  readonly mcpSessions: () => number;
 }
 
 export interface RequestObservation {
@@ -32,7 +33,7 @@ export class NodeMetrics {
   readonly #checkpoint: Histogram<"provider">;
   readonly #request: Histogram<"operation" | "status">;
   readonly #webhooks: Counter<"outcome">;
-  #sources: MetricSources = { sandboxes: () => [], pools: () => [] };
+  #sources: MetricSources = { sandboxes: () => [], pools: () => [], mcpSessions: () => 0 };
 
   constructor() {
     const registers = [this.#registry];
@@ -77,6 +78,14 @@ export class NodeMetrics {
       collect() {
         this.reset();
         for (const { provider, state, count } of read().sandboxes()) this.set({ provider, state }, count);
+      },
+    });
+    new Gauge({
+      registers,
+      name: "sandpiper_mcp_sessions",
+      help: "MCP sessions there are.",
+      collect() {
+        this.set(read().mcpSessions());
       },
     });
     registerPoolMetrics(this.#registry, () => read().pools());
