@@ -17,7 +17,7 @@ export const executeCode = defineTool({
   title: "Execute code",
   description:
     "Runs source code in a sandbox, in a fresh interpreter, and waits for its end. Answers as run_command does. Files that the code writes stay; its variables do not.",
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
     code: z.string().min(1).describe("The source code, of any length."),

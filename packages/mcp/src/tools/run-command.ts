@@ -10,7 +10,7 @@ export const runCommand = defineTool({
   title: "Run a command",
   description:
     "Runs a shell command in a sandbox and waits for its end. Answers with the exit code, standard output and standard error; a command that fails is an answer, not an error. Files stay for the next call; the working directory and shell variables do not. Of long output the beginning and the end are told.",
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
     command: z.string().min(1).describe("Run by /bin/sh -c."),

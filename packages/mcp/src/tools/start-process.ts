@@ -7,7 +7,7 @@ export const startProcess = defineTool({
   title: "Start a background process",
   description:
     "Starts a shell command in a sandbox and answers at once, while it runs on: for servers, watchers, long jobs and programs that ask for input. read_process_output reads what it writes, write_process_input gives it input, kill_process ends it.",
-  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
     command: z.string().min(1).describe("Run by /bin/sh -c."),
