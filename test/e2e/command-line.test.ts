@@ -48,7 +48,7 @@ describe("help", () => {
       [
         "run shell up create ls get exec ps logs kill cp rm",
         "checkpoint checkpoints restore fork pause resume rollback rebuild",
-        "events stats keys caches pool nodes node doctor completion help version",
+        "events stats keys caches pool nodes node mcp doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );
     for (const verb of verbs) {
