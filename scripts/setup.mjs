@@ -7,6 +7,7 @@ import { CommandError } from "./setup/command.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
 import { planPackages } from "./setup/packages.mjs";
+import { planPodman } from "./setup/podman.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 
 /** Each step looks without changing anything, and hands back what has to be done. */
@@ -17,9 +18,10 @@ const steps = {
   cgroups: planCgroups,
   cluster: planCluster,
   docker: planDocker,
+  podman: planPodman,
 };
 /** Only tests need these; they are done when they are named. */
-const testSteps = ["cluster", "docker"];
+const testSteps = ["cluster", "docker", "podman"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");

@@ -33,7 +33,7 @@ async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerI
   const container = host.engine.docker.getContainer(found.Id);
   // Its program died in the middle of a checkpoint.
   if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
-  return new DockerInstance(host, { spec, container, addresses: reachableAddresses(host, found) });
+  return new DockerInstance(host, { spec, container, isStarted: true, addresses: reachableAddresses(host, found) });
 }
 
 async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {

@@ -8,13 +8,13 @@ const STDOUT = 1;
 const KEPT_CHARACTERS = 2000;
 
 export interface AttachChannelOptions {
-  /** The attached streams of a container, as the engine hands them over. */
+  /** The attached streams of a container or of a relay in it, as the engine hands them over. */
   readonly stream: Duplex;
   /** Called when it ends and nobody here closed it. */
   readonly onLost: () => void;
 }
 
-/** A channel over the attached standard streams of a container. */
+/** A channel over standard streams that the engine carries. */
 export class AttachChannel implements Channel {
   readonly #stream: Duplex;
   readonly #onLost: () => void;

@@ -15,7 +15,7 @@ const spec = {
 } as unknown as InstanceSpec;
 const image = { id: "sha256:1", user: "", labels: {} } as unknown as EngineImage;
 const config = (runtime?: string, more: Partial<EngineImage> = {}) =>
-  containerConfig({ spec, image: { ...image, ...more }, mounts: [], home: "0123456789ab", runtime });
+  containerConfig({ spec, image: { ...image, ...more }, mounts: [], home: "0123456789ab", runtime, channel: "stdio" });
 
 describe("how the engine is asked for a container", () => {
   it("has its limits: memory without swap, time, processes with the agent's own", () => {

@@ -36,11 +36,13 @@ export interface ContainerConfigOptions {
   readonly mounts: readonly EngineMount[];
   readonly home: string;
   readonly runtime: string | undefined;
+  /** What the agent is told of it. */
+  readonly channel: string;
 }
 
 /** How the engine is asked for a container. Whatever stands here is shown to everybody who may use the engine. */
 export function containerConfig(options: ContainerConfigOptions): Docker.ContainerCreateOptions {
-  const { spec, image, mounts, home, runtime } = options;
+  const { spec, image, mounts, home, runtime, channel } = options;
   const { ExposedPorts, PortBindings } = publishedPorts(spec);
   const user = defaultUser(image);
   return {
@@ -49,9 +51,9 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
     Hostname: "sandpiper",
     User: "0:0",
     Entrypoint: [AGENT_PROGRAM],
-    Cmd: ["--channel", "stdio", "--default-user", user, ...openDirArguments(spec, home)],
-    // Its standard streams are the agent's channel, which outlives whoever is attached.
-    OpenStdin: true,
+    Cmd: ["--channel", channel, "--default-user", user, ...openDirArguments(spec, home)],
+    // Where its standard streams are the agent's channel, they outlive whoever is attached.
+    OpenStdin: channel === "stdio",
     StdinOnce: false,
     Tty: false,
     StopSignal: "SIGTERM",

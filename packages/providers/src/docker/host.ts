@@ -4,6 +4,7 @@ import { type Clock, SandboxError } from "@sandpiper/core";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { Semaphore } from "../host/semaphore.ts";
+import { type AgentStreams, agentStreams } from "./agent-streams.ts";
 import { AgentVolume } from "./agent-volume.ts";
 import type { PathPolicy } from "./binds.ts";
 import { Engine } from "./engine.ts";
@@ -45,6 +46,7 @@ export interface DockerHost extends NetworkPolicy {
   readonly engine: Engine;
   readonly events: EngineEvents;
   readonly agentVolume: AgentVolume;
+  readonly agentStreams: AgentStreams;
   readonly image: string;
   readonly runtime: string | undefined;
   readonly paths: PathPolicy;
@@ -67,6 +69,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
     engine,
     events: new EngineEvents({ engine, home, clock }),
     agentVolume: new AgentVolume({ engine, agent, home }),
+    agentStreams: agentStreams(engine),
     image: options.image ?? DEFAULT_IMAGE,
     runtime: options.runtime ?? engine.info.runtimes.find((name) => name === PREFERRED_RUNTIME),
     boots: new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism()),

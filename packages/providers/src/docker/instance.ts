@@ -10,7 +10,6 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { attach } from "./attach.ts";
 import { AttachChannel } from "./attach-channel.ts";
 import { saveContainer } from "./checkpoint.ts";
 import type { EngineEventsListener } from "./engine-events.ts";
@@ -23,8 +22,10 @@ import { holdInstance, releaseInstance } from "./running-instances.ts";
 export interface DockerInstanceOptions {
   readonly spec: InstanceSpec;
   readonly container: Docker.Container;
-  /** Attached before it is started, so that nobody has spoken on it yet; then `begin` says when it was. */
+  /** Opened before it is started, so that nobody has spoken on it yet. */
   readonly stream?: Duplex | undefined;
+  /** Otherwise `begin` says when it was. */
+  readonly isStarted: boolean;
   /** Of published ports. */
   readonly addresses?: Instance["addresses"];
 }
@@ -50,14 +51,14 @@ export class DockerInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: DockerHost, { spec, container, stream, addresses }: DockerInstanceOptions) {
+  constructor(host: DockerHost, { spec, container, stream, isStarted, addresses }: DockerInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#spec = spec;
     this.#container = container;
     this.#fresh = stream;
     this.addresses = addresses;
-    this.#hasBegun = stream === undefined;
+    this.#hasBegun = isStarted;
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
@@ -97,11 +98,11 @@ export class DockerInstance implements Instance {
     this.#channel?.close();
     if (this.#destroyed !== undefined) throw ended(this.id);
     const isFresh = this.#fresh !== undefined && !this.#fresh.destroyed;
-    const stream = isFresh ? (this.#fresh as Duplex) : await this.#attach();
+    const stream = isFresh ? (this.#fresh as Duplex) : await this.#open();
     this.#fresh = undefined;
     const channel = new AttachChannel({ stream, onLost: () => this.#lost(channel) });
     this.#channel = channel;
-    return { channel, needsResync: !isFresh };
+    return { channel, needsResync: this.#host.agentStreams.isShared && !isFresh };
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
@@ -131,10 +132,10 @@ export class DockerInstance implements Instance {
     this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
-  /** The engine attaches to what does not run, too, and nothing would ever come. */
-  async #attach(): Promise<Duplex> {
+  /** An engine attaches to what does not run, too, and nothing would ever come. */
+  async #open(): Promise<Duplex> {
     const found = await inspectContainer(this.#host, this.id);
-    if (found?.State.Running === true) return await attach(this.#host.engine, this.#container);
+    if (found?.State.Running === true) return await this.#host.agentStreams.open(this.#container);
     this.#checkSoon();
     throw ended(this.id);
   }

@@ -1,7 +1,6 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { attach } from "./attach.ts";
 import { containerConfig } from "./container-config.ts";
 import type { Engine } from "./engine.ts";
 import type { DockerHost } from "./host.ts";
@@ -47,11 +46,11 @@ export async function launchInstance(host: DockerHost, options: LaunchOptions): 
 }
 
 async function start(host: DockerHost, { spec, image, signal, onCreated }: LaunchOptions): Promise<DockerInstance> {
-  const { engine, home, paths, runtime, agentVolume } = host;
+  const { engine, home, paths, runtime, agentVolume, agentStreams } = host;
   // Between the calls only: one that is aborted may still have its effect, after everything was cleared away.
   signal.throwIfAborted();
   const mounts = await mountsOf(spec, { agentVolume: await agentVolume.make(), home, paths });
-  const config = containerConfig({ spec, image, mounts, home, runtime });
+  const config = containerConfig({ spec, image, mounts, home, runtime, channel: agentStreams.channel });
   const container = await engine.call(`make a container for sandbox ${spec.id}`, (docker) =>
     docker.createContainer(config),
   );
@@ -59,7 +58,8 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
   await agentVolume.fill(container, image.id);
   await onCreated?.(container);
   signal.throwIfAborted();
-  const instance = new DockerInstance(host, { spec, container, stream: await attach(engine, container) });
+  const stream = await agentStreams.openEarly(container);
+  const instance = new DockerInstance(host, { spec, container, stream, isStarted: false });
   try {
     await engine.call(`start the container of sandbox ${spec.id}`, () => container.start());
     signal.throwIfAborted();

@@ -1,8 +1,8 @@
-import { type ContainerEvent, Sandbox } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 import { crashContainer } from "./testing/traces.ts";
+import { Watch } from "./testing/watch.ts";
 
 let fixture: DockerFixture;
 beforeAll(async () => {
@@ -70,32 +70,3 @@ describe("a watch of containers", () => {
     expect(await next).toMatchObject({ done: true });
   });
 });
-
-/** Reads a watch; what was read stays. */
-class Watch implements AsyncDisposable {
-  readonly seen: ContainerEvent[] = [];
-  readonly #abort = new AbortController();
-  readonly #events: AsyncIterator<ContainerEvent>;
-
-  constructor({ provider }: DockerFixture) {
-    this.#events = provider.containers.watch(this.#abort.signal)[Symbol.asyncIterator]();
-  }
-
-  async next(): Promise<ContainerEvent> {
-    const { value, done } = await this.#events.next();
-    if (done) throw new Error("the watch ended");
-    this.seen.push(value);
-    return value;
-  }
-
-  /** Of one sandbox, up to a given one. */
-  async kinds(id: SandboxId, last: ContainerEvent["kind"]): Promise<string[]> {
-    while (!this.seen.some((event) => event.id === id && event.kind === last)) await this.next();
-    return this.seen.filter((event) => event.id === id).map(({ kind }) => kind);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#abort.abort();
-    await this.#events.return?.();
-  }
-}

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, open, readdir, readFile, writeFile } from "node:fs/promises";
-import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,6 +10,7 @@ import { type Bridge, makeBridge } from "./bridge.ts";
 import { makeCertificates } from "./certificates.ts";
 import { freePort } from "./free-port.ts";
 import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
+import { untilAnswering } from "./until-answering.ts";
 
 /** Of util-linux: runs a program that ends with whoever started it. */
 const SETPRIV = "setpriv";
@@ -157,25 +157,6 @@ function tlsArguments({ url, certificates }: DockerdTls): string[] {
     "--tlskey",
     key,
   ];
-}
-
-async function untilAnswering(socketPath: string, child: ChildProcess): Promise<void> {
-  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
-    if (child.exitCode !== null) throw new Error(`dockerd exited with ${child.exitCode}`);
-    if (await isAnswering(socketPath)) return;
-    await sleep(START_INTERVAL_MS);
-  }
-  throw new Error(`dockerd does not answer on ${socketPath}`);
-}
-
-function isAnswering(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const request = get({ socketPath, path: "/_ping", agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    request.on("error", () => resolve(false));
-  });
 }
 
 /** It ends with its daemon, though a moment later: a new daemon that still sees it would not start another. */

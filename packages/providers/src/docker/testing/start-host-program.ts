@@ -1,13 +1,13 @@
 import { fileURLToPath } from "node:url";
 import * as hostProgram from "../../host/testing/start-host-program.ts";
-import type { DockerFixture } from "./fixture.ts";
+import type { EngineFixture } from "./engine-fixture.ts";
 
 const script = fileURLToPath(new URL("host-program.ts", import.meta.url));
 
 /** A program beside this one, with the same state on the same engine. */
 export function startHostProgram(
-  { stateDirectory, dockerd, image }: DockerFixture,
+  { stateDirectory, url, image }: EngineFixture,
   options: hostProgram.HostProgramOptions = {},
 ): hostProgram.HostProgram {
-  return hostProgram.startHostProgram(script, { stateDirectory, engineUrl: dockerd.url, image }, options);
+  return hostProgram.startHostProgram(script, { stateDirectory, engineUrl: url, image }, options);
 }

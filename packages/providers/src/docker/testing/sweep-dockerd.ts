@@ -1,25 +1,23 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { removeBridge } from "./bridge.ts";
+import { cgroupsNamed, cgroupTree, removeCgroup, thawCgroups } from "./cgroups.ts";
 
 const run = promisify(execFile);
 const ROUNDS = 300;
 const ROUND_MS = 20;
 /** The file of a daemon's directory in which the name of its bridge is. */
 export const BRIDGE_FILE = "bridge";
-const CGROUPS = "/sys/fs/cgroup";
-/** Which file says so in version 1 and in version 2. */
-const THAWED = { "freezer.state": "THAWED", "cgroup.freeze": "0" };
 /** Directories that a daemon makes outside of its own, innermost first. */
 const RUN_DIRECTORIES = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
 
 /** Removes every trace of a daemon that has ended: what it started, mounted and made, also after a crash. */
 export async function sweepDockerd(directory: string): Promise<void> {
-  await thaw(directory);
+  await thawCgroups(await cgroupsOf(directory));
   await endProcesses(directory);
   await unmountBelow(directory);
   for (const socket of await shimSockets(directory)) await rm(socket, { force: true });
@@ -39,16 +37,6 @@ async function endProcesses(directory: string): Promise<void> {
     await sleep(ROUND_MS);
   }
   throw new Error(`processes of the dockerd in ${directory} do not end`);
-}
-
-/** What a paused container stands still in ends only when it goes on. */
-async function thaw(directory: string): Promise<void> {
-  const paths = await Promise.all((await cgroupsOf(directory)).map(tree));
-  for (const path of paths.flat()) {
-    for (const [name, state] of Object.entries(THAWED)) {
-      await writeFile(join(path, name), state, { flag: "r+" }).catch(() => undefined);
-    }
-  }
 }
 
 function kill(pid: number): void {
@@ -74,32 +62,15 @@ async function helpers(directory: string): Promise<number[]> {
 /** What runs inside of its containers. */
 async function contained(directory: string): Promise<number[]> {
   const lists = (await cgroupsOf(directory)).map(async (cgroup) => {
-    const all = await Promise.all((await tree(cgroup)).map((path) => read(join(path, "cgroup.procs"))));
+    const all = await Promise.all((await cgroupTree(cgroup)).map((path) => read(join(path, "cgroup.procs"))));
     return all.join("\n").split("\n").filter(Boolean).map(Number);
   });
   return (await Promise.all(lists)).flat();
 }
 
-/** Its parent cgroup: one for each hierarchy of version 1, or the one of version 2. */
-async function cgroupsOf(directory: string): Promise<string[]> {
-  const hierarchies = (await readdir(CGROUPS).catch(() => [])).map((name) => join(CGROUPS, name));
-  return [CGROUPS, ...hierarchies].map((path) => join(path, basename(directory))).filter((path) => existsSync(path));
-}
-
-/** A cgroup and all below it, innermost last. */
-async function tree(cgroup: string): Promise<string[]> {
-  const entries = await readdir(cgroup, { withFileTypes: true }).catch(() => []);
-  const children = entries.filter((entry) => entry.isDirectory()).map((entry) => tree(join(cgroup, entry.name)));
-  return [cgroup, ...(await Promise.all(children)).flat()];
-}
-
-async function removeCgroup(cgroup: string): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
-    for (const path of (await tree(cgroup)).reverse()) await rmdir(path).catch(() => undefined);
-    if (!existsSync(cgroup)) return;
-    await sleep(ROUND_MS);
-  }
-  throw new Error(`the cgroup ${cgroup} cannot be removed`);
+/** Its parent cgroup. */
+function cgroupsOf(directory: string): Promise<string[]> {
+  return cgroupsNamed(basename(directory));
 }
 
 async function unmountBelow(directory: string): Promise<void> {

@@ -2,17 +2,17 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
 import { containerName } from "../container-name.ts";
-import type { DockerFixture } from "./fixture.ts";
+import type { EngineFixture } from "./engine-fixture.ts";
 
 /** Everything on the engine and in the state that still bears the id of a sandbox. */
-export async function tracesOf(id: SandboxId, { engine, stateDirectory }: DockerFixture): Promise<string[]> {
+export async function tracesOf(id: SandboxId, { engine, stateDirectory }: EngineFixture): Promise<string[]> {
   const all = await tracesOfAll(engine);
   const entries = await readdir(join(stateDirectory, "docker/instances")).catch(() => []);
   return [...all, ...entries.map((name) => `entry ${name}`)].filter((trace) => trace.includes(id));
 }
 
 /** All that Sandpiper has on an engine, except what sandboxes share. */
-export async function tracesOfAll({ docker }: DockerFixture["engine"]): Promise<string[]> {
+export async function tracesOfAll({ docker }: EngineFixture["engine"]): Promise<string[]> {
   const containers = await docker.listContainers({ all: true });
   const { Volumes } = await docker.listVolumes();
   const images = await docker.listImages({ all: true });
@@ -24,7 +24,10 @@ export async function tracesOfAll({ docker }: DockerFixture["engine"]): Promise<
 }
 
 /** Ends a container from outside, as a fault would. */
-export async function crashContainer(id: SandboxId, { engine }: DockerFixture): Promise<void> {
-  const { State } = await engine.docker.getContainer(containerName(id)).inspect();
+export async function crashContainer(id: SandboxId, { engine }: EngineFixture): Promise<void> {
+  const container = engine.docker.getContainer(containerName(id));
+  // Its processes have numbers of their own there, which are somebody else's here.
+  if (engine.info.isPodman) return void (await container.kill());
+  const { State } = await container.inspect();
   process.kill(State.Pid, "SIGKILL");
 }

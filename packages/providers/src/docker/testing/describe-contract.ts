@@ -1,0 +1,31 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { describeProvider } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EngineFixture } from "./engine-fixture.ts";
+import { startHostProgram } from "./start-host-program.ts";
+import { crashContainer, tracesOf } from "./traces.ts";
+
+/** The contract of all providers, on some engine. */
+export function describeContract(title: string, fixture: () => EngineFixture): void {
+  describeProvider(title, () => fixture().provider, {
+    framework: { describe, it, beforeAll, afterAll, expect },
+    capabilities: {
+      isolation: "container",
+      checkpoint: "filesystem",
+      limits: { memory: true, cpu: true, processes: true, disk: false },
+      supportsAdopt: true,
+      supportsUsers: true,
+      supportsContainers: true,
+    },
+    crash: (_provider, id) => crashContainer(id, fixture()),
+    leftovers: (_provider, id) => tracesOf(id, fixture()),
+    makeDirectory: () => mkdtemp(join(fixture().stateDirectory, "checkpoint-")),
+    orphan: async (config) => {
+      const program = startHostProgram(fixture(), { config });
+      const { id } = await program.ready();
+      await program.kill();
+      return { provider: fixture().newProvider(), id };
+    },
+  });
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmod, mkdir, mkdtemp, open, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
+import { PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
+import { untilAnswering } from "./until-answering.ts";
+
+const LOG_TAIL_CHARACTERS = 4000;
+/** The bit of the right to raise limits, which Podman takes for granted. */
+const CAP_SYS_RESOURCE = 1n << 24n;
+
+/** A Podman of a test's own, apart from any other on the machine. */
+export interface Podman extends AsyncDisposable {
+  readonly url: string;
+  logTail(): Promise<string>;
+}
+
+/** Starts one that answers; the first call ever downloads it. It ends with this process even if that is killed. */
+export async function startPodman(): Promise<Podman> {
+  const program = await providePodman();
+  await sweepForgottenPodmans();
+  const directory = await mkdtemp(join(tmpdir(), `${PODMAN_PREFIX}${process.pid}-`));
+  const socket = join(directory, "podman.sock");
+  const logPath = join(directory, "podman.log");
+  const logTail = async () => (await readFile(logPath, "utf8").catch(() => "")).slice(-LOG_TAIL_CHARACTERS);
+  await configure(directory, program);
+  const child = await start(directory, program);
+  const dispose = () => sweepPodman(directory, child);
+  await untilAnswering(socket, child).catch(async (cause: unknown) => {
+    const words = await logTail();
+    await dispose();
+    throw new Error(`podman did not start: ${words}`, { cause });
+  });
+  return { url: `unix://${socket}`, logTail, [Symbol.asyncDispose]: dispose };
+}
+
+/**
+ * In namespaces of its own: what it starts and mounts, and what it writes to the directories that all Podmans share, ends with
+ * its first process.
+ */
+async function start(directory: string, { podman, usr, env }: PodmanProgram): Promise<ChildProcess> {
+  const script = `
+    set -e
+    ${usr === undefined ? "" : `mount -t overlay overlay -o 'lowerdir=/usr:${usr}' /usr`}
+    mount -t tmpfs tmpfs /run
+    mount -t tmpfs tmpfs /var/lib
+    ${podman} system service --time 0 'unix://${directory}/podman.sock' &
+    wait $!`;
+  const namespaces = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"];
+  const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, "sh", "-c", script];
+  await using log = await open(join(directory, "podman.log"), "a");
+  return spawn("setpriv", args, {
+    stdio: ["ignore", log.fd, log.fd],
+    // A group of its own keeps the terminal's Ctrl-C away from it.
+    detached: true,
+    env: {
+      ...env,
+      HOME: directory,
+      TMPDIR: directory,
+      CONTAINERS_CONF: join(directory, "containers.conf"),
+      CONTAINERS_STORAGE_CONF: join(directory, "storage.conf"),
+    },
+  });
+}
+
+async function configure(directory: string, { runc }: PodmanProgram): Promise<void> {
+  const policies = join(directory, ".config/containers");
+  await mkdir(policies, { recursive: true });
+  await writeFile(join(policies, "policy.json"), JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }));
+  const storage = [
+    "[storage]",
+    'driver = "overlay"',
+    `graphroot = "${directory}/graph"`,
+    `runroot = "${directory}/run"`,
+  ];
+  await writeFile(join(directory, "storage.conf"), storage.join("\n"));
+  const containers = [
+    ...["[engine]", 'cgroup_manager = "cgroupfs"', 'events_logger = "file"'],
+    ...(runc === undefined
+      ? []
+      : ['runtime = "runc"', "[engine.runtimes]", `runc = ["${await runtime(directory, runc)}"]`]),
+    ...["[network]", `network_config_dir = "${directory}/networks"`],
+  ];
+  await writeFile(join(directory, "containers.conf"), containers.join("\n"));
+}
+
+/** Podman asks for limits that root of a container or of some virtual machines cannot give: there they stay as they are. */
+async function runtime(directory: string, runc: string): Promise<string> {
+  if (await canRaiseLimits()) return runc;
+  const wrapper = join(directory, "runc");
+  await writeFile(
+    wrapper,
+    `#!/bin/sh
+for word; do
+  case "$before" in
+    --bundle | -b) file="$word/config.json" ;;
+    --process | -p) file="$word" ;;
+  esac
+  before="$word"
+done
+if [ -f "$file" ]; then
+  sed -i -e 's/{"type":"RLIMIT_[A-Z]*","hard":[0-9]\\{7,\\},"soft":[0-9]*},\\{0,1\\}//g' -e 's/\\("rlimits":\\[[^]]*\\),\\]/\\1]/' "$file"
+fi
+exec ${runc} "$@"
+`,
+  );
+  await chmod(wrapper, 0o755);
+  return wrapper;
+}
+
+async function canRaiseLimits(): Promise<boolean> {
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(await readFile("/proc/self/status", "utf8"))?.[1] ?? "0";
+  return (BigInt(`0x${effective}`) & CAP_SYS_RESOURCE) !== 0n;
+}
