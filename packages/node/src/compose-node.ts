@@ -227,8 +227,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
   for (const wanted of config.pools) pool.set(wanted);
   const forgetting = { ...parts, keepMs: config.keepRecordsMs };
   undo.defer(
-    repeat(clock, PRUNE_INTERVAL_MS, () => {
-      forgetEnded(forgetting).catch((thrown) => onError(SandboxError.from(thrown)));
+    repeat({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs: config.stopGraceMs }, async () => {
+      await forgetEnded(forgetting).catch((thrown) => onError(SandboxError.from(thrown)));
     }),
   );
   undo.defer(untilReconciled(reconciler, { clock, tell: tellReconciled, onError }));
@@ -239,8 +239,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     await vault.collectGarbage();
   };
   undo.defer(
-    repeat(clock, CHECKPOINT_SWEEP_MS, () => {
-      sweep().catch((thrown) => logger.error({ err: thrown }, "what has expired could not be cleared away"));
+    repeat({ clock, intervalMs: CHECKPOINT_SWEEP_MS, graceMs: config.stopGraceMs }, async () => {
+      await sweep().catch((thrown) => logger.error({ err: thrown }, "what has expired could not be cleared away"));
     }),
   );
   if (cluster !== undefined) {
@@ -294,13 +294,23 @@ function counted(records: readonly SandboxRecord[]): SandboxCount[] {
   });
 }
 
-/** Does it now and then; gives what stops it. */
-function repeat(clock: Clock, intervalMs: number, work: () => void): () => void {
+interface RepeatOptions {
+  readonly clock: Clock;
+  readonly intervalMs: number;
+  readonly graceMs: number;
+}
+
+/** Does it now and then. Gives what stops it and waits for what is under way: nothing is touched after the node's end. */
+function repeat({ clock, intervalMs, graceMs }: RepeatOptions, work: () => Promise<void>): () => Promise<void> {
   let stop = () => {};
+  let working = Promise.resolve();
   const next = () => {
-    work();
+    working = work();
     stop = clock.schedule(intervalMs, next);
   };
   next();
-  return () => stop();
+  return async () => {
+    stop();
+    await within(clock, graceMs, working);
+  };
 }
