@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type OwnNodeOptions, openOwnNode } from "./own-node.ts";
+import type { OwnNodeOptions } from "./own-node.ts";
 
 /**
  * Destroys what programs left that were killed before they could: each had a node of its own, whose home is still there.
@@ -13,6 +13,7 @@ export async function clearDeadNodes(
   for (const name of await namesIn(directory)) {
     if (isAlive(Number(name.split("-", 1)[0]))) continue;
     try {
+      const { openOwnNode } = await import("./own-node.ts");
       const node = await openOwnNode(join(directory, name), config);
       await node[Symbol.asyncDispose]();
     } catch (thrown) {

@@ -2,10 +2,10 @@ import { dirname, join } from "node:path";
 import type { Client } from "@sandpiper/sdk";
 import { findNode } from "../target/find-node.ts";
 import { nodeAddress } from "../target/node-address.ts";
-import type { OwnNodeOptions } from "./own-node.ts";
+import type { OwnNode, OwnNodeOptions } from "./own-node.ts";
 
 export interface McpClient extends AsyncDisposable {
-  readonly client: Client;
+  readonly client: Client | (() => Promise<Client>);
   /** The node goes on when this program has ended. */
   readonly outlives: boolean;
 }
@@ -16,24 +16,43 @@ export interface OpenClientOptions extends Pick<OwnNodeOptions, "defaultProvider
   readonly onError: (thrown: unknown) => void;
 }
 
-/** The node that other verbs would use; where none runs, one in this very program. */
+/** The node that other verbs would use; where none runs, one in this very program, from when it is first needed. */
 export async function openClient({ isEmbedded, onError, ...config }: OpenClientOptions): Promise<McpClient> {
   const client = isEmbedded ? undefined : await findNode();
   if (client !== undefined) {
     return { client, outlives: true, [Symbol.asyncDispose]: async () => client.close() };
   }
-  const [{ startOwnNode }, { clearDeadNodes }] = await Promise.all([
-    import("./own-node.ts"),
-    import("./clear-dead-nodes.ts"),
-  ]);
   const state = dirname((await nodeAddress()).keyFile);
-  const options = { ...config, directory: join(state, "mcp"), imagesDir: join(state, "images") };
-  const node = await startOwnNode(options);
-  // Beside everything else: nobody's first answer waits for what others left.
-  const clearing = clearDeadNodes(options, { onError });
-  const end = async () => {
-    await node[Symbol.asyncDispose]();
-    await clearing;
+  return embeddedClient({ ...config, directory: join(state, "mcp"), imagesDir: join(state, "images") }, onError);
+}
+
+/**
+ * Many programs start all their servers and use few of them, or start one only to ask what it can do: until a sandbox is
+ * asked for, nothing is started but what clears away what earlier programs left.
+ */
+function embeddedClient(options: OwnNodeOptions, onError: (thrown: unknown) => void): McpClient {
+  const clearing = clearBefore(options, onError);
+  let starting: Promise<OwnNode> | undefined;
+  const start = async () => {
+    const { startOwnNode } = await import("./own-node.ts");
+    return await startOwnNode(options);
   };
-  return { client: node.client, outlives: false, [Symbol.asyncDispose]: end };
+  return {
+    outlives: false,
+    client: async () => {
+      starting = start();
+      return (await starting).client;
+    },
+    [Symbol.asyncDispose]: async () => {
+      // One that did not start was told of when it was asked for.
+      const node = await starting?.catch(() => undefined);
+      await node?.[Symbol.asyncDispose]();
+      await clearing;
+    },
+  };
+}
+
+async function clearBefore(options: OwnNodeOptions, onError: (thrown: unknown) => void): Promise<void> {
+  const { clearDeadNodes } = await import("./clear-dead-nodes.ts");
+  await clearDeadNodes(options, { onError }).catch(onError);
 }

@@ -57,5 +57,5 @@ async function end(
     await node.stop();
   }
   // Not after a failure: what is left is found by its home, and cleared away at the next start.
-  await rm(home, { recursive: true, force: true });
+  await rm(home, { recursive: true, force: true, maxRetries: 5 });
 }

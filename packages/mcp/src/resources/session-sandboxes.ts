@@ -15,7 +15,8 @@ export async function ofEach<Item>(
 
 export async function completeSandboxId(session: McpSession, typed: string): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { id, state } of session.client.sandboxes.list()) {
+  const { sandboxes } = await session.client();
+  for await (const { id, state } of sandboxes.list()) {
     if (state !== "destroyed" && id.startsWith(typed)) ids.push(id);
     if (ids.length === MAX_COMPLETIONS) break;
   }

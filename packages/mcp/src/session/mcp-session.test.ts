@@ -1,5 +1,6 @@
-import { SandboxError } from "@sandpiper/sdk";
-import { describe, expect, it } from "vitest";
+import { Client, SandboxError } from "@sandpiper/sdk";
+import { createMemoryServer } from "@sandpiper/sdk/testing";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { connectMcp } from "../testing/mcp-bed.ts";
 
 describe("a session", () => {
@@ -46,8 +47,8 @@ describe("a session", () => {
   });
 
   it("destroys what is still being made when it ends", async () => {
-    const { node, session, call } = await connectMcp();
-    const { sandboxes } = session.client;
+    const { node, client, session, call } = await connectMcp();
+    const { sandboxes } = client;
     const create = sandboxes.create.bind(sandboxes);
     const asked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -101,6 +102,25 @@ describe("a session", () => {
     await session[Symbol.asyncDispose]();
     expect(node.sandboxes).toHaveLength(1);
     expect(node.sandboxes[0]?.idleTimeoutMs ?? null).toBeNull();
+  });
+
+  it("asks for its client when it is first needed, and again after a failure", async () => {
+    const client = new Client(createMemoryServer().clientOptions);
+    onTestFinished(() => client.close());
+    let asked = 0;
+    const connect = async () => {
+      asked++;
+      if (asked === 1) throw new SandboxError("unavailable", { reason: "no_runsc", message: "there is no runsc" });
+      return client;
+    };
+    const { mcp, call } = await connectMcp({ client: connect });
+    await mcp.listTools();
+    await mcp.listResources();
+    expect(asked).toBe(0);
+    const failed = await call("run_command", { command: "true" });
+    expect(failed).toMatchObject({ isError: true, text: expect.stringContaining("there is no runsc") });
+    for (const _ of [1, 2]) expect((await call("run_command", { command: "true" })).isError).toBe(false);
+    expect(asked).toBe(2);
   });
 
   it("promises to keep nothing where its node ends with it", async () => {

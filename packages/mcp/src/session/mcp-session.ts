@@ -6,8 +6,11 @@ import { DEFAULT_LIMITS, type SessionLimits } from "./session-limits.ts";
 const DEFAULT_IDLE_TIMEOUT_MS = 30 * 60_000;
 
 export interface McpSessionOptions {
-  /** What it makes belongs to the key of this client. The session uses it and does not close it. */
-  readonly client: Client;
+  /**
+   * What it makes belongs to the key of this client, which the session uses and does not close. A function is asked when
+   * the client is first needed, and again after it has failed.
+   */
+  readonly client: Client | (() => Promise<Client>);
   /** Of every sandbox that the session makes, unless a call says otherwise: provider, image, limits, labels and so on. */
   readonly defaults?: Omit<CreateOptions, "signal" | "idempotencyKey" | "onProgress"> | undefined;
   readonly limits?: Partial<SessionLimits> | undefined;
@@ -24,19 +27,18 @@ export interface McpSessionOptions {
 
 /** What one client of the MCP server has: its default sandbox, and all that it made and leaves to be destroyed. */
 export class McpSession implements AsyncDisposable {
-  readonly client: Client;
   readonly limits: SessionLimits;
   readonly commands: KeptCommands;
   readonly #options: McpSessionOptions;
   readonly #defaults: NonNullable<McpSessionOptions["defaults"]>;
   readonly #made = new Map<string, Sandbox>();
   readonly #making = new Set<Promise<unknown>>();
+  #client: Promise<Client> | undefined;
   #default: Promise<Sandbox> | undefined;
   #defaultId: string | undefined;
   #ending: Promise<void> | undefined;
 
   constructor(options: McpSessionOptions) {
-    this.client = options.client;
     this.limits = Object.freeze({ ...DEFAULT_LIMITS, ...options.limits });
     this.commands = new KeptCommands(this.limits.keptCommands);
     this.#options = options;
@@ -48,6 +50,18 @@ export class McpSession implements AsyncDisposable {
   /** Undefined while there is none. */
   get defaultId(): string | undefined {
     return this.#defaultId;
+  }
+
+  /** Where its sandboxes are. */
+  async client(): Promise<Client> {
+    this.#requireOpen();
+    const { client } = this.#options;
+    if (typeof client !== "function") return client;
+    this.#client ??= client();
+    this.#client.catch(() => {
+      this.#client = undefined;
+    });
+    return await this.#client;
   }
 
   /** Those that the end of the session destroys. */
@@ -63,7 +77,7 @@ export class McpSession implements AsyncDisposable {
   /** The one with this id, or else the default sandbox, which is made when it is first asked for. */
   async sandbox(id: string | undefined, signal?: AbortSignal): Promise<Sandbox> {
     this.#requireOpen();
-    if (id !== undefined) return this.#made.get(id) ?? (await this.client.sandboxes.connect(id, { signal }));
+    if (id !== undefined) return this.#made.get(id) ?? (await (await this.client()).sandboxes.connect(id, { signal }));
     this.#default ??= this.#makeDefault();
     return await this.#default;
   }
@@ -77,7 +91,8 @@ export class McpSession implements AsyncDisposable {
     if (keep && this.#options.keep === "never") throw cannotKeep();
     const isKept = keep || this.#options.keep === "always";
     const lifetime = isKept ? {} : this.#lifetime;
-    const creating = this.client.sandboxes.create({ ...lifetime, ...this.#defaultsFor(options), ...options });
+    const body = { ...lifetime, ...this.#defaultsFor(options), ...options };
+    const creating = this.client().then(({ sandboxes }) => sandboxes.create(body));
     await this.#register(
       creating.then((sandbox) => [sandbox]),
       isKept,

@@ -49,8 +49,8 @@ describe("a failure", () => {
   });
 
   it("of a quota is told as one, with the way out", async () => {
-    const { session, call } = await connectMcp();
-    session.client.sandboxes.create = () =>
+    const { client, call } = await connectMcp();
+    client.sandboxes.create = () =>
       Promise.reject(
         new SandboxError("resource_exhausted", {
           reason: "quota_exceeded",

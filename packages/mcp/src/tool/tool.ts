@@ -12,7 +12,7 @@ export interface ToolCall {
 }
 
 /** What a model reads, and the same for programs. */
-export interface ToolAnswer<Output> {
+interface ToolAnswer<Output> {
   readonly text: string;
   /** What a client shows beside the text, such as a picture. */
   readonly blocks?: readonly ContentBlock[];

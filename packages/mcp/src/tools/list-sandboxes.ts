@@ -16,9 +16,10 @@ export const listSandboxes = defineTool({
     has_more: z.boolean().describe(`There are more than the ${MAX_ROWS} that are listed.`),
   }),
   async run(_, { session, signal }) {
+    const client = await session.client();
     const sandboxes = [];
     let hasMore = false;
-    for await (const { info } of session.client.sandboxes.list({ signal })) {
+    for await (const { info } of client.sandboxes.list({ signal })) {
       if (info.state === "destroyed") continue;
       hasMore = sandboxes.length === MAX_ROWS;
       if (hasMore) break;
