@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CallToolResult, Client } from "@modelcontextprotocol/client";
+import { type CallToolResult, Client, type ClientOptions } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { createProvider } from "@sandpiper/node";
 import { expect, onTestFinished } from "vitest";
@@ -30,8 +30,8 @@ export class StdioBed {
     return { ...rest, SANDPIPER_HOME: this.home };
   }
 
-  async connect(args: readonly string[] = []): Promise<StdioClient> {
-    const client = await StdioClient.start({ args, env: this.env });
+  async connect(args: readonly string[] = [], options: ClientOptions = {}): Promise<StdioClient> {
+    const client = await StdioClient.start({ args, env: this.env, options });
     client.onSandbox = (id) => this.#seen.add(id);
     return client;
   }
@@ -66,6 +66,12 @@ export class StdioBed {
   }
 }
 
+interface StartOptions {
+  readonly args: readonly string[];
+  readonly env: Record<string, string>;
+  readonly options?: ClientOptions;
+}
+
 /** The official client, with `sandpiper mcp` as its server. */
 export class StdioClient implements AsyncDisposable {
   readonly mcp: Client;
@@ -78,9 +84,9 @@ export class StdioClient implements AsyncDisposable {
     onTestFinished(() => this.close());
   }
 
-  static async start({ args, env }: { readonly args: readonly string[]; readonly env: Record<string, string> }) {
+  static async start({ args, env, options }: StartOptions): Promise<StdioClient> {
     const transport = new StdioClientTransport({ command: sandpiper, args: ["mcp", ...args], env, stderr: "inherit" });
-    const mcp = new Client({ name: "test", version: "1.0.0" });
+    const mcp = new Client({ name: "test", version: "1.0.0" }, options);
     await mcp.connect(transport);
     return new StdioClient(mcp, transport);
   }

@@ -81,3 +81,22 @@ it("lets an agent write a program, see it fail, mend it, try things out and clea
   await agent.close();
   await bed.expectNothingLeft();
 });
+
+it("serves the newest revision of the protocol as well, with one default sandbox for all calls", async () => {
+  const bed = new StdioBed();
+  await using agent = await bed.connect([], { versionNegotiation: { mode: { pin: "2026-07-28" } } });
+  expect(agent.mcp.getNegotiatedProtocolVersion()).toBe("2026-07-28");
+  const written = await agent.call("write_file", { path: "a", content: "one" });
+  const read = await agent.call("read_file", { path: "a" });
+  expect(read.structured).toMatchObject({ content: "one", sandbox_id: written.structured.sandbox_id });
+  await agent.close();
+  await bed.expectNothingLeft();
+});
+
+it("starts no node for a client that only asks what it can do", async () => {
+  const bed = new StdioBed();
+  await using agent = await bed.connect();
+  expect((await agent.mcp.listTools()).tools).toHaveLength(19);
+  expect((await agent.mcp.listResources()).resources).toEqual([]);
+  expect(bed.nodeHomes()).toEqual([]);
+});
