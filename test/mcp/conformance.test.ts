@@ -1,8 +1,9 @@
+import { MockProvider } from "@sandpiper/providers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startFixtureEndpoint } from "../../packages/node/src/mcp/testing/fixture-endpoint.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { type AuthorizingProxy, startAuthorizingProxy } from "./authorizing-proxy.ts";
 import { fixtureScenarios, productScenarios } from "./conformance-scenarios.ts";
-import { startFixtureEndpoint } from "./fixture-endpoint.ts";
 import { conformanceScenarios, type Findings, failuresOf, runConformance } from "./run-conformance.ts";
 
 describe("the scenarios of the official conformance package", () => {
@@ -29,10 +30,10 @@ describe("the product's own server, on a node", () => {
 describe("the node's endpoint, with a server that has what the scenarios call", () => {
   let findings: Findings;
   beforeAll(async () => {
-    await using endpoint = await startFixtureEndpoint();
+    await using endpoint = await startFixtureEndpoint(new MockProvider());
     await using proxy = await startAuthorizingProxy(endpoint.url, endpoint.apiKey);
     findings = await runConformance(`${proxy.url}/mcp`);
-  });
+  }, 90_000);
 
   it.each([...productScenarios, ...Object.keys(fixtureScenarios)])("conforms: %s", (scenario) => {
     expect(failuresOf(findings.get(scenario))).toEqual([]);

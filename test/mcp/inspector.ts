@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const program = join(
-  import.meta.dirname,
-  "../../node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+const program = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 );
 const LIMIT_MS = 60_000;
 

@@ -1,11 +1,12 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-const program = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/conformance/dist/index.js");
-const LIMIT_MS = 240_000;
+const program = createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/dist/index.js");
+const LIMIT_MS = 80_000;
 
 interface Check {
   readonly id: string;

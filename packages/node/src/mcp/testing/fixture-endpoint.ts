@@ -1,8 +1,7 @@
-import { systemClock } from "@sandpiper/core";
-import { MockProvider } from "@sandpiper/providers";
-import { createTestNode } from "../../packages/node/src/http/testing/test-node.ts";
-import { McpEndpoint } from "../../packages/node/src/mcp/mcp-endpoint.ts";
-import { NodeMetrics } from "../../packages/node/src/telemetry/node-metrics.ts";
+import { type Provider, systemClock } from "@sandpiper/core";
+import { createTestNode } from "../../http/testing/test-node.ts";
+import { NodeMetrics } from "../../telemetry/node-metrics.ts";
+import { McpEndpoint } from "../mcp-endpoint.ts";
 import { createFixtureServer } from "./fixture-server.ts";
 
 export interface FixtureEndpoint extends AsyncDisposable {
@@ -11,12 +10,12 @@ export interface FixtureEndpoint extends AsyncDisposable {
 }
 
 /** The node's `/mcp` with the fixture in place of the product: the same admission, sessions and transport. */
-export async function startFixtureEndpoint(): Promise<FixtureEndpoint> {
+export async function startFixtureEndpoint(provider: Provider): Promise<FixtureEndpoint> {
   await using undo = new AsyncDisposableStack();
   const mcp = {
     serve: (request: Request, context: Parameters<McpEndpoint["serve"]>[1]) => endpoint.serve(request, context),
   };
-  const node = undo.use(await createTestNode({ provider: new MockProvider(), deps: { mcp } }));
+  const node = undo.use(await createTestNode({ provider, deps: { mcp } }));
   const silent = { debug() {}, info() {}, warn() {}, error() {} };
   const endpoint = new McpEndpoint({
     authenticator: node.authenticator,
