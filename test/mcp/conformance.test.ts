@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { MockProvider } from "@sandpiper/providers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startFixtureEndpoint } from "../../packages/node/src/mcp/testing/fixture-endpoint.ts";
@@ -10,6 +12,18 @@ describe("the scenarios of the official conformance package", () => {
   it("are all told: which the product passes, and why the others need a fixture", async () => {
     const told = [...productScenarios, ...Object.keys(fixtureScenarios)];
     expect(told.toSorted()).toEqual((await conformanceScenarios()).toSorted());
+  });
+});
+
+describe("docs/mcp.md", () => {
+  it("tells of the same scenarios, with the same reasons", () => {
+    const document = readFileSync(join(import.meta.dirname, "../../docs/mcp.md"), "utf8");
+    const [, own = "", others = ""] =
+      /own server: (`.*`)\.\n.*\| scenario \| [^\n]*\n\|---\|---\|\n(.*?)\n\n/s.exec(document) ?? [];
+    expect(own.split(", ")).toEqual(productScenarios.map((name) => `\`${name}\``));
+    expect(others.split("\n")).toEqual(
+      Object.entries(fixtureScenarios).map(([name, why]) => `| \`${name}\` | ${why} |`),
+    );
   });
 });
 
