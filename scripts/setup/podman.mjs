@@ -32,8 +32,9 @@ export async function providePodman() {
   const found = findInstalled() ?? findUnpacked();
   if (found !== undefined) return found;
   if (!canUnpack()) throw new CommandError(`Podman is not there. ${installCommand(INSTALL)}`);
-  // Its usual runtime refuses machines that have both versions of cgroups; older releases of Debian have another maker of networks.
-  await unpackPackages("podman", () => ["podman", "runc", ...(isListed("netavark") ? ["netavark"] : [])]);
+  // Its usual runtime refuses machines that have both versions of cgroups. Older releases of Debian make networks otherwise.
+  const networks = () => (isListed("netavark") ? ["netavark", "iptables"] : []);
+  await unpackPackages("podman", () => ["podman", "runc", ...networks()]);
   const unpacked = findUnpacked();
   if (unpacked !== undefined) return unpacked;
   throw new CommandError(`${root} has no whole Podman: remove it, and run the same command again.`);

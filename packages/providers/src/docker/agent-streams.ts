@@ -8,8 +8,8 @@ import { RELAY_CHANNEL, relay } from "./relay.ts";
 export interface AgentStreams {
   /** What an agent is told of its channel. */
   readonly channel: string;
-  /** All callers have the same streams, one after the other. */
-  readonly isShared: boolean;
+  /** They are the agent's own: one caller after the other has the same, and the agent's last words are there. */
+  readonly isAgents: boolean;
   /** The streams of a container that is about to be started, where they are there before its agent. */
   openEarly(container: Docker.Container): Promise<Duplex | undefined>;
   /** Those of one that runs. */
@@ -24,13 +24,13 @@ export function agentStreams(engine: Engine): AgentStreams {
   return engine.info.isPodman
     ? {
         channel: RELAY_CHANNEL,
-        isShared: false,
+        isAgents: false,
         openEarly: async () => undefined,
         open: (container) => relay(engine, container),
       }
     : {
         channel: "stdio",
-        isShared: true,
+        isAgents: true,
         openEarly: (container) => attach(engine, container),
         open: (container) => attach(engine, container),
       };

@@ -59,11 +59,12 @@ export async function loadImage(
 /** What was loaded for an instance, unless another has it too, and what an interrupted checkpoint of it left. */
 export async function removeImagesOf(engine: Engine, owner: ImageOwner): Promise<void> {
   await removeImage(engine, referenceOf(owner));
-  const labels = [`${CHECKPOINT_LABEL}=true`, `${label.sandbox}=${owner.id}`, `${label.home}=${owner.home}`];
-  const left = await engine.call(`list images of sandbox ${owner.id}`, (docker) =>
-    docker.listImages({ filters: { dangling: ["true"], label: labels } }),
-  );
-  for (const { Id } of left) await removeImage(engine, Id);
+  // Podman finds nothing that has several labels, so the others are compared here.
+  const filters = { dangling: ["true"], label: [`${CHECKPOINT_LABEL}=true`] };
+  const left = await engine.call(`list images of sandbox ${owner.id}`, (docker) => docker.listImages({ filters }));
+  for (const { Id, Labels } of left) {
+    if (Labels[label.sandbox] === owner.id && Labels[label.home] === owner.home) await removeImage(engine, Id);
+  }
 }
 
 /** Forks share an image, and each has a name of its own for it: it goes with the last of them. */

@@ -60,6 +60,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
   const endpoint = await findEndpoint(options.engineUrl);
   const engine = await Engine.connect(endpoint);
   requireSameProcessor(engine);
+  requireRuntime(engine, options.runtime);
   const home = homeOf(stateDirectory);
   const isRemote = endpoint.url.protocol !== "unix:";
   return {
@@ -90,5 +91,15 @@ function requireSameProcessor({ info, endpoint }: Engine): void {
     reason: "engine_architecture",
     message: `the engine at ${endpoint.url.href} runs ${info.os}/${info.architecture}, and the agent here is for linux/${own}`,
     hint: "use an engine on the same kind of machine, or set SANDPIPER_AGENT to an agent that was built for it",
+  });
+}
+
+/** Docker refuses a runtime that it does not have; Podman would use its own instead, and say nothing. */
+function requireRuntime({ info, endpoint }: Engine, runtime: string | undefined): void {
+  if (runtime === undefined || !info.isPodman || runtime === info.defaultRuntime) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "runtime_not_chosen",
+    message: `the engine at ${endpoint.url.href} is Podman, which runs all containers with ${info.defaultRuntime} and not with ${runtime}`,
+    hint: `set runtime = "${runtime}" in the section [engine] of its containers.conf, and start it again`,
   });
 }

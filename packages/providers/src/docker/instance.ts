@@ -102,7 +102,7 @@ export class DockerInstance implements Instance {
     this.#fresh = undefined;
     const channel = new AttachChannel({ stream, onLost: () => this.#lost(channel) });
     this.#channel = channel;
-    return { channel, needsResync: this.#host.agentStreams.isShared && !isFresh };
+    return { channel, needsResync: this.#host.agentStreams.isAgents && !isFresh };
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
@@ -141,7 +141,7 @@ export class DockerInstance implements Instance {
   }
 
   #lost(channel: AttachChannel): void {
-    this.#lastWords = channel.lastWords || this.#lastWords;
+    if (this.#host.agentStreams.isAgents) this.#lastWords = channel.lastWords || this.#lastWords;
     this.#checkSoon();
   }
 

@@ -1,11 +1,13 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmod, mkdir, mkdtemp, open, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
-import { PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
+import { childrenOf, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
 import { untilAnswering } from "./until-answering.ts";
 
+const execute = promisify(execFile);
 const LOG_TAIL_CHARACTERS = 4000;
 /** The bit of the right to raise limits, which Podman takes for granted. */
 const CAP_SYS_RESOURCE = 1n << 24n;
@@ -13,7 +15,10 @@ const CAP_SYS_RESOURCE = 1n << 24n;
 /** A Podman of a test's own, apart from any other on the machine. */
 export interface Podman extends AsyncDisposable {
   readonly url: string;
-  logTail(): Promise<string>;
+  /** Ends it with SIGKILL, as a crash would; its containers go on, and it comes back. */
+  crash(): Promise<void>;
+  /** Runs a program where its containers' published ports are, and gives what that said. */
+  run(argv: readonly string[]): Promise<string>;
 }
 
 /** Starts one that answers; the first call ever downloads it. It ends with this process even if that is killed. */
@@ -32,7 +37,21 @@ export async function startPodman(): Promise<Podman> {
     await dispose();
     throw new Error(`podman did not start: ${words}`, { cause });
   });
-  return { url: `unix://${socket}`, logTail, [Symbol.asyncDispose]: dispose };
+  return {
+    url: `unix://${socket}`,
+    crash: async () => {
+      for (const pid of await childrenOf(await firstOf(child))) process.kill(pid, "SIGKILL");
+    },
+    run: async (argv) => (await execute("nsenter", [`--net=/proc/${await firstOf(child)}/ns/net`, ...argv])).stdout,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** The first process of its namespaces. */
+async function firstOf({ pid }: ChildProcess): Promise<number> {
+  const [first] = await childrenOf(pid ?? 0);
+  if (first === undefined) throw new Error("podman has ended");
+  return first;
 }
 
 /**
@@ -45,12 +64,30 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
     ${usr === undefined ? "" : `mount -t overlay overlay -o 'lowerdir=/usr:${usr}' /usr`}
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /var/lib
-    ${podman} system service --time 0 'unix://${directory}/podman.sock' &
-    wait $!`;
-  const namespaces = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    ip link set lo up
+    # What an installation would have linked.
+    mkdir /run/bin
+    for name in iptables ip6tables; do command -v $name || ln -s /usr/sbin/$name-nft /run/bin/$name; done
+    PATH="/run/bin:$PATH"
+    while :; do
+      rm -f podman.sock
+      ${podman} system service --time 0 "unix://$PWD/podman.sock" & wait $! || sleep 0.1
+    done`;
+  const namespaces = [
+    "--mount",
+    "--propagation",
+    "private",
+    "--pid",
+    "--net",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+  ];
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, "sh", "-c", script];
   await using log = await open(join(directory, "podman.log"), "a");
   return spawn("setpriv", args, {
+    // Its helpers leave files where they are started.
+    cwd: directory,
     stdio: ["ignore", log.fd, log.fd],
     // A group of its own keeps the terminal's Ctrl-C away from it.
     detached: true,

@@ -34,13 +34,18 @@ export async function sweepForgottenPodmans(): Promise<void> {
   }
 }
 
+export async function childrenOf(pid: number): Promise<number[]> {
+  const pids = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  return pids.split(" ").filter(Boolean).map(Number);
+}
+
 /** Its namespaces end with their first process, and are gone when that was waited for. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, "exit");
-  const firsts = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").catch(() => "");
-  for (const pid of firsts.split(" ").filter(Boolean)) process.kill(Number(pid), "SIGKILL");
-  if (firsts.trim() === "") child.kill("SIGKILL");
+  const firsts = await childrenOf(child.pid);
+  for (const pid of firsts) process.kill(pid, "SIGKILL");
+  if (firsts.length === 0) child.kill("SIGKILL");
   await ended;
 }
 
