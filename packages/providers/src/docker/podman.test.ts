@@ -14,11 +14,14 @@ const fixture = await createEngineFixture(async () => {
   podman = await startPodman();
   return podman;
 });
-afterAll(() => fixture[Symbol.asyncDispose]());
-
 const refusal = await refusalOf(fixture);
-if (refusal === undefined) describePodman();
-else it.skip(`the docker provider on Podman (skipped: it runs no container here: ${refusal})`);
+if (refusal === undefined) {
+  afterAll(() => fixture[Symbol.asyncDispose]());
+  describePodman();
+} else {
+  await fixture[Symbol.asyncDispose]();
+  it.skip(`the docker provider on Podman (skipped: it runs no container here: ${refusal})`);
+}
 
 function describePodman(): void {
   describeContract("docker on Podman", () => fixture);

@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
-import { childrenOf, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
+import { childrenOf, EVENTS_FILE, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
 import { untilAnswering } from "./until-answering.ts";
 
 const execute = promisify(execFile);
+/** Of util-linux: runs a program that ends with whoever started it. */
+const SETPRIV = "setpriv";
 const LOG_TAIL_CHARACTERS = 4000;
 /** The bit of the right to raise limits, which Podman takes for granted. */
 const CAP_SYS_RESOURCE = 1n << 24n;
@@ -85,7 +87,7 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
   ];
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, "sh", "-c", script];
   await using log = await open(join(directory, "podman.log"), "a");
-  return spawn("setpriv", args, {
+  return spawn(SETPRIV, args, {
     // Its helpers leave files where they are started.
     cwd: directory,
     stdio: ["ignore", log.fd, log.fd],
@@ -114,6 +116,7 @@ async function configure(directory: string, { runc }: PodmanProgram): Promise<vo
   await writeFile(join(directory, "storage.conf"), storage.join("\n"));
   const containers = [
     ...["[engine]", 'cgroup_manager = "cgroupfs"', 'events_logger = "file"'],
+    `events_logfile_path = "${join(directory, EVENTS_FILE)}"`,
     ...(runc === undefined
       ? []
       : ['runtime = "runc"', "[engine.runtimes]", `runc = ["${await runtime(directory, runc)}"]`]),

@@ -8,6 +8,8 @@ import { cgroupsNamed, removeCgroup, thawCgroups } from "./cgroups.ts";
 
 /** Of the directories' names, before the process that made them. */
 export const PODMAN_PREFIX = "sandpiper-podman-";
+/** The file of its directory in which it notes what happens. */
+export const EVENTS_FILE = "events.log";
 /** Below which each container of each Podman has its cgroups; that cannot be chosen. */
 const PARENT = "libpod_parent";
 
@@ -49,8 +51,9 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
+/** Of all that it has ever made: one that Podman removes after a crash of its own keeps its cgroups. */
 async function cgroupsOf(directory: string): Promise<string[]> {
-  const containers = await readdir(join(directory, "graph/overlay-containers")).catch(() => []);
-  const ids = containers.filter((name) => /^[0-9a-f]{64}$/.test(name));
-  return (await Promise.all(ids.map((id) => cgroupsNamed(`${PARENT}/libpod-${id}`)))).flat();
+  const events = await readFile(join(directory, EVENTS_FILE), "utf8").catch(() => "");
+  const ids = new Set(events.match(/\b[0-9a-f]{64}\b/g));
+  return (await Promise.all([...ids].map((id) => cgroupsNamed(`${PARENT}/libpod-${id}`)))).flat();
 }
