@@ -64,6 +64,7 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
   const script = `
     set -e
     ${usr === undefined ? "" : `mount -t overlay overlay -o 'lowerdir=/usr:${usr}' /usr`}
+    [ -e /etc/containers/policy.json ] || mount -t overlay overlay -o "lowerdir=$PWD/etc:/etc" /etc
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /var/lib
     ip link set lo up
@@ -104,7 +105,8 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
 }
 
 async function configure(directory: string, { runc }: PodmanProgram): Promise<void> {
-  const policies = join(directory, ".config/containers");
+  // It belongs to an installation; without one it cannot save a container.
+  const policies = join(directory, "etc/containers");
   await mkdir(policies, { recursive: true });
   await writeFile(join(policies, "policy.json"), JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }));
   const storage = [
