@@ -9,6 +9,7 @@ import { findHostProblems } from "./setup/host.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planPodman } from "./setup/podman.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
+import { planServers } from "./setup/servers.mjs";
 
 /** Each step looks without changing anything, and hands back what has to be done. */
 const steps = {
@@ -19,9 +20,10 @@ const steps = {
   cluster: planCluster,
   docker: planDocker,
   podman: planPodman,
+  servers: planServers,
 };
 /** Only tests need these; they are done when they are named. */
-const testSteps = ["cluster", "docker", "podman"];
+const testSteps = ["cluster", "docker", "podman", "servers"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");
