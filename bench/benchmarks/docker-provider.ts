@@ -2,8 +2,8 @@ import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
 import { atLeast, atMost, combine, p50Of } from "../report.ts";
 
-const CREATE = "docker-create";
-const EXEC = "docker-exec";
+const CREATE = "docker-provider, create";
+const EXEC = "docker-provider, exec";
 const OURS = "sandpiper-docker";
 /** As in exec-true. */
 const REST_MS = 5;
@@ -35,12 +35,12 @@ export const benchmark: Benchmark = {
       problems: [...create.problems, ...exec.problems],
       targets: [
         atMost(
-          "docker-create: times as long as the engine's own create and start",
+          "docker-provider: create, times as long as the engine's own create and start",
           combine([of(OURS, CREATE), of("docker-api", CREATE)], (own, theirs) => own / theirs),
           1.3,
         ),
         atLeast(
-          "docker-exec: times faster than docker exec",
+          "docker-provider: exec, times faster than docker exec",
           combine([of("docker", EXEC), of(OURS, EXEC)], (theirs, own) => theirs / own),
           8,
         ),
