@@ -14,6 +14,18 @@ export const processIdInput = z
   .min(1)
   .describe("Which process: the process_id that start_process, run_command or list_processes told.");
 
+/** A file that is read in parts. */
+export const filePartInput = {
+  path: z.string().min(1).describe("Relative paths start at the user's home directory."),
+  offset: z.int().min(0).optional().describe("The first byte to read; 0 unless given."),
+  length: z.int().min(1).optional().describe("At most so many bytes."),
+};
+
+export const filePartOutput = {
+  size_bytes: z.int().describe("Of the whole file."),
+  next_offset: z.int().nullable().describe("Where the rest begins; null at the end of the file."),
+};
+
 export const modeInput = z
   .string()
   .regex(/^[0-7]{3,4}$/)

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { fileUri, mediaTypeOf } from "../resources/file-uri.ts";
-import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { filePartInput, filePartOutput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const downloadFile = defineTool({
@@ -11,16 +11,13 @@ export const downloadFile = defineTool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
-    offset: z.int().min(0).optional().describe("The first byte to read; 0 unless given."),
-    length: z.int().min(1).optional().describe("At most so many bytes."),
+    ...filePartInput,
   }),
   output: z.object({
     sandbox_id: sandboxIdOutput,
     path: z.string(),
     content_base64: z.string(),
-    size_bytes: z.int().describe("Of the whole file."),
-    next_offset: z.int().nullable().describe("Where the rest begins; null at the end of the file."),
+    ...filePartOutput,
   }),
   async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);

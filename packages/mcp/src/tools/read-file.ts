@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
 import { textOf, withoutCutEnd } from "../output/utf8.ts";
-import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { filePartInput, filePartOutput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const readFile = defineTool({
@@ -12,16 +12,13 @@ export const readFile = defineTool({
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    path: z.string().min(1).describe("Relative paths start at the user's home directory."),
-    offset: z.int().min(0).optional().describe("The first byte to read; 0 unless given."),
-    length: z.int().min(1).optional().describe("At most so many bytes."),
+    ...filePartInput,
   }),
   output: z.object({
     sandbox_id: sandboxIdOutput,
     path: z.string(),
     content: z.string(),
-    size_bytes: z.int().describe("Of the whole file."),
-    next_offset: z.int().nullable().describe("Where the rest begins; null at the end of the file."),
+    ...filePartOutput,
   }),
   async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);
