@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::gate::Gate;
+use crate::init;
 use crate::process::table::ProcessTable;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,6 +28,14 @@ impl Agent {
             processes: ProcessTable::default(),
             open_files,
         })
+    }
+
+    /// Lets everything go on that `system.quiesce` stopped.
+    pub fn thaw(&self) {
+        if self.args.is_init && !self.gate.is_open() {
+            init::wake();
+        }
+        self.gate.open();
     }
 }
 

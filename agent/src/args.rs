@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|serial:PATH|vsock:PORT] [--default-user NAME]
-                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof]";
+                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof] [--init]";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelKind {
@@ -26,6 +26,8 @@ pub struct Args {
     pub open_dirs: Vec<PathBuf>,
     /// End when stdin ends, for an agent that is somebody's child and not PID 1.
     pub exit_on_eof: bool,
+    /// Be the first process of a virtual machine, and set it up.
+    pub is_init: bool,
 }
 
 pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -35,6 +37,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         journal_dir: PathBuf::from("/var/lib/sandpiper/journals"),
         open_dirs: Vec::new(),
         exit_on_eof: false,
+        is_init: false,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -44,6 +47,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--journal-dir" => args.journal_dir = PathBuf::from(value()?),
             "--open-dir" => args.open_dirs.push(PathBuf::from(value()?)),
             "--exit-on-eof" => args.exit_on_eof = true,
+            "--init" => args.is_init = true,
             _ => return Err(format!("unknown argument {word}")),
         }
     }

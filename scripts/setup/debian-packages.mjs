@@ -1,0 +1,126 @@
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { runCommand } from "./command.mjs";
+import { findProgram } from "./find-program.mjs";
+import { outputOf } from "./output-of.mjs";
+
+/** Where set-up keeps what it fetched or built. */
+export const cacheDirectory = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
+
+const APT_HINT = "Check the network and /etc/apt/sources.list, then run the same command again.";
+const DISK_HINT = "Look whether the disk is full, then run the same command again.";
+
+/** Whether packages can be fetched and unpacked here. */
+export function hasDebianPackages() {
+  return process.getuid?.() === 0 && ["apt-get", "dpkg-deb", "tar"].every((name) => findProgram(name) !== undefined);
+}
+
+/**
+ * The version that apt would install.
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+export function candidateVersion(name) {
+  return /^\s+Candidate: (?!\(none\))(\S+)$/m.exec(outputOf("apt-cache", ["policy", name]))?.[1];
+}
+
+/** Reads the list of packages, unless it knows these. @param {readonly string[]} names */
+export async function ensureListed(names) {
+  if (!names.every((name) => candidateVersion(name) !== undefined)) await update("Reading the list of packages");
+}
+
+/**
+ * What packages to fetch, and whether for a machine that has none yet.
+ * @typedef {object} Request
+ * @property {string} title
+ * @property {readonly string[]} names
+ * @property {"none" | "missing" | "all"} dependencies those that this machine lacks, or all there are
+ */
+
+/**
+ * Runs `work` with a directory that has the packages' files unpacked, and nothing of which stays. Nothing is installed.
+ * @param {Request} request
+ * @param {(root: string) => Promise<void>} work
+ */
+export async function withPackages(request, work) {
+  mkdirSync(cacheDirectory, { recursive: true });
+  const staging = mkdtempSync(join(cacheDirectory, ".packages-"));
+  try {
+    const archives = join(staging, "archives");
+    mkdirSync(join(archives, "partial"), { recursive: true });
+    await ensureListed(request.names);
+    await download(request, staging).catch(async () => {
+      // The list names packages that the server has replaced since.
+      await update("Reading the list of packages again");
+      await download(request, staging);
+    });
+    await unpack(archives, join(staging, "root"));
+    await work(join(staging, "root"));
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Gives a finished directory or file its name; whoever finds it finds all of it.
+ * @param {string} from
+ * @param {string} to
+ */
+export function publish(from, to) {
+  mkdirSync(dirname(to), { recursive: true });
+  renameSync(from, to);
+}
+
+/**
+ * @param {Request} request
+ * @param {string} staging
+ */
+async function download({ title, names, dependencies }, staging) {
+  const archives = join(staging, "archives");
+  if (dependencies === "none") {
+    await apt(title, ["download", ...names], archives);
+    return;
+  }
+  const flags = ["--download-only", "--yes", "--no-install-recommends", "-o", `Dir::Cache::archives=${archives}`];
+  if (dependencies === "all") {
+    // For apt, a machine with an empty list of installed packages.
+    const status = join(staging, "status");
+    writeFileSync(status, "");
+    flags.push("-o", `Dir::State::status=${status}`, "-o", "APT::Install-Suggests=false");
+  }
+  await apt(title, ["install", ...flags, ...names], archives);
+}
+
+/**
+ * Directories that a package has and the root has as links (/bin, /lib) stay links.
+ * @param {string} archives
+ * @param {string} root
+ */
+async function unpack(archives, root) {
+  mkdirSync(root);
+  for (const file of readdirSync(archives).filter((name) => name.endsWith(".deb"))) {
+    const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$0" | tar -x --keep-directory-symlink -C "$1"';
+    await runCommand({
+      title: `Unpacking ${file.split("_")[0]}`,
+      argv: ["bash", "-c", script, join(archives, file), root],
+      cwd: archives,
+      hint: DISK_HINT,
+    });
+  }
+}
+
+/** @param {string} title */
+function update(title) {
+  return apt(title, ["update"], "/");
+}
+
+/**
+ * @param {string} title
+ * @param {readonly string[]} args
+ * @param {string} cwd
+ */
+function apt(title, args, cwd) {
+  const env = { DEBIAN_FRONTEND: "noninteractive" };
+  return runCommand({ title, argv: ["apt-get", ...args], cwd, env, hint: APT_HINT });
+}
