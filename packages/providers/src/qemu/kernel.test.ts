@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { bootFiles, findKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
+import { findKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
 import { kernelArchive } from "./kernel-archive.ts";
 
 let directory: string;
@@ -40,8 +40,8 @@ test("the initramfs has the agent as its first process, is made once, and is ano
   const agent = join(directory, "agent");
   await writeFile(agent, "one");
   const options = { directory: join(directory, "boot"), kernel, agent };
-  const first = await bootFiles(options);
-  expect(await bootFiles(options)).toEqual(first);
+  const first = await guestKernel(options);
+  expect(await guestKernel(options)).toEqual(first);
   const unpacked = join(directory, "unpacked");
   await mkdir(unpacked);
   execFileSync("cpio", ["-idm", "--quiet", "--no-preserve-owner"], {
@@ -51,14 +51,14 @@ test("the initramfs has the agent as its first process, is made once, and is ano
   expect(await readFile(join(unpacked, "init"), "utf8")).toBe("one");
   expect(await readFile(join(unpacked, "modules/00-virtio.ko"), "utf8")).toBe("00-virtio.ko");
   await writeFile(agent, "another");
-  expect((await bootFiles(options)).digest).not.toBe(first.digest);
+  expect((await guestKernel(options)).sha).not.toBe(first.sha);
 });
 
 test("a kernel that is not there is refused", async () => {
   const agent = join(directory, "agent");
   await writeFile(agent, "");
   const kernel = { path: join(directory, "none"), version: "", modules: [] };
-  await expect(bootFiles({ directory, kernel, agent })).rejects.toMatchObject({ reason: "no_such_kernel" });
+  await expect(guestKernel({ directory, kernel, agent })).rejects.toMatchObject({ reason: "no_such_kernel" });
 });
 
 test("members of an archive begin at multiples of four bytes", () => {

@@ -37,14 +37,15 @@ export async function findKernel(environment: NodeJS.ProcessEnv = process.env): 
 }
 
 /** What a machine boots with. */
-export interface BootFiles {
-  readonly kernel: string;
+export interface GuestKernel {
+  readonly path: string;
   readonly initramfs: string;
-  /** Of both, for what must not be mixed up with that of another kernel or agent. */
-  readonly digest: string;
+  readonly commandLine: string;
+  /** Of all three, for what must not be mixed up with that of another kernel or agent. */
+  readonly sha: string;
 }
 
-export interface BootFilesOptions {
+export interface GuestKernelOptions {
   /** Where the initramfs is kept; made once for each agent and kernel. */
   readonly directory: string;
   readonly kernel: Kernel;
@@ -52,7 +53,7 @@ export interface BootFilesOptions {
   readonly agent: string;
 }
 
-export async function bootFiles({ directory, kernel, agent }: BootFilesOptions): Promise<BootFiles> {
+export async function guestKernel({ directory, kernel, agent }: GuestKernelOptions): Promise<GuestKernel> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
     throw new SandboxError("invalid_argument", {
@@ -61,10 +62,10 @@ export async function bootFiles({ directory, kernel, agent }: BootFilesOptions):
       hint: "give the absolute path of an uncompressed or bzImage Linux kernel, or none to use Debian's",
     });
   });
-  const digest = createHash("sha256").update(archive).update(kernelBytes).digest("hex").slice(0, 16);
-  const initramfs = join(directory, `initramfs-${digest}`);
+  const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
+  const initramfs = join(directory, `initramfs-${sha.slice(0, 16)}`);
   if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
-  return { kernel: kernel.path, initramfs, digest };
+  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, sha };
 }
 
 /**
