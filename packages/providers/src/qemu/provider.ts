@@ -1,0 +1,116 @@
+import { availableParallelism } from "node:os";
+import {
+  type CheckpointRequirements,
+  type Clock,
+  type CreateInstanceOptions,
+  type Instance,
+  type InstanceRecord,
+  type InstanceSpec,
+  type PreparedInstance,
+  type Provider,
+  type ProviderStatus,
+  systemClock,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { Semaphore } from "../host/semaphore.ts";
+import { stateDirectory } from "../host/state-directory.ts";
+import { adoptInstance } from "./adopt-instance.ts";
+import { qemuCapabilities } from "./capabilities.ts";
+import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { launchClone } from "./clone.ts";
+import { findQemuHost, type QemuHost, type QemuOptions } from "./host.ts";
+import { Images } from "./images.ts";
+import { QemuInstance } from "./instance.ts";
+import { undoneOnFailure } from "./launch.ts";
+import { makeMachineDirectory } from "./launch-machine.ts";
+import { listInstances } from "./list-instances.ts";
+import { type MachineShape, machineShape } from "./machine-shape.ts";
+import { loadState } from "./migration.ts";
+import { QemuPrepared } from "./prepared.ts";
+import { probeQemu } from "./probe.ts";
+import { removeInstance } from "./remove-instance.ts";
+import { Templates } from "./templates.ts";
+
+/** Boots keep the processors busy; more of them at once only make each of them slower. */
+const BOOTS_PER_PROCESSOR = 2;
+
+/** Sandboxes in virtual machines, each a copy of one that has booted before. */
+export class QemuProvider implements Provider {
+  readonly name = "qemu";
+  readonly capabilities = qemuCapabilities;
+  readonly #options: QemuOptions;
+  readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
+  readonly #templates = new Templates();
+  readonly #images: Images;
+  readonly #clock: Clock;
+  #host: Promise<QemuHost> | undefined;
+
+  constructor({ clock = systemClock, ...options }: Partial<QemuOptions> & { readonly clock?: Clock } = {}) {
+    this.#options = { stateDirectory: stateDirectory(), ...options };
+    this.#images = new Images(this.#options.stateDirectory, clock);
+    this.#clock = clock;
+  }
+
+  probe(): Promise<ProviderStatus> {
+    return probeQemu(this.#options);
+  }
+
+  async create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance> {
+    signal.throwIfAborted();
+    const host = await this.#findHost();
+    const shape = await this.#shape(host, spec, options);
+    const template = await this.#templates.get(host, shape, signal);
+    return await this.#boots.run(async () => {
+      await this.#write(host, spec);
+      return await undoneOnFailure(host, spec.id, async () => {
+        const directory = await makeMachineDirectory(host.machineDirectory(spec.id));
+        const { monitor, agent } = await launchClone(host, { template, shape, name: spec.id, directory, signal });
+        await loadState(monitor);
+        return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
+      });
+    }, signal);
+  }
+
+  async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    signal.throwIfAborted();
+    const host = await this.#findHost();
+    const shape = await this.#shape(host, spec);
+    await this.#write(host, spec);
+    return new QemuPrepared(host, { spec, shape, clock: this.#clock });
+  }
+
+  async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
+    const host = await this.#findHost();
+    return checkpointRequirements(host, await this.#images.find(rootfs));
+  }
+
+  async list(): Promise<readonly InstanceRecord[]> {
+    return await listInstances(await this.#findHost());
+  }
+
+  async adopt(id: SandboxId): Promise<Instance> {
+    return await adoptInstance(await this.#findHost(), id, this.#clock);
+  }
+
+  async remove(id: SandboxId): Promise<void> {
+    await removeInstance(await this.#findHost(), id);
+  }
+
+  async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
+    const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
+    return machineShape(spec, image, kernel);
+  }
+
+  /** Before anything runs for it. */
+  async #write(host: QemuHost, spec: InstanceSpec): Promise<void> {
+    await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
+  }
+
+  #findHost(): Promise<QemuHost> {
+    this.#host ??= findQemuHost(this.#options).catch((error: unknown) => {
+      this.#host = undefined;
+      throw error;
+    });
+    return this.#host;
+  }
+}
