@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endCgroup } from "../host/end-cgroup.ts";
 import { currentOwner } from "../host/process-owner.ts";
-import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { findAbandoned, transientName } from "../host/transient-name.ts";
 import type { QemuHost } from "./host.ts";
 import { makeMachineDirectory } from "./launch-machine.ts";
 
@@ -27,13 +27,10 @@ export async function clearNurseryPlace(host: QemuHost, { name, directory }: Nur
 
 /** Ends and removes what programs that are no more had in the making. */
 export async function sweepNursery(host: QemuHost): Promise<void> {
-  const before = await names(host);
-  await removeAbandoned(host.nursery);
-  const after = new Set(await names(host));
-  const gone = before.filter((name) => !after.has(name));
-  await Promise.all(gone.map((name) => endCgroup(host.cgroups, host.cgroupPath(name.slice(0, name.indexOf("~"))))));
-}
-
-function names(host: QemuHost): Promise<string[]> {
-  return readdir(host.nursery).catch(() => []);
+  const abandoned = await findAbandoned(host.nursery);
+  await Promise.all(
+    abandoned.map((entry) =>
+      clearNurseryPlace(host, { name: entry.slice(0, entry.indexOf("~")), directory: join(host.nursery, entry) }),
+    ),
+  );
 }

@@ -17,35 +17,45 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { qemuCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { launchClone } from "./clone.ts";
+import { type CloneOptions, launchClone } from "./clone.ts";
 import { findQemuHost, type QemuHost, type QemuOptions } from "./host.ts";
 import { Images } from "./images.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { makeMachineDirectory } from "./launch-machine.ts";
+import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launch-machine.ts";
 import { listInstances } from "./list-instances.ts";
 import { type MachineShape, machineShape } from "./machine-shape.ts";
 import { loadState } from "./migration.ts";
+import { sweepNursery } from "./nursery.ts";
 import { QemuPrepared } from "./prepared.ts";
 import { probeQemu } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
+import { Spares } from "./spares.ts";
 import { Templates } from "./templates.ts";
 
 /** Boots keep the processors busy; more of them at once only make each of them slower. */
 const BOOTS_PER_PROCESSOR = 2;
 
+export interface QemuProviderOptions extends Partial<QemuOptions> {
+  readonly clock?: Clock | undefined;
+  /** How many machines of each shape that was asked for are started ahead and wait. */
+  readonly preStarted?: number | undefined;
+}
+
 /** Sandboxes in virtual machines, each a copy of one that has booted before. */
-export class QemuProvider implements Provider {
+export class QemuProvider implements Provider, AsyncDisposable {
   readonly name = "qemu";
   readonly capabilities = qemuCapabilities;
   readonly #options: QemuOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #templates = new Templates();
+  readonly #spares: Spares;
   readonly #images: Images;
   readonly #clock: Clock;
   #host: Promise<QemuHost> | undefined;
 
-  constructor({ clock = systemClock, ...options }: Partial<QemuOptions> & { readonly clock?: Clock } = {}) {
+  constructor({ clock = systemClock, preStarted = 0, ...options }: QemuProviderOptions = {}) {
+    this.#spares = new Spares(preStarted);
     this.#options = { stateDirectory: stateDirectory(), ...options };
     this.#images = new Images(this.#options.stateDirectory, clock);
     this.#clock = clock;
@@ -53,6 +63,11 @@ export class QemuProvider implements Provider {
 
   probe(): Promise<ProviderStatus> {
     return probeQemu(this.#options);
+  }
+
+  /** Ends the machines that nobody has asked for; those of sandboxes go on. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#spares[Symbol.asyncDispose]();
   }
 
   async create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance> {
@@ -63,9 +78,9 @@ export class QemuProvider implements Provider {
     return await this.#boots.run(async () => {
       await this.#write(host, spec);
       return await undoneOnFailure(host, spec.id, async () => {
-        const directory = await makeMachineDirectory(host.machineDirectory(spec.id));
-        const { monitor, agent } = await launchClone(host, { template, shape, name: spec.id, directory, signal });
+        const { monitor, agent } = await this.#clone(host, spec, { template, shape, signal });
         await loadState(monitor);
+        this.#spares.refill(host, shape, template);
         return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
       });
     }, signal);
@@ -96,6 +111,22 @@ export class QemuProvider implements Provider {
     await removeInstance(await this.#findHost(), id);
   }
 
+  /** One that was started ahead, or a new one. */
+  async #clone(
+    host: QemuHost,
+    { id }: InstanceSpec,
+    options: Pick<CloneOptions, "template" | "shape" | "signal">,
+  ): Promise<LaunchedMachine> {
+    const place = { name: id, directory: host.machineDirectory(id), ...options };
+    const spare = this.#spares.take(host, options.shape);
+    if (spare === undefined) {
+      await makeMachineDirectory(place.directory);
+      return await launchClone(host, place);
+    }
+    await moveMachine(host, spare, place);
+    return spare;
+  }
+
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
     const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
     return machineShape(spec, image, kernel);
@@ -107,10 +138,16 @@ export class QemuProvider implements Provider {
   }
 
   #findHost(): Promise<QemuHost> {
-    this.#host ??= findQemuHost(this.#options).catch((error: unknown) => {
+    this.#host ??= this.#enterHost().catch((error: unknown) => {
       this.#host = undefined;
       throw error;
     });
     return this.#host;
+  }
+
+  async #enterHost(): Promise<QemuHost> {
+    const host = await findQemuHost(this.#options);
+    await sweepNursery(host);
+    return host;
   }
 }

@@ -73,6 +73,12 @@ export class QmpClient {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Whether an open monitor keeps this program from ending. */
+  set isHeld(isHeld: boolean) {
+    if (isHeld) this.#socket.ref();
+    else this.#socket.unref();
+  }
+
   /** QEMU goes on, and takes the next caller. */
   close(): void {
     this.#socket.destroy();
