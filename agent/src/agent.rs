@@ -21,11 +21,11 @@ pub struct Agent {
 impl Agent {
     pub fn new(args: Args, open_files: Option<libc::rlimit>) -> Rc<Self> {
         Rc::new(Self {
+            processes: ProcessTable::new(args.is_init),
             args,
             boot_id: random_id(),
             epoch: Cell::new(0),
             gate: Rc::default(),
-            processes: ProcessTable::default(),
             open_files,
         })
     }
