@@ -6,7 +6,10 @@ import { planCluster } from "./setup/cluster.mjs";
 import { CommandError } from "./setup/command.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
+import { planImage } from "./setup/image.mjs";
+import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
+import { planQemu } from "./setup/qemu.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 
 /** Each step looks without changing anything, and hands back what has to be done. */
@@ -17,9 +20,12 @@ const steps = {
   cgroups: planCgroups,
   cluster: planCluster,
   docker: planDocker,
+  qemu: planQemu,
+  kernel: planKernel,
+  image: planImage,
 };
-/** Only tests need these; they are done when they are named. */
-const testSteps = ["cluster", "docker"];
+/** Done when they are named: only tests need the first two, and only virtual machines the others. */
+const namedSteps = ["cluster", "docker", "qemu", "kernel", "image"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");
@@ -28,7 +34,7 @@ if (unknown.length > 0) {
   console.error(`Set-up has no step ${unknown.join(", ")}. Its steps: ${Object.keys(steps).join(", ")}.`);
   process.exit(1);
 }
-const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !testSteps.includes(name));
+const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !namedSteps.includes(name));
 
 try {
   await setUp();

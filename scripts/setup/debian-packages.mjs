@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { runCommand } from "./command.mjs";
@@ -27,7 +27,8 @@ export function candidateVersion(name) {
 
 /** Reads the list of packages, unless it knows these. @param {readonly string[]} names */
 export async function ensureListed(names) {
-  if (!names.every((name) => candidateVersion(name) !== undefined)) await update("Reading the list of packages");
+  const candidates = outputOf("apt-cache", ["policy", ...names]).match(/^\s+Candidate: (?!\(none\))/gm) ?? [];
+  if (candidates.length < names.length) await update("Reading the list of packages");
 }
 
 /**
@@ -55,8 +56,11 @@ export async function withPackages(request, work) {
       await update("Reading the list of packages again");
       await download(request, staging);
     });
-    await unpack(archives, join(staging, "root"));
-    await work(join(staging, "root"));
+    const root = join(staging, "root");
+    mkdirSync(root);
+    if (request.dependencies === "all") mergeDirectories(root);
+    await unpack(archives, root);
+    await work(root);
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
@@ -98,15 +102,24 @@ async function download({ title, names, dependencies }, staging) {
  * @param {string} root
  */
 async function unpack(archives, root) {
-  mkdirSync(root);
-  for (const file of readdirSync(archives).filter((name) => name.endsWith(".deb"))) {
-    const script = 'set -o pipefail; dpkg-deb --fsys-tarfile "$0" | tar -x --keep-directory-symlink -C "$1"';
-    await runCommand({
-      title: `Unpacking ${file.split("_")[0]}`,
-      argv: ["bash", "-c", script, join(archives, file), root],
-      cwd: archives,
-      hint: DISK_HINT,
-    });
+  const script = [
+    "set -eo pipefail",
+    'for file in *.deb; do echo "$file"; dpkg-deb --fsys-tarfile "$file" | tar -x --keep-directory-symlink -C "$0"; done',
+  ].join("\n");
+  await runCommand({
+    title: "Unpacking packages",
+    argv: ["bash", "-c", script, root],
+    cwd: archives,
+    describe: (line) => line.split("_")[0],
+    hint: DISK_HINT,
+  });
+}
+
+/** As Debian's own installer begins: some packages still have files in the old places. @param {string} root */
+function mergeDirectories(root) {
+  for (const name of ["bin", "sbin", "lib", "lib64"]) {
+    mkdirSync(join(root, "usr", name), { recursive: true });
+    symlinkSync(`usr/${name}`, join(root, name));
   }
 }
 
