@@ -55,8 +55,6 @@ export function machineArguments(machine: Machine): string[] {
     ...["-blockdev", JSON.stringify(baseNode(machine.base)), "-device", "virtio-blk-pci,drive=base,serial=base"],
     ...["-blockdev", JSON.stringify(diskNode(machine.disk)), "-device", "virtio-blk-pci,drive=disk,serial=disk"],
     ...["-object", "rng-builtin,id=rng", "-device", "virtio-rng-pci,rng=rng"],
-    // Tells a guest that it is a copy, and another one each time.
-    ...["-device", "vmgenid,guid=auto"],
     ...["-fw_cfg", `name=opt/sandpiper/instance,file=${machine.instanceFile}`],
     // Privileges are given up by QEMU itself, after it has opened its files, which a filter must let it do.
     ...["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny", "-runas", `${uid}:${uid}`, "-chroot", "."],

@@ -1,0 +1,126 @@
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Sandbox } from "@sandpiper/core";
+import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { QemuProvider } from "./provider.ts";
+import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { startHostProgram } from "./testing/start-host-program.ts";
+import { crashMachine, machineProcesses, tracesOf } from "./testing/traces.ts";
+
+let fixture: QemuFixture;
+beforeAll(async () => {
+  fixture = await createQemuFixture();
+  await (await fixture.create()).destroy();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
+const nursery = () => readdir(join(fixture.stateDirectory, "qemu/nursery"));
+const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
+
+describe("nothing is left", () => {
+  it("of a sandbox that was destroyed, though there was much of it before", async () => {
+    const sandbox = await fixture.create();
+    const before = await traces(sandbox.id);
+    for (const kind of [/^process /, /^\/sys\/fs\/cgroup\//, /\/qemu\/instances\//]) {
+      expect(before.filter((trace) => kind.test(trace))).not.toEqual([]);
+    }
+    await Promise.all([sandbox.destroy(), sandbox.destroy()]);
+    expect(await traces(sandbox.id)).toEqual([]);
+  });
+
+  it("of a sandbox that was removed by its id, and its owner learns that it was meant", async () => {
+    const sandbox = await fixture.create();
+    await successor().remove(sandbox.id);
+    expect(await sandbox.closed).toMatchObject({ reason: "destroyed" });
+    await sandbox.destroy();
+    expect(await traces(sandbox.id)).toEqual([]);
+  });
+
+  it("of a sandbox whose program and whose QEMU were both killed", async () => {
+    const program = startHostProgram({ fixture });
+    const { id } = await program.ready();
+    await program.kill();
+    await crashMachine(id);
+    const next = successor();
+    await expect.poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning).toBe(false);
+    await expect(next.adopt(id)).rejects.toMatchObject({ reason: "instance_ended" });
+    await next.remove(id);
+    expect(await traces(id)).toEqual([]);
+  });
+
+  it("of a sandbox whose program was killed while it made it", async () => {
+    const program = startHostProgram({ fixture });
+    const id = await program.creating();
+    await expect.poll(() => traces(id)).not.toEqual([]);
+    await program.kill();
+    const next = successor();
+    await next.list();
+    await next.remove(id);
+    expect(await traces(id)).toEqual([]);
+  });
+
+  it("of a template whose program was killed while it booted, and the next program makes it", async () => {
+    const config = { memoryMib: 160 };
+    const program = startHostProgram({ fixture, config });
+    await program.creating();
+    await expect.poll(nursery).toHaveLength(1);
+    const [name = ""] = (await nursery()).map((entry) => entry.slice(0, entry.indexOf("~")));
+    await expect.poll(() => machineProcesses(name)).not.toEqual([]);
+    await program.kill();
+    await successor().list();
+    expect(await nursery()).toEqual([]);
+    expect(await traces(name as SandboxId)).toEqual([]);
+    await using sandbox = await fixture.create(config);
+    expect((await sandbox.exec("echo fine")).stdout).toBe("fine\n");
+  });
+
+  it("of a sandbox that did not start, and the error says why", async () => {
+    const id = createSandboxId();
+    const creation = Sandbox.create(fixture.provider, { ...fixture.config, kernel: "/etc/hostname" }, { id });
+    await expect(creation).rejects.toMatchObject({ reason: "boot_failed" });
+    expect(await traces(id)).toEqual([]);
+    expect(await nursery()).toEqual([]);
+  });
+});
+
+describe("machines that were started ahead", () => {
+  it("become sandboxes of the id that is asked for, and the rest end with their provider", async () => {
+    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, preStarted: 1 });
+    const first = await Sandbox.create(provider, fixture.config);
+    await expect.poll(() => waiting()).toBe(1);
+    const [spare = ""] = await nursery();
+    const second = await Sandbox.create(provider, fixture.config);
+    const hostname = (await second.exec("hostname")).stdout;
+    expect(hostname).toBe(`sandbox-${spare.slice(0, 8)}\n`);
+    expect(await machineProcesses(second.id)).toHaveLength(1);
+    await Promise.all([first.destroy(), second.destroy()]);
+    await provider[Symbol.asyncDispose]();
+    expect(await nursery()).toEqual([]);
+    for (const { id } of [first, second]) expect(await traces(id)).toEqual([]);
+    expect(await traces(spare.slice(0, 36) as SandboxId)).toEqual([]);
+  });
+
+  it("are ended by the next program when their own was killed", async () => {
+    const program = startHostProgram({ fixture, provider: { preStarted: 1 } });
+    const { id } = await program.ready();
+    await expect.poll(() => waiting()).toBe(1);
+    const [spare = ""] = await nursery();
+    await program.kill();
+    await successor().list();
+    expect(await nursery()).toEqual([]);
+    expect(await traces(spare.slice(0, 36) as SandboxId)).toEqual([]);
+    await successor().remove(id);
+  });
+
+  /** Those whose monitor is there. */
+  async function waiting(): Promise<number> {
+    await sleep(20);
+    const names = await nursery();
+    const directory = join(fixture.stateDirectory, "qemu/nursery");
+    return names.filter((name) => existsSync(join(directory, name, "agent.sock"))).length;
+  }
+});
