@@ -44,7 +44,7 @@ function makeLinks(root) {
 
 /** @param {string} root */
 function makeDirectories(root) {
-  const modes = { "": 0o755, root: 0o700, tmp: 0o1777, "var/tmp": 0o1777, "home/user": 0o755, workspace: 0o755 };
+  const modes = { "": 0o755, root: 0o700, tmp: 0o1777, "var/tmp": 0o1777, "home/user": 0o755 };
   for (const [path, mode] of Object.entries(modes)) {
     mkdirSync(join(root, path), { recursive: true });
     chmodSync(join(root, path), mode);

@@ -13,7 +13,7 @@ import { type ImageTree, readImageTree } from "./image-tree.ts";
 const IMAGE = "root.ext4";
 const DIGEST = "sha256";
 /** Raised when images are made in another way. */
-const GENERATION = 1;
+const GENERATION = 2;
 const SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin";
 const PROGRESS_INTERVAL_MS = 250;
 
@@ -74,13 +74,18 @@ async function fill(path: string, root: string, tree: ImageTree, { onProgress }:
 }
 
 async function format(path: string, root: string, tree: ImageTree): Promise<void> {
-  const program = findProgram("mke2fs", SYSTEM_PATH);
-  const args = [...FORMAT, "-E", EXTENDED, "-N", String(tree.entries + 64), "-d", root, path];
+  await run(root, ["mke2fs", ...FORMAT, "-E", EXTENDED, "-N", String(tree.entries + 64), "-d", root, path]);
+  // A place for what a repair finds, which nobody put into the directory.
+  await run(root, ["debugfs", "-w", "-R", "rmdir lost+found", path]);
+}
+
+async function run(root: string, [name, ...args]: readonly [string, ...string[]]): Promise<void> {
+  const program = findProgram(name, SYSTEM_PATH);
   const env = { E2FSPROGS_FAKE_TIME: "1", PATH: SYSTEM_PATH };
   const result = program === undefined ? undefined : await runProgram([program, ...args], { env, keepOutput: false });
   if (result?.exitCode === 0) return;
   const why =
-    program === undefined ? "there is no program mke2fs" : `mke2fs failed (${result?.failure ?? result?.exitCode})`;
+    result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
   throw new SandboxError("failed_precondition", {
     reason: "image_build_failed",
     message: `no image could be made of ${root}: ${why}`,
