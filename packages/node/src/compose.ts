@@ -2,14 +2,21 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
-import { DockerProvider, Guard, GvisorProvider, instanceCgroup, LocalProvider } from "@sandpiper/providers";
+import {
+  DockerProvider,
+  Guard,
+  GvisorProvider,
+  instanceCgroup,
+  LocalProvider,
+  QemuProvider,
+} from "@sandpiper/providers";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-export type ComposedProviderName = "gvisor" | "docker" | "local";
+export type ComposedProviderName = "gvisor" | "qemu" | "docker" | "local";
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "docker", "local"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "docker", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */
@@ -40,6 +47,8 @@ export function createProvider(name: ComposedProviderName, { home, docker = {} }
   switch (name) {
     case "gvisor":
       return new GvisorProvider(place);
+    case "qemu":
+      return new QemuProvider(place);
     case "local":
       return new LocalProvider(place);
     case "docker": {

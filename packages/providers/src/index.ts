@@ -10,3 +10,4 @@ export { LOCAL_WARNING } from "./local/probe.ts";
 export { LocalProvider } from "./local/provider.ts";
 export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";
+export { QemuProvider } from "./qemu/provider.ts";

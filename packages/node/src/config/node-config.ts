@@ -81,15 +81,15 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
-    .enum(["gvisor", "docker", "local"])
+    .enum(["gvisor", "qemu", "docker", "local"])
     .default("gvisor")
     .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
   providers: z
-    .array(z.enum(["gvisor", "docker", "local"]))
+    .array(z.enum(["gvisor", "qemu", "docker", "local"]))
     .default([])
     .meta({
       description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
-      allowed: "a list of gvisor, docker; local only as the default provider",
+      allowed: "a list of gvisor, qemu, docker; local only as the default provider",
     }),
   docker: z
     .strictObject({
