@@ -1,5 +1,7 @@
-//! The clock. That of a machine which stood still, or was copied from one, is late; its RTC is not, since QEMU's follows the host.
+//! The clock. That of a machine which stood still, or was copied from one, is late by any time. Its RTC follows the host, and is
+//! late by less than a second: QEMU starts it at a whole one. By how much, a host that cares has said in a file.
 
+use crate::files::small_file::read_small_file;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,6 +9,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 const RTC: &str = "/dev/rtc0";
+const RTC_LATE_MS: &str = "/run/sandpiper/rtc-late-ms";
 const RTC_RD_TIME: libc::Ioctl = 0x8024_7009u32 as libc::Ioctl;
 /// Less than this is within what the two ways of reading differ by.
 const TOLERANCE: Duration = Duration::from_millis(50);
@@ -26,8 +29,8 @@ struct RtcTime {
 
 /// Right to the second at once.
 pub fn step() -> io::Result<()> {
-    let rtc = read_rtc(&File::open(RTC)?)?;
-    if is_other_second(now(), rtc) { set(Duration::from_secs(rtc)) } else { Ok(()) }
+    let rtc = read_rtc(&File::open(RTC)?)? + lateness();
+    if is_other_second(now(), rtc) { set(rtc) } else { Ok(()) }
 }
 
 /// Right to some milliseconds, which takes until the RTC's next second.
@@ -38,16 +41,25 @@ pub async fn refine() -> io::Result<()> {
         tokio::time::sleep(LOOK_EVERY).await;
         let second = read_rtc(&file)?;
         if second != first {
-            let exact = Duration::from_secs(second);
+            let exact = second + lateness();
             return if now().abs_diff(exact) > TOLERANCE { set(exact) } else { Ok(()) };
         }
     }
 }
 
 /// The RTC shows whole seconds: a clock that is up to one ahead of it may well be right.
-fn is_other_second(clock: Duration, rtc: u64) -> bool {
-    let rtc = Duration::from_secs(rtc);
+fn is_other_second(clock: Duration, rtc: Duration) -> bool {
     clock + TOLERANCE < rtc || clock > rtc + Duration::from_secs(1) + TOLERANCE
+}
+
+fn lateness() -> Duration {
+    parse_lateness(&read_small_file(RTC_LATE_MS).unwrap_or_default())
+}
+
+/// Some more than a second at most: the host had to look.
+fn parse_lateness(text: &str) -> Duration {
+    let milliseconds = text.trim().parse().ok().filter(|milliseconds| *milliseconds < 2000);
+    Duration::from_millis(milliseconds.unwrap_or(0))
 }
 
 fn now() -> Duration {
@@ -63,7 +75,7 @@ fn set(time: Duration) -> io::Result<()> {
     Ok(())
 }
 
-fn read_rtc(file: &File) -> io::Result<u64> {
+fn read_rtc(file: &File) -> io::Result<Duration> {
     let mut time = MaybeUninit::<RtcTime>::zeroed();
     // SAFETY: the kernel fills the structure, which is plain data.
     let time = unsafe {
@@ -72,7 +84,7 @@ fn read_rtc(file: &File) -> io::Result<u64> {
         }
         time.assume_init()
     };
-    Ok(seconds_since_1970(&time))
+    Ok(Duration::from_secs(seconds_since_1970(&time)))
 }
 
 /// Of a date from 1970 on.
@@ -88,7 +100,7 @@ fn seconds_since_1970(time: &RtcTime) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{RtcTime, is_other_second, seconds_since_1970};
+    use super::{RtcTime, is_other_second, parse_lateness, seconds_since_1970};
     use std::time::Duration;
 
     fn at(year: i32, month: i32, day: i32, (hour, minute, second): (i32, i32, i32)) -> u64 {
@@ -105,12 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn an_rtc_is_late_by_what_a_host_can_have_seen() {
+        assert_eq!(parse_lateness("734\n"), Duration::from_millis(734));
+        for text in ["", "soon", "-1", "2000", "18446744073709551615"] {
+            assert_eq!(parse_lateness(text), Duration::ZERO);
+        }
+    }
+
+    #[test]
     fn a_clock_within_the_second_that_the_rtc_shows_is_left_alone() {
-        let clock = Duration::from_millis;
-        assert!(!is_other_second(clock(100_000), 100));
-        assert!(!is_other_second(clock(100_999), 100));
-        assert!(!is_other_second(clock(99_980), 100));
-        assert!(is_other_second(clock(99_000), 100));
-        assert!(is_other_second(clock(102_000), 100));
+        let at = Duration::from_millis;
+        assert!(!is_other_second(at(100_300), at(100_300)));
+        assert!(!is_other_second(at(101_299), at(100_300)));
+        assert!(!is_other_second(at(100_280), at(100_300)));
+        assert!(is_other_second(at(100_000), at(100_300)));
+        assert!(is_other_second(at(101_400), at(100_300)));
     }
 }

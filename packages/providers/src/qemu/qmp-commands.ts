@@ -11,6 +11,16 @@ export interface MigrationCapability {
   readonly state: boolean;
 }
 
+/** A date and a time, as C has them. */
+interface RtcTime {
+  readonly tm_year: number;
+  readonly tm_mon: number;
+  readonly tm_mday: number;
+  readonly tm_hour: number;
+  readonly tm_min: number;
+  readonly tm_sec: number;
+}
+
 /** The commands of QEMU's monitor that the provider uses. */
 export interface QmpCommands {
   readonly qmp_capabilities: Command<Nothing, Nothing>;
@@ -24,6 +34,7 @@ export interface QmpCommands {
   readonly migrate_cancel: Command<Nothing, Nothing>;
   readonly "migrate-set-capabilities": Command<{ readonly capabilities: readonly MigrationCapability[] }, Nothing>;
   readonly "migrate-set-parameters": Command<{ readonly "max-bandwidth": number }, Nothing>;
+  readonly "qom-get": Command<{ readonly path: "/machine"; readonly property: "rtc-time" }, RtcTime>;
   readonly "query-migrate": Command<Nothing, { readonly status?: string; readonly "error-desc"?: string }>;
 }
 

@@ -10,6 +10,7 @@ import { DISK, type LaunchedMachine, launchMachine } from "./launch-machine.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { saveState } from "./migration.ts";
 import { clearNurseryPlace, makeNurseryPlace } from "./nursery.ts";
+import { measureRtcLateness } from "./rtc-lateness.ts";
 
 /** A guest that translated code runs in takes a few seconds; a busy host makes that many. */
 const BOOT_TIMEOUT_MS = 60_000;
@@ -42,7 +43,7 @@ export async function findTemplate(host: QemuHost, key: string): Promise<Templat
   );
 }
 
-/** Boots a machine, has it run something so that copies find it in their memory, and saves it. */
+/** Boots a machine, tells it what its RTC is late by, and saves it with what it ran for that in its memory. */
 export async function makeTemplate(host: QemuHost, key: string, shape: MachineShape): Promise<void> {
   const signal = AbortSignal.timeout(BOOT_TIMEOUT_MS);
   const place = await makeNurseryPlace(host);
@@ -65,8 +66,11 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
 
 async function save({ directory, monitor, agent }: LaunchedMachine, path: string, signal: AbortSignal): Promise<void> {
   const channel = new SocketChannel(agentChannelEnds(agent, directory), () => {});
-  const client = await AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: BOOT_TIMEOUT_MS });
-  await client.exec("true");
+  const [client, lateMs] = await Promise.all([
+    AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: BOOT_TIMEOUT_MS }),
+    measureRtcLateness(monitor, signal),
+  ]);
+  await client.exec(`mkdir -p /run/sandpiper && echo ${lateMs} > /run/sandpiper/rtc-late-ms`, { user: "root" });
   await client.quiesce({ signal });
   await monitor.execute("stop", {});
   await using file = await open(path, "wx", 0o600);
