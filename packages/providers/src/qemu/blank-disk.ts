@@ -37,7 +37,7 @@ async function format(path: string): Promise<void> {
     "-m",
     "0",
     "-O",
-    "^has_journal,^resize_inode",
+    "^has_journal,^resize_inode,^metadata_csum",
     "-E",
     "lazy_itable_init=0,root_owner=0:0",
   ];

@@ -5,6 +5,7 @@ import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import { findAccelerator } from "./accelerator.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
 import { findKernel, type GuestKernel, guestKernel, type Kernel } from "./kernel.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
@@ -61,14 +62,15 @@ export async function findQemuHost(options: QemuOptions): Promise<QemuHost> {
     const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
     throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
   }
+  const kernels = guestKernels(join(directory, "boot"), kernel);
   const store = new InstanceStore(join(directory, "instances"));
   return {
     stateDirectory: options.stateDirectory,
     store,
     qemu,
-    accelerator: "tcg",
+    accelerator: await findAccelerator(qemu, () => kernels(undefined)),
     kernelVersion: kernel.version,
-    guestKernel: guestKernels(join(directory, "boot"), kernel),
+    guestKernel: kernels,
     cgroups,
     nursery: join(directory, "nursery"),
     templates: join(directory, "templates"),

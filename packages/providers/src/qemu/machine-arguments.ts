@@ -8,13 +8,11 @@ export interface Machine {
   readonly kernel: string;
   readonly initramfs: string;
   readonly commandLine: string;
-  /** The read-only root filesystem, which all machines share. */
-  readonly base: string;
-  /** The machine's own disk, in its directory, and what lies below it. */
-  readonly disk: DiskArguments;
+  /** Without any, the guest stays in its initramfs. */
+  readonly disks?: DiskArguments | undefined;
   readonly memory: MemoryArguments;
   /** What the guest is told of itself, as a file in the machine's directory. */
-  readonly instanceFile: string;
+  readonly instanceFile?: string | undefined;
   /** Waits to be told where its memory and state come from. */
   readonly isIncoming: boolean;
   /** Whom QEMU runs as once it has opened everything. */
@@ -22,7 +20,11 @@ export interface Machine {
 }
 
 export interface DiskArguments {
+  /** The read-only root filesystem, which all machines share. */
+  readonly base: string;
+  /** The machine's own disk, in its directory. */
   readonly path: string;
+  /** What lies below that. */
   readonly backing?: string | undefined;
 }
 
@@ -39,7 +41,7 @@ export const CONSOLE_LOG = "console.log";
 
 /** QEMU's command line: a machine with nothing in it that a sandbox does not need. */
 export function machineArguments(machine: Machine): string[] {
-  const { accelerator, memoryMib, processors, uid } = machine;
+  const { accelerator, memoryMib, processors, instanceFile, uid } = machine;
   const accel = accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=multi`;
   return [
     ...["-M", "q35,memory-backend=ram,usb=off,smbus=off,sata=off,hpet=off,vmport=off", "-accel", accel],
@@ -52,10 +54,9 @@ export function machineArguments(machine: Machine): string[] {
     ...["-device", "virtio-serial-pci,max_ports=2"],
     ...["-chardev", `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`],
     ...["-device", "virtserialport,chardev=agent,name=agent"],
-    ...["-blockdev", JSON.stringify(baseNode(machine.base)), "-device", "virtio-blk-pci,drive=base,serial=base"],
-    ...["-blockdev", JSON.stringify(diskNode(machine.disk)), "-device", "virtio-blk-pci,drive=disk,serial=disk"],
+    ...(machine.disks === undefined ? [] : diskArguments(machine.disks)),
     ...["-object", "rng-builtin,id=rng", "-device", "virtio-rng-pci,rng=rng"],
-    ...["-fw_cfg", `name=opt/sandpiper/instance,file=${machine.instanceFile}`],
+    ...(instanceFile === undefined ? [] : ["-fw_cfg", `name=opt/sandpiper/instance,file=${instanceFile}`]),
     // Privileges are given up by QEMU itself, after it has opened its files, which a filter must let it do.
     ...["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny", "-runas", `${uid}:${uid}`, "-chroot", "."],
     ...(machine.isIncoming ? ["-incoming", "defer"] : []),
@@ -66,6 +67,13 @@ function memoryObject({ memoryMib, memory }: Machine): object {
   const common = { id: "ram", size: memoryMib * 2 ** 20 };
   if (memory.file === undefined) return { "qom-type": "memory-backend-ram", ...common };
   return { "qom-type": "memory-backend-file", ...common, "mem-path": memory.file, share: memory.isShared };
+}
+
+function diskArguments(disks: DiskArguments): string[] {
+  return [
+    ...["-blockdev", JSON.stringify(baseNode(disks.base)), "-device", "virtio-blk-pci,drive=base,serial=base"],
+    ...["-blockdev", JSON.stringify(diskNode(disks)), "-device", "virtio-blk-pci,drive=disk,serial=disk"],
+  ];
 }
 
 function baseNode(path: string): object {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, open, rename, stat } from "node:fs/promises";
+import { copyFile, mkdir, open, rename, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentClient } from "@sandpiper/core";
 import { SocketChannel } from "../host/socket-channel.ts";
@@ -10,6 +10,7 @@ import { DISK, type LaunchedMachine, launchMachine } from "./launch-machine.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { saveState } from "./migration.ts";
 import { clearNurseryPlace, makeNurseryPlace } from "./nursery.ts";
+import { pruneTemplates } from "./prune-templates.ts";
 import { measureRtcLateness } from "./rtc-lateness.ts";
 
 /** A guest that translated code runs in takes a few seconds; a busy host makes that many. */
@@ -37,7 +38,9 @@ export function templateKey(host: QemuHost, { image, kernel, memoryMib, vcpuCoun
 export async function findTemplate(host: QemuHost, key: string): Promise<Template | undefined> {
   const directory = join(host.templates, key);
   const template = { memory: join(directory, MEMORY), state: join(directory, STATE), disk: join(directory, DISK) };
-  return await stat(directory).then(
+  const now = new Date();
+  // Those that were not used for long go first.
+  return await utimes(directory, now, now).then(
     () => template,
     () => undefined,
   );
@@ -59,6 +62,7 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
     const machine = await launchMachine(host, { ...options, ignoresShared: true });
     await save(machine, join(directory, STATE), signal);
     await publish(directory, join(host.templates, key));
+    await pruneTemplates(host.templates);
   } finally {
     await clearNurseryPlace(host, place);
   }
