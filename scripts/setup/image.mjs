@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CommandError } from "./command.mjs";
 import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { finishImage } from "./image-finish.mjs";
 import { recipeDigest, recipeDirectory } from "./image-recipe.mjs";
@@ -12,29 +11,17 @@ const missing = {
   remedy: "Copy ~/.cache/sandpiper/image from a Debian machine, where `npm run setup image` makes it.",
 };
 
-/** @returns {import("./plan.d.ts").Plan} */
-export function planImage() {
-  const target = targetDirectory();
-  if (existsSync(target)) return { detail: target, problems: [] };
-  if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  return { detail: target, problems: [], work: async () => void (await provideImage()) };
-}
-
 /**
  * The directory with the root filesystem that machines have unless another is named, built once for each recipe.
- * @returns {Promise<string>}
+ * @returns {import("./plan.d.ts").Plan}
  */
-export async function provideImage() {
-  const target = targetDirectory();
-  if (existsSync(target)) return target;
-  if (!hasDebianPackages()) throw new CommandError(`${missing.missing}\n${missing.remedy}`);
+export function planImage() {
+  const target = join(cacheDirectory, "image", recipeDigest());
+  if (existsSync(target)) return { detail: target, problems: [] };
+  if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
   const onWait = () => console.error("  ▸ Waiting for somebody else to build the image");
-  await withLock("image", async () => (existsSync(target) ? undefined : build(target)), onWait);
-  return target;
-}
-
-function targetDirectory() {
-  return join(cacheDirectory, "image", recipeDigest());
+  const buildOnce = async () => (existsSync(target) ? undefined : build(target));
+  return { detail: target, problems: [], work: () => withLock("image", buildOnce, onWait) };
 }
 
 /** @param {string} target */

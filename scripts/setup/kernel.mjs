@@ -21,46 +21,24 @@ const missing = {
   remedy: "Copy ~/.cache/sandpiper/kernel from a Debian machine, as root of which `npm run setup kernel` makes it.",
 };
 
-/**
- * A kernel, and the modules it needs in the order in which they load.
- * @typedef {object} Kernel
- * @property {string} kernel
- * @property {readonly string[]} modules
- */
-
 /** @returns {import("./plan.d.ts").Plan} */
 export function planKernel() {
   const found = findKernel();
-  if (found !== undefined) return { detail: found.kernel, problems: [] };
+  if (found !== undefined) return { detail: found, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  return { detail: root, problems: [], work: async () => void (await provideKernel()) };
-}
-
-/**
- * Debian's cloud kernel, as the cache has it: an update is fetched when that is removed.
- * @returns {Promise<Kernel>}
- */
-export async function provideKernel() {
   const onWait = () => console.error("  ▸ Waiting for somebody else to fetch the kernel");
-  const kernel = findKernel() ?? (await withLock("kernel", async () => findKernel() ?? fetchKernel(), onWait));
-  if (kernel === undefined) throw new CommandError(`${missing.missing}\n${missing.remedy}`);
-  return kernel;
+  const fetchOnce = async () => (findKernel() === undefined ? fetchKernel() : undefined);
+  return { detail: root, problems: [], work: () => withLock("kernel", fetchOnce, onWait) };
 }
 
-/** @returns {Kernel | undefined} */
+/** As the cache has it: an update is fetched when that is removed. */
 function findKernel() {
-  const versions = existsSync(root) ? readdirSync(root).filter((name) => !name.startsWith(".")) : [];
-  const newest = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
-  if (newest === undefined) return undefined;
-  const modules = readdirSync(join(root, newest, "modules")).sort();
-  return {
-    kernel: join(root, newest, "vmlinuz"),
-    modules: modules.map((name) => join(root, newest, "modules", name)),
-  };
+  const versions = existsSync(root) ? readdirSync(root) : [];
+  return versions.map((version) => join(root, version, "vmlinuz")).find((path) => existsSync(path));
 }
 
+/** Debian's cloud kernel, which is made for virtual machines and little else, and the modules that the agent loads. */
 async function fetchKernel() {
-  if (!hasDebianPackages()) return undefined;
   await ensureListed([META_PACKAGE]);
   const version = candidateVersion(META_PACKAGE);
   const name = /Depends: (linux-image-\S+)/.exec(outputOf("apt-cache", ["depends", META_PACKAGE]))?.[1];
@@ -77,7 +55,6 @@ async function fetchKernel() {
     }
     publish(draft, join(root, version));
   });
-  return findKernel();
 }
 
 /**
