@@ -17,16 +17,11 @@ const GENERATION = 2;
 const SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin";
 const PROGRESS_INTERVAL_MS = 250;
 
-/**
- * Neither a journal nor checksums, since nobody writes to it and guests that are translated pay for each check; nothing
- * that depends on when it is made.
- */
+/** Neither a journal nor checksums: nobody writes to it, and guests that are translated pay for each check. */
 const FORMAT = [
   ...["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256", "-L", "base"],
-  ...["-O", "^has_journal,^resize_inode,^metadata_csum"],
-  ...["-U", "6f8e6f0e-8d5b-4d6e-9f55-5a6e64706970"],
+  ...["-O", "^has_journal,^resize_inode,^metadata_csum", "-E", "nodiscard,root_owner=0:0,lazy_itable_init=1"],
 ];
-const EXTENDED = "nodiscard,root_owner=0:0,lazy_itable_init=1,hash_seed=6f8e6f0e-8d5b-4d6e-9f55-5a6e64706970";
 
 /** Built once for what is in the directory. Whoever finds an image finds all of it: it gets its name when it is complete. */
 export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
@@ -74,15 +69,14 @@ async function fill(path: string, root: string, tree: ImageTree, { onProgress }:
 }
 
 async function format(path: string, root: string, tree: ImageTree): Promise<void> {
-  await run(root, ["mke2fs", ...FORMAT, "-E", EXTENDED, "-N", String(tree.entries + 64), "-d", root, path]);
+  await run(root, ["mke2fs", ...FORMAT, "-N", String(tree.entries + 64), "-d", root, path]);
   // A place for what a repair finds, which nobody put into the directory.
   await run(root, ["debugfs", "-w", "-R", "rmdir lost+found", path]);
 }
 
 async function run(root: string, [name, ...args]: readonly [string, ...string[]]): Promise<void> {
   const program = findProgram(name, SYSTEM_PATH);
-  const env = { E2FSPROGS_FAKE_TIME: "1", PATH: SYSTEM_PATH };
-  const result = program === undefined ? undefined : await runProgram([program, ...args], { env, keepOutput: false });
+  const result = program === undefined ? undefined : await runProgram([program, ...args], { keepOutput: false });
   if (result?.exitCode === 0) return;
   const why =
     result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
