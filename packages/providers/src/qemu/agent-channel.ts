@@ -7,6 +7,7 @@ export function agentChannelEnds(socket: Socket, directory: string): ChannelEnds
   return {
     writer: socket,
     mark: new WriteMark(directory),
-    startReader: (receive) => socket.on("data", receive),
+    // It stands still when somebody else has read from it before.
+    startReader: (receive) => socket.on("data", receive).resume(),
   };
 }

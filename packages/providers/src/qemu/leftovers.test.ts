@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,6 +17,9 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 const nursery = () => readdir(join(fixture.stateDirectory, "qemu/nursery"));
+const UUID_CHARACTERS = 36;
+/** A busy machine takes its time. */
+const PATIENCE = { timeout: 20_000 };
 const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
 
 describe("nothing is left", () => {
@@ -46,7 +47,9 @@ describe("nothing is left", () => {
     await program.kill();
     await crashMachine(id);
     const next = successor();
-    await expect.poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning).toBe(false);
+    await expect
+      .poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning, PATIENCE)
+      .toBe(false);
     await expect(next.adopt(id)).rejects.toMatchObject({ reason: "instance_ended" });
     await next.remove(id);
     expect(await traces(id)).toEqual([]);
@@ -55,7 +58,7 @@ describe("nothing is left", () => {
   it("of a sandbox whose program was killed while it made it", async () => {
     const program = startHostProgram({ fixture });
     const id = await program.creating();
-    await expect.poll(() => traces(id)).not.toEqual([]);
+    await expect.poll(() => traces(id), PATIENCE).not.toEqual([]);
     await program.kill();
     const next = successor();
     await next.list();
@@ -67,9 +70,9 @@ describe("nothing is left", () => {
     const config = { memoryMib: 160 };
     const program = startHostProgram({ fixture, config });
     await program.creating();
-    await expect.poll(nursery).toHaveLength(1);
+    await expect.poll(nursery, PATIENCE).toHaveLength(1);
     const [name = ""] = (await nursery()).map((entry) => entry.slice(0, entry.indexOf("~")));
-    await expect.poll(() => machineProcesses(name)).not.toEqual([]);
+    await expect.poll(() => machineProcesses(name), PATIENCE).not.toEqual([]);
     await program.kill();
     await successor().list();
     expect(await nursery()).toEqual([]);
@@ -90,37 +93,35 @@ describe("nothing is left", () => {
 describe("machines that were started ahead", () => {
   it("become sandboxes of the id that is asked for, and the rest end with their provider", async () => {
     const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, preStarted: 1 });
-    const first = await Sandbox.create(provider, fixture.config);
-    await expect.poll(() => waiting()).toBe(1);
-    const [spare = ""] = await nursery();
-    const second = await Sandbox.create(provider, fixture.config);
-    const hostname = (await second.exec("hostname")).stdout;
-    expect(hostname).toBe(`sandbox-${spare.slice(0, 8)}\n`);
-    expect(await machineProcesses(second.id)).toHaveLength(1);
-    await Promise.all([first.destroy(), second.destroy()]);
-    await provider[Symbol.asyncDispose]();
+    const seen = new Set<string>();
+    try {
+      // One that is not ready yet is not waited for.
+      const takesOne = async () => {
+        for (const name of await nursery()) seen.add(name.slice(0, UUID_CHARACTERS));
+        await using sandbox = await Sandbox.create(provider, fixture.config);
+        const hostname = (await sandbox.exec("hostname")).stdout.trim();
+        expect(await machineProcesses(sandbox.id)).toHaveLength(1);
+        return [...seen].some((name) => hostname === `sandbox-${name.slice(0, 8)}`);
+      };
+      await expect.poll(takesOne, { ...PATIENCE, interval: 500 }).toBe(true);
+    } finally {
+      await provider[Symbol.asyncDispose]();
+    }
     expect(await nursery()).toEqual([]);
-    for (const { id } of [first, second]) expect(await traces(id)).toEqual([]);
-    expect(await traces(spare.slice(0, 36) as SandboxId)).toEqual([]);
+    for (const name of seen) expect(await traces(name as SandboxId)).toEqual([]);
   });
 
   it("are ended by the next program when their own was killed", async () => {
     const program = startHostProgram({ fixture, provider: { preStarted: 1 } });
     const { id } = await program.ready();
-    await expect.poll(() => waiting()).toBe(1);
-    const [spare = ""] = await nursery();
+    const spares = async () => (await nursery()).map((name) => name.slice(0, UUID_CHARACTERS));
+    const processes = async () => (await Promise.all((await spares()).map(machineProcesses))).flat();
+    await expect.poll(processes, PATIENCE).toHaveLength(1);
+    const [spare = ""] = await spares();
     await program.kill();
     await successor().list();
     expect(await nursery()).toEqual([]);
-    expect(await traces(spare.slice(0, 36) as SandboxId)).toEqual([]);
+    expect(await traces(spare as SandboxId)).toEqual([]);
     await successor().remove(id);
   });
-
-  /** Those whose monitor is there. */
-  async function waiting(): Promise<number> {
-    await sleep(20);
-    const names = await nursery();
-    const directory = join(fixture.stateDirectory, "qemu/nursery");
-    return names.filter((name) => existsSync(join(directory, name, "agent.sock"))).length;
-  }
 });

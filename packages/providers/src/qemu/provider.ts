@@ -79,7 +79,6 @@ export class QemuProvider implements Provider, AsyncDisposable {
       await this.#write(host, spec);
       return await undoneOnFailure(host, spec.id, async () => {
         const { monitor, agent } = await this.#clone(host, spec, { template, shape, signal });
-        await loadState(monitor);
         this.#spares.refill(host, shape, template);
         return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
       });
@@ -121,9 +120,12 @@ export class QemuProvider implements Provider, AsyncDisposable {
     const spare = this.#spares.take(host, options.shape);
     if (spare === undefined) {
       await makeMachineDirectory(place.directory);
-      return await launchClone(host, place);
+      const machine = await launchClone(host, place);
+      await loadState(machine.monitor);
+      return machine;
     }
     await moveMachine(host, spare, place);
+    await spare.monitor.execute("cont", {});
     return spare;
   }
 

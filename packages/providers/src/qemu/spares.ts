@@ -3,14 +3,17 @@ import { launchClone } from "./clone.ts";
 import type { QemuHost } from "./host.ts";
 import type { LaunchedMachine } from "./launch-machine.ts";
 import type { MachineShape } from "./machine-shape.ts";
+import { loadState } from "./migration.ts";
 import { clearNurseryPlace, makeNurseryPlace } from "./nursery.ts";
 import { type Template, templateKey } from "./template.ts";
+import { warmMachine } from "./warm-machine.ts";
 
-const { signal: never } = new AbortController();
+const START_TIMEOUT_MS = 30_000;
 
 /**
- * Copies of templates that have started and wait to be told to go on: most of what a new machine takes is QEMU's own start.
- * As many are kept of each shape that was asked for as the provider is told to.
+ * Copies of templates that were started ahead, have run something and stand still: most of what a new machine takes is QEMU's
+ * own start, and the translation of what the guest runs first. As many are kept of each shape that was asked for as the
+ * provider is told to.
  */
 export class Spares implements AsyncDisposable {
   readonly #count: number;
@@ -70,7 +73,11 @@ export class Spares implements AsyncDisposable {
     while (shelf.length < this.#count && !this.#isClosed) {
       const place = await makeNurseryPlace(host);
       try {
-        const machine = await launchClone(host, { ...place, template, shape, signal: never });
+        const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+        const machine = await launchClone(host, { ...place, template, shape, signal });
+        await loadState(machine.monitor);
+        await warmMachine(machine.agent, signal);
+        await machine.monitor.execute("stop", {});
         hold(machine, false);
         shelf.push(machine);
       } catch (error) {
