@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Provider, Sandbox } from "@sandpiper/core";
-import { QemuProvider } from "@sandpiper/providers";
+import { createProvider } from "@sandpiper/node";
 import type { Benchmark } from "../benchmark.ts";
 import { interleave } from "../interleave.ts";
 import { listProcesses, proportionalMemory } from "../processes.ts";
@@ -23,10 +23,9 @@ export const benchmark: Benchmark = {
   order: 120,
   timeLimitMs: 240_000,
   async run(context) {
-    await using stack = new AsyncDisposableStack();
-    const stateDirectory = await context.workspace.makeDir("qemu");
-    const onDemand = stack.use(new QemuProvider({ stateDirectory }));
-    const ahead = stack.use(new QemuProvider({ stateDirectory, preStarted: 1 }));
+    const home = await context.workspace.makeDir("qemu");
+    const onDemand = createProvider("qemu", { home });
+    const ahead = createProvider("qemu", { home, qemu: { preStarted: 1 } });
     context.progress("making templates");
     const boots: number[] = [];
     for (let boot = 0; boot < BOOTS; boot++) boots.push(await timeFirst(onDemand, 257 + boot));

@@ -129,6 +129,14 @@ export const nodeConfigSchema = z.strictObject({
         }),
     })
     .prefault({}),
+  qemu: z
+    .strictObject({
+      preStarted: z.int().min(0).max(64).default(0).meta({
+        description: "How many virtual machines of each shape that was asked for are started ahead.",
+        allowed: "a whole number from 0 to 64",
+      }),
+    })
+    .prefault({}),
   defaults: z
     .strictObject({
       memoryMib: count.default(256).meta({ description: "Memory of a sandbox that says nothing else, in MiB." }),

@@ -19,7 +19,7 @@ export interface Machine {
   readonly uid: number;
 }
 
-export interface DiskArguments {
+interface DiskArguments {
   /** The read-only root filesystem, which all machines share. */
   readonly base: string;
   /** The machine's own disk, in its directory. */

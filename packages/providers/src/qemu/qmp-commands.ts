@@ -6,7 +6,7 @@ interface Command<Arguments, Answer> {
 
 type Nothing = Readonly<Record<never, never>>;
 
-export interface MigrationCapability {
+interface MigrationCapability {
   readonly capability: "events" | "x-ignore-shared";
   readonly state: boolean;
 }
@@ -22,7 +22,7 @@ interface RtcTime {
 }
 
 /** The commands of QEMU's monitor that the provider uses. */
-export interface QmpCommands {
+interface QmpCommands {
   readonly qmp_capabilities: Command<Nothing, Nothing>;
   readonly "query-status": Command<Nothing, { readonly status: string; readonly running: boolean }>;
   readonly "query-kvm": Command<Nothing, { readonly enabled: boolean; readonly present: boolean }>;
