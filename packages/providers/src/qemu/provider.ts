@@ -26,7 +26,7 @@ import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launc
 import { listInstances } from "./list-instances.ts";
 import { type MachineShape, machineShape } from "./machine-shape.ts";
 import { loadState } from "./migration.ts";
-import { sweepNursery } from "./nursery.ts";
+import { clearNurseryPlace, sweepNursery } from "./nursery.ts";
 import { QemuPrepared } from "./prepared.ts";
 import { probeQemu } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
@@ -124,9 +124,15 @@ export class QemuProvider implements Provider, AsyncDisposable {
       await loadState(machine.monitor);
       return machine;
     }
-    await moveMachine(host, spare, place);
-    await spare.monitor.execute("cont", {});
-    return spare;
+    try {
+      await moveMachine(host, spare, place);
+      await spare.monitor.execute("cont", {});
+      return spare;
+    } catch (error) {
+      // What has moved goes with the instance.
+      await clearNurseryPlace(host, spare);
+      throw error;
+    }
   }
 
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {

@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { killAll } from "../host/cgroup-files.ts";
 import { launchClone } from "./clone.ts";
 import type { QemuHost } from "./host.ts";
 import type { LaunchedMachine } from "./launch-machine.ts";
@@ -94,7 +95,7 @@ export class Spares implements AsyncDisposable {
   /** There is no time left to wait in; what is left, the next program clears away. */
   readonly #endAll = (): void => {
     for (const { pid, directory } of this.#all()) {
-      process.kill(pid, "SIGKILL");
+      killAll([pid]);
       rmSync(directory, { recursive: true, force: true });
     }
   };
