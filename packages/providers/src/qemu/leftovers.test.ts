@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
+import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QemuProvider } from "./provider.ts";
@@ -37,6 +38,20 @@ describe("nothing is left", () => {
     const sandbox = await fixture.create();
     await successor().remove(sandbox.id);
     expect(await sandbox.closed).toMatchObject({ reason: "destroyed" });
+    await sandbox.destroy();
+    expect(await traces(sandbox.id)).toEqual([]);
+  });
+
+  it("of a sandbox whose QEMU hangs, and its owner is told", async () => {
+    const clock = new FakeClock();
+    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, clock });
+    const sandbox = await Sandbox.create(provider, fixture.config);
+    for (const pid of await machineProcesses(sandbox.id)) process.kill(pid, "SIGSTOP");
+    await clock.advance(60_000);
+    expect(await sandbox.closed).toMatchObject({
+      reason: "crashed",
+      message: expect.stringContaining("did not answer"),
+    });
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);
   });
