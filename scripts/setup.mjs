@@ -6,8 +6,11 @@ import { planCluster } from "./setup/cluster.mjs";
 import { CommandError } from "./setup/command.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
+import { planImage } from "./setup/image.mjs";
+import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planPodman } from "./setup/podman.mjs";
+import { planQemu } from "./setup/qemu.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
 
@@ -21,9 +24,12 @@ const steps = {
   docker: planDocker,
   podman: planPodman,
   servers: planServers,
+  qemu: planQemu,
+  kernel: planKernel,
+  image: planImage,
 };
-/** Only tests need these; they are done when they are named. */
-const testSteps = ["cluster", "docker", "podman", "servers"];
+/** Done when they are named: only tests need the first four, and only virtual machines the others. */
+const namedSteps = ["cluster", "docker", "podman", "servers", "qemu", "kernel", "image"];
 
 const isQuiet = process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");
@@ -32,7 +38,7 @@ if (unknown.length > 0) {
   console.error(`Set-up has no step ${unknown.join(", ")}. Its steps: ${Object.keys(steps).join(", ")}.`);
   process.exit(1);
 }
-const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !testSteps.includes(name));
+const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !namedSteps.includes(name));
 
 try {
   await setUp();

@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::gate::Gate;
+use crate::init;
 use crate::process::table::ProcessTable;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,13 +21,21 @@ pub struct Agent {
 impl Agent {
     pub fn new(args: Args, open_files: Option<libc::rlimit>) -> Rc<Self> {
         Rc::new(Self {
+            processes: ProcessTable::new(args.is_init),
             args,
             boot_id: random_id(),
             epoch: Cell::new(0),
             gate: Rc::default(),
-            processes: ProcessTable::default(),
             open_files,
         })
+    }
+
+    /// Lets everything go on that `system.quiesce` stopped.
+    pub fn thaw(&self) {
+        if self.args.is_init && !self.gate.is_open() {
+            init::wake();
+        }
+        self.gate.open();
     }
 }
 

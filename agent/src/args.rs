@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
-                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof]
+                       [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof] [--init]
        sandpiper-agent --relay --channel unix:@NAME";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Args {
     pub exit_on_eof: bool,
     /// Not to be an agent, but to carry bytes between stdio and the one that serves the channel.
     pub is_relay: bool,
+    /// Be the first process of a virtual machine, and set it up.
+    pub is_init: bool,
 }
 
 pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
@@ -41,6 +43,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
         open_dirs: Vec::new(),
         exit_on_eof: false,
         is_relay: false,
+        is_init: false,
     };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -51,6 +54,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--open-dir" => args.open_dirs.push(PathBuf::from(value()?)),
             "--exit-on-eof" => args.exit_on_eof = true,
             "--relay" => args.is_relay = true,
+            "--init" => args.is_init = true,
             _ => return Err(format!("unknown argument {word}")),
         }
     }

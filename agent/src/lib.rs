@@ -12,6 +12,7 @@ pub mod error;
 pub mod files;
 pub mod frame;
 pub mod gate;
+pub mod init;
 pub mod json_text;
 pub mod limits;
 pub mod log;

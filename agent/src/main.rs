@@ -1,5 +1,5 @@
 use sandpiper_agent::files::open_dir::open_dir;
-use sandpiper_agent::{agent::Agent, args, channel, log, process, relay, startup, user};
+use sandpiper_agent::{agent::Agent, args, channel, init, log, process, relay, startup, user};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -12,16 +12,21 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match if args.is_relay { relay::run(&args.channel) } else { run(args) } {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log::warn(format_args!("cannot go on: {error}"));
-            ExitCode::FAILURE
-        }
+    let is_init = args.is_init;
+    let outcome = if args.is_relay { relay::run(&args.channel) } else { run(args) };
+    if let Err(error) = &outcome {
+        log::warn(format_args!("cannot go on: {error}"));
     }
+    if is_init {
+        init::power_off();
+    }
+    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run(args: args::Args) -> std::io::Result<()> {
+    if args.is_init {
+        init::boot(&args)?;
+    }
     let startup = startup::prepare()?;
     open_dirs(&args);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

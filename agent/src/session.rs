@@ -114,7 +114,7 @@ impl Session {
         if method == "hello" {
             self.cancel_all();
             self.outbox.clear();
-            self.agent.gate.open();
+            self.agent.thaw();
         }
         if let Some(refusal) = self.refusal(&id, &method) {
             return self.outbox.answer_always(Some(&id), &Err(refusal)).await;

@@ -1,100 +1,144 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { runCommand } from "./command.mjs";
-import { findProgram, isProgram } from "./find-program.mjs";
-import { withLock } from "./lock.mjs";
+import { findProgram } from "./find-program.mjs";
 import { outputOf } from "./output-of.mjs";
 
-/** A root shell that was not a login has no sbin on its PATH. */
-const SYSTEM_DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/** Where set-up keeps what it fetched or built. */
+export const cacheDirectory = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
+
 const APT_HINT = "Check the network and /etc/apt/sources.list, then run the same command again.";
+const DISK_HINT = "Look whether the disk is full, then run the same command again.";
 
-export function canUnpack() {
-  return process.getuid?.() === 0 && findProgram("apt-get") !== undefined && findProgram("dpkg-deb") !== undefined;
+/** Whether packages can be fetched and unpacked here. */
+export function hasDebianPackages() {
+  return process.getuid?.() === 0 && ["apt-get", "dpkg-deb", "tar"].every((name) => findProgram(name) !== undefined);
 }
 
 /**
- * Where a package of Debian is unpacked, with what it needs.
+ * The version that apt would install.
  * @param {string} name
+ * @returns {string | undefined}
  */
-export function unpackedRoot(name) {
-  return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper", name);
-}
-
-/** @param {string} name */
-export function findAnywhere(name) {
-  return findProgram(name) ?? SYSTEM_DIRECTORIES.map((directory) => join(directory, name)).find(isProgram);
-}
-
-/** @param {readonly string[]} directories */
-export function pathWith(directories) {
-  return [...directories, process.env["PATH"] ?? "", ...SYSTEM_DIRECTORIES].join(":");
-}
-
-/**
- * Unpacks packages, and what of their needs the machine does not have, once per user. Nothing is installed.
- * @param {string} name of the package that the others are for
- * @param {() => readonly string[]} choose names all of them, once the list of packages is there
- */
-export async function unpackPackages(name, choose) {
-  const root = unpackedRoot(name);
-  mkdirSync(dirname(root), { recursive: true });
-  const onWait = () => console.error(`  ▸ Waiting for somebody else to unpack ${name}`);
-  await withLock(name, async () => (existsSync(root) ? undefined : unpack(name, choose)), onWait);
+export function candidateVersion(name) {
+  return /^\s+Candidate: (?!\(none\))(\S+)$/m.exec(outputOf("apt-cache", ["policy", name]))?.[1];
 }
 
 /** @param {string} name */
 export function isListed(name) {
-  return outputOf("apt-cache", ["show", name]) !== "";
+  return candidateVersion(name) !== undefined;
+}
+
+/** Reads the list of packages, unless it knows these. @param {readonly string[]} names */
+export async function ensureListed(names) {
+  const candidates = outputOf("apt-cache", ["policy", ...names]).match(/^\s+Candidate: (?!\(none\))/gm) ?? [];
+  if (candidates.length < names.length) await update("Reading the list of packages");
 }
 
 /**
- * @param {string} name
- * @param {() => readonly string[]} choose
+ * What packages to fetch, and whether for a machine that has none yet.
+ * @typedef {object} Request
+ * @property {string} title
+ * @property {readonly string[]} names
+ * @property {"none" | "missing" | "all"} dependencies those that this machine lacks, or all there are
  */
-async function unpack(name, choose) {
-  const root = unpackedRoot(name);
-  const staging = mkdtempSync(`${root}.`);
+
+/**
+ * Runs `work` with a directory that has the packages' files unpacked, and nothing of which stays. Nothing is installed.
+ * @param {Request} request
+ * @param {(root: string) => Promise<void>} work
+ */
+export async function withPackages(request, work) {
+  mkdirSync(cacheDirectory, { recursive: true });
+  const staging = mkdtempSync(join(cacheDirectory, ".packages-"));
   try {
     const archives = join(staging, "archives");
     mkdirSync(join(archives, "partial"), { recursive: true });
-    if (!isListed(name)) await apt("Reading the list of packages", ["update"]);
-    await download(name, choose(), archives).catch(async () => {
+    await ensureListed(request.names);
+    await download(request, staging).catch(async () => {
       // The list names packages that the server has replaced since.
-      await apt("Reading the list of packages again", ["update"]);
-      await download(name, choose(), archives);
+      await update("Reading the list of packages again");
+      await download(request, staging);
     });
-    const files = readdirSync(archives).filter((file) => file.endsWith(".deb"));
-    for (const file of files) {
-      await runCommand({
-        title: `Unpacking ${file.split("_")[0]}`,
-        argv: ["dpkg-deb", "--extract", join(archives, file), join(staging, "root")],
-        cwd: staging,
-        hint: "Look whether the disk is full, then run the same command again.",
-      });
-    }
-    renameSync(join(staging, "root"), root);
+    const root = join(staging, "root");
+    mkdirSync(root);
+    if (request.dependencies === "all") mergeDirectories(root);
+    await unpack(archives, root);
+    await work(root);
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
 }
 
 /**
- * @param {string} name
- * @param {readonly string[]} packages
- * @param {string} archives
+ * Gives a finished directory or file its name; whoever finds it finds all of it.
+ * @param {string} from
+ * @param {string} to
  */
-async function download(name, packages, archives) {
+export function publish(from, to) {
+  mkdirSync(dirname(to), { recursive: true });
+  renameSync(from, to);
+}
+
+/**
+ * @param {Request} request
+ * @param {string} staging
+ */
+async function download({ title, names, dependencies }, staging) {
+  const archives = join(staging, "archives");
+  if (dependencies === "none") {
+    await apt(title, ["download", ...names], archives);
+    return;
+  }
   const flags = ["--download-only", "--yes", "--no-install-recommends", "-o", `Dir::Cache::archives=${archives}`];
-  await apt(`Downloading Debian's ${name} (once; nothing is installed)`, ["install", ...flags, ...packages]);
+  if (dependencies === "all") {
+    // For apt, a machine with an empty list of installed packages.
+    const status = join(staging, "status");
+    writeFileSync(status, "");
+    flags.push("-o", `Dir::State::status=${status}`, "-o", "APT::Install-Suggests=false");
+  }
+  await apt(title, ["install", ...flags, ...names], archives);
+}
+
+/**
+ * Directories that a package has and the root has as links (/bin, /lib) stay links.
+ * @param {string} archives
+ * @param {string} root
+ */
+async function unpack(archives, root) {
+  const script = [
+    "set -eo pipefail",
+    'for file in *.deb; do echo "$file"; dpkg-deb --fsys-tarfile "$file" | tar -x --keep-directory-symlink -C "$0"; done',
+  ].join("\n");
+  await runCommand({
+    title: "Unpacking packages",
+    argv: ["bash", "-c", script, root],
+    cwd: archives,
+    describe: (line) => line.split("_")[0],
+    hint: DISK_HINT,
+  });
+}
+
+/** As Debian's own installer begins: some packages still have files in the old places. @param {string} root */
+function mergeDirectories(root) {
+  for (const name of ["bin", "sbin", "lib", "lib64"]) {
+    mkdirSync(join(root, "usr", name), { recursive: true });
+    symlinkSync(`usr/${name}`, join(root, name));
+  }
+}
+
+/** @param {string} title */
+function update(title) {
+  return apt(title, ["update"], "/");
 }
 
 /**
  * @param {string} title
  * @param {readonly string[]} args
+ * @param {string} cwd
  */
-function apt(title, args) {
+function apt(title, args, cwd) {
   const env = { DEBIAN_FRONTEND: "noninteractive" };
-  return runCommand({ title, argv: ["apt-get", ...args], cwd: "/", env, hint: APT_HINT });
+  return runCommand({ title, argv: ["apt-get", ...args], cwd, env, hint: APT_HINT });
 }

@@ -1,9 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CommandError } from "./command.mjs";
-import { canUnpack, findAnywhere, isListed, pathWith, unpackedRoot, unpackPackages } from "./debian-packages.mjs";
+import { hasDebianPackages, isListed } from "./debian-packages.mjs";
 import { isProgram } from "./find-program.mjs";
 import { installCommand } from "./host.mjs";
+import { findAnywhere, pathWith, unpackedRoot, unpackPackages } from "./unpacked-packages.mjs";
 
 /**
  * Docker's programs, and the environment they need.
@@ -20,7 +21,7 @@ const INSTALL = { debian: "docker.io", fedora: "moby-engine", arch: "docker", su
 export function planDocker() {
   const found = findInstalled() ?? findUnpacked();
   if (found !== undefined) return { detail: found.dockerd, problems: [] };
-  if (canUnpack()) return { detail: root, problems: [], work: async () => void (await provideDocker()) };
+  if (hasDebianPackages()) return { detail: root, problems: [], work: async () => void (await provideDocker()) };
   const missing = "Docker Engine (dockerd), to test containers with.";
   return { detail: "missing", problems: [{ missing, remedy: installCommand(INSTALL) }] };
 }
@@ -33,7 +34,7 @@ export function planDocker() {
 export async function provideDocker() {
   const found = findInstalled() ?? findUnpacked();
   if (found !== undefined) return found;
-  if (!canUnpack()) throw new CommandError(`Docker Engine (dockerd) is not there. ${installCommand(INSTALL)}`);
+  if (!hasDebianPackages()) throw new CommandError(`Docker Engine (dockerd) is not there. ${installCommand(INSTALL)}`);
   // Newer releases of Debian have the client in a package of its own.
   await unpackPackages("docker.io", () => ["docker.io", ...(isListed("docker-cli") ? ["docker-cli"] : [])]);
   const unpacked = findUnpacked();

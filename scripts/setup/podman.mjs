@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { CommandError } from "./command.mjs";
-import { canUnpack, findAnywhere, isListed, pathWith, unpackedRoot, unpackPackages } from "./debian-packages.mjs";
+import { hasDebianPackages, isListed } from "./debian-packages.mjs";
 import { isProgram } from "./find-program.mjs";
 import { installCommand } from "./host.mjs";
+import { findAnywhere, pathWith, unpackedRoot, unpackPackages } from "./unpacked-packages.mjs";
 
 /**
  * @typedef {object} Podman
@@ -19,7 +20,7 @@ const INSTALL = { debian: "podman", fedora: "podman", arch: "podman", suse: "pod
 export function planPodman() {
   const found = findInstalled() ?? findUnpacked();
   if (found !== undefined) return { detail: found.usr ?? found.podman, problems: [] };
-  if (canUnpack()) return { detail: root, problems: [], work: async () => void (await providePodman()) };
+  if (hasDebianPackages()) return { detail: root, problems: [], work: async () => void (await providePodman()) };
   const missing = "Podman, to test containers with.";
   return { detail: "missing", problems: [{ missing, remedy: installCommand(INSTALL) }] };
 }
@@ -31,7 +32,7 @@ export function planPodman() {
 export async function providePodman() {
   const found = findInstalled() ?? findUnpacked();
   if (found !== undefined) return found;
-  if (!canUnpack()) throw new CommandError(`Podman is not there. ${installCommand(INSTALL)}`);
+  if (!hasDebianPackages()) throw new CommandError(`Podman is not there. ${installCommand(INSTALL)}`);
   // Its usual runtime refuses machines that have both versions of cgroups. Older releases of Debian make networks otherwise.
   const networks = () => (isListed("netavark") ? ["netavark", "iptables"] : []);
   await unpackPackages("podman", () => ["podman", "runc", ...networks()]);

@@ -9,7 +9,8 @@ use crate::agent::Agent;
 use crate::args::ChannelKind;
 use crate::descriptor;
 use crate::session;
-use std::io::{self, IoSlice};
+use std::fs::File;
+use std::io::{self, IoSlice, IsTerminal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::rc::Rc;
@@ -34,19 +35,25 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
 
 /// A port ends or fails whenever the host lets go of its side, and is good again when the host is back.
 async fn serve_serial(agent: Rc<Agent>, path: &Path) -> io::Result<()> {
-    let (mut input, mut output) = serial::open(path)?;
+    let mut port = serial::open(path)?;
     loop {
-        let _ended = serve_port(Rc::clone(&agent), input, output).await;
-        (input, output) = loop {
+        serial::until_host(&port).await?;
+        let outcome = serve_port(Rc::clone(&agent), &port).await;
+        if outcome.is_ok() && !port.is_terminal() {
+            // To close it would throw away what a host that is back already has sent.
+            continue;
+        }
+        port = loop {
             tokio::time::sleep(REOPEN_AFTER).await;
-            if let Ok(ends) = serial::open(path) {
-                break ends;
+            if let Ok(port) = serial::open(path) {
+                break port;
             }
         };
     }
 }
 
-async fn serve_port(agent: Rc<Agent>, input: OwnedFd, output: OwnedFd) -> io::Result<()> {
+async fn serve_port(agent: Rc<Agent>, port: &File) -> io::Result<()> {
+    let (input, output) = (port.try_clone()?.into(), port.try_clone()?.into());
     session::serve(agent, Reader::of_terminal(input)?, Writer::new(output)?).await
 }
 

@@ -14,6 +14,6 @@ pub fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     if let Some(epoch) = params.epoch {
         agent.epoch.set(epoch);
     }
-    agent.gate.open();
+    agent.thaw();
     Ok(json!({}))
 }

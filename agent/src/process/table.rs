@@ -17,7 +17,6 @@ const MAX_UNSETTLED: usize = 16;
 /// With `MAX_EXITED`, as many as `hello` can tell of in one line.
 const MAX_RUNNING: usize = 1024;
 
-#[derive(Default)]
 pub struct ProcessTable {
     by_id: RefCell<BTreeMap<String, Rc<Process>>>,
     running: RefCell<BTreeMap<i32, Rc<Process>>>,
@@ -27,6 +26,17 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
+    /// `is_machine` where the kernel runs nothing else.
+    pub fn new(is_machine: bool) -> Self {
+        Self {
+            by_id: RefCell::default(),
+            running: RefCell::default(),
+            exited: RefCell::default(),
+            memory_kills: MemoryKills::new(is_machine),
+            spare_pipes: SparePipes::default(),
+        }
+    }
+
     pub fn get(&self, id: &str) -> Result<Rc<Process>> {
         self.by_id.borrow().get(id).cloned().ok_or_else(|| {
             AgentError::new(Code::NotFound, "no_such_process", format!("there is no process {id:?}"))

@@ -2,14 +2,21 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
-import { DockerProvider, Guard, GvisorProvider, instanceCgroup, LocalProvider } from "@sandpiper/providers";
+import {
+  DockerProvider,
+  Guard,
+  GvisorProvider,
+  instanceCgroup,
+  LocalProvider,
+  QemuProvider,
+} from "@sandpiper/providers";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-export type ComposedProviderName = "gvisor" | "docker" | "local";
+export type ComposedProviderName = "gvisor" | "qemu" | "docker" | "local";
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "docker", "local"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "docker", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */
@@ -25,21 +32,31 @@ export interface DockerSettings {
   readonly runtime?: string | undefined;
 }
 
+/** What provider qemu is told. */
+interface QemuSettings {
+  /** How many machines of each shape that was asked for are started ahead; none unless given. */
+  readonly preStarted?: number | undefined;
+}
+
 export interface ProviderOptions {
   /** Where sandboxes and what they write are kept; $SANDPIPER_HOME or ~/.sandpiper unless given. */
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
+  readonly qemu?: QemuSettings | undefined;
 }
 
 export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
   readonly provider?: ComposedProviderName | undefined;
 }
 
-export function createProvider(name: ComposedProviderName, { home, docker = {} }: ProviderOptions = {}): Provider {
+export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
+  const { home, docker = {}, qemu } = options;
   const place = home === undefined ? {} : { stateDirectory: resolve(home) };
   switch (name) {
     case "gvisor":
       return new GvisorProvider(place);
+    case "qemu":
+      return new QemuProvider({ ...place, ...qemu });
     case "local":
       return new LocalProvider(place);
     case "docker": {
@@ -50,8 +67,8 @@ export function createProvider(name: ComposedProviderName, { home, docker = {} }
 }
 
 /** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
-export function createManager({ provider, home, docker, ...config }: CreateManagerOptions = {}): SandboxManager {
-  return new SandboxManager(createProvider(provider ?? defaultProvider, { home, docker }), config);
+export function createManager({ provider, home, docker, qemu, ...config }: CreateManagerOptions = {}): SandboxManager {
+  return new SandboxManager(createProvider(provider ?? defaultProvider, { home, docker, qemu }), config);
 }
 
 /** Ends the instances of a node whose leases are over. In memory, if possible: a full disk must not end a lease. */

@@ -25,11 +25,11 @@ const providers = new Map<string, Promise<Provider>>();
  * createSandbox of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-  const { provider: name = defaultProvider, home, docker, signal, onProgress, ...config } = options;
-  const key = JSON.stringify([name, home, docker]);
+  const { provider: name = defaultProvider, home, docker, qemu, signal, onProgress, ...config } = options;
+  const key = JSON.stringify([name, home, docker, qemu]);
   let provider = providers.get(key);
   if (provider === undefined) {
-    provider = reconciledProvider(name, { home, docker });
+    provider = reconciledProvider(name, { home, docker, qemu });
     providers.set(key, provider);
     // What kept this one from working may have changed when the next one asks.
     provider.catch(() => providers.delete(key));

@@ -1,12 +1,13 @@
 export { DockerProvider } from "./docker/provider.ts";
-export { instanceCgroup } from "./gvisor/instance-cgroup.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
 export { findCgroups } from "./host/cgroups.ts";
 export { findAgent } from "./host/find-agent.ts";
 export { findRunsc } from "./host/find-runsc.ts";
 export { Guard, type GuardOptions } from "./host/guard.ts";
+export { instanceCgroup } from "./host/instance-cgroup.ts";
 export { stateDirectory } from "./host/state-directory.ts";
 export { LOCAL_WARNING } from "./local/probe.ts";
 export { LocalProvider } from "./local/provider.ts";
 export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";
+export { QemuProvider } from "./qemu/provider.ts";

@@ -81,15 +81,15 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
-    .enum(["gvisor", "docker", "local"])
+    .enum(["gvisor", "qemu", "docker", "local"])
     .default("gvisor")
     .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
   providers: z
-    .array(z.enum(["gvisor", "docker", "local"]))
+    .array(z.enum(["gvisor", "qemu", "docker", "local"]))
     .default([])
     .meta({
       description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
-      allowed: "a list of gvisor, docker; local only as the default provider",
+      allowed: "a list of gvisor, qemu, docker; local only as the default provider",
     }),
   docker: z
     .strictObject({
@@ -127,6 +127,14 @@ export const nodeConfigSchema = z.strictObject({
           allowed: "the name of a runtime of the engine",
           shownDefault: "runsc where the engine has it, else the engine's own",
         }),
+    })
+    .prefault({}),
+  qemu: z
+    .strictObject({
+      preStarted: z.int().min(0).max(64).default(0).meta({
+        description: "How many virtual machines of each shape that was asked for are started ahead.",
+        allowed: "a whole number from 0 to 64",
+      }),
     })
     .prefault({}),
   defaults: z

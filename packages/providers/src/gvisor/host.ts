@@ -4,8 +4,8 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent, findLauncher } from "../host/find-agent.ts";
 import { findRunsc } from "../host/find-runsc.ts";
+import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { instanceCgroup } from "./instance-cgroup.ts";
 import { Runsc } from "./runsc.ts";
 
 export interface GvisorOptions {

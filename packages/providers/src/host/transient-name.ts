@@ -11,14 +11,20 @@ export function transientName(name: string, { pid, startTicks }: ProcessOwner): 
 
 /** Removes everything in a directory that a program which is no more was making or removing. */
 export async function removeAbandoned(directory: string): Promise<void> {
+  const names = await findAbandoned(directory);
+  await Promise.all(names.map((name) => rm(join(directory, name), { recursive: true, force: true })));
+}
+
+/** The names of what is left of it. */
+export async function findAbandoned(directory: string): Promise<string[]> {
   const { bootId } = await currentOwner();
   const names = await readdir(directory).catch(() => []);
-  await Promise.all(
+  const found = await Promise.all(
     names.map(async (name) => {
       const [, pid, startTicks] = PATTERN.exec(name) ?? [];
-      if (pid === undefined) return;
-      if (await isOwnerAlive({ pid: Number(pid), startTicks: Number(startTicks), bootId })) return;
-      await rm(join(directory, name), { recursive: true, force: true });
+      if (pid === undefined) return [];
+      return (await isOwnerAlive({ pid: Number(pid), startTicks: Number(startTicks), bootId })) ? [] : [name];
     }),
   );
+  return found.flat();
 }

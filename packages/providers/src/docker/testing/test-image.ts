@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { type RootVariant, rootLayer } from "../../host/testing/root-layer.ts";
 import type { Engine } from "../engine.ts";
 import { packArchive } from "./pack-archive.ts";
-import { type RootVariant, rootLayer } from "./root-layer.ts";
 
 export interface TestImageOptions {
   /** `sandpiper-test:latest` unless given. */

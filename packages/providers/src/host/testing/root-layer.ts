@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { type Header, type Pack, pack } from "tar-stream";
-import { findProgram } from "../../host/find-program.ts";
+import { findProgram } from "../find-program.ts";
 
 const run = promisify(execFile);
 const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";

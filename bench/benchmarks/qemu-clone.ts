@@ -1,0 +1,103 @@
+import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Provider, Sandbox } from "@sandpiper/core";
+import { createProvider } from "@sandpiper/node";
+import type { Benchmark } from "../benchmark.ts";
+import { interleave } from "../interleave.ts";
+import { listProcesses, proportionalMemory } from "../processes.ts";
+import { atLeast, atMost, p50Of, type Result } from "../report.ts";
+import { summarize } from "../statistics.ts";
+
+const ON_DEMAND = "sandpiper-qemu, machine made on demand";
+const AHEAD = "sandpiper-qemu, machine started and warmed ahead";
+const FIRST = "sandpiper-qemu, the first of its shape";
+const MANY = 20;
+/** The next one is started ahead meanwhile, and disturbs nobody's turn. */
+const REST_MS = 400;
+const ROUNDS = 15;
+const BOOTS = 3;
+
+export const benchmark: Benchmark = {
+  title: "Virtual machines: a copy of a template until it has run a command",
+  method: `From the call that creates a sandbox until \`true\` has run in it, of the image that set-up builds, 256 MiB and one processor. On demand everything happens within that time; ahead, a copy was started before, has run \`true\` once (so that its code is translated), and stands still. The first of its shape boots a kernel and makes the template. Then ${MANY} at once, until the last has answered, and the memory of each (PSS of QEMU). Guests are run as \`sandpiper doctor\` says: with KVM, or translated. Removal does not count; each turn begins after a rest of ${REST_MS} ms.`,
+  order: 120,
+  timeLimitMs: 240_000,
+  async run(context) {
+    const home = await context.workspace.makeDir("qemu");
+    const onDemand = createProvider("qemu", { home });
+    const ahead = createProvider("qemu", { home, qemu: { preStarted: 1 } });
+    context.progress("making templates");
+    const boots: number[] = [];
+    for (let boot = 0; boot < BOOTS; boot++) boots.push(await timeFirst(onDemand, 257 + boot));
+    const turns = { [ON_DEMAND]: () => timeFirst(onDemand), [AHEAD]: () => timeFirst(ahead) };
+    const contestants = Object.entries(turns).map(([subject, turn]) => ({
+      subject,
+      perRound: 1,
+      sample: async () => {
+        await sleep(REST_MS);
+        return [await turn()];
+      },
+    }));
+    const { samples, problems } = await interleave(contestants, { rounds: ROUNDS, context });
+    context.progress(`${MANY} at once`);
+    const many = await measureMany(onDemand);
+    const results: Result[] = [
+      { name: "qemu-first-of-shape", subject: FIRST, ...summarize(boots), unit: "ms" },
+      ...[...samples].map(([subject, all]): Result => {
+        return { name: "qemu-create-exec", subject, ...summarize(all), unit: "ms" };
+      }),
+      { name: `qemu-${MANY}-at-once`, subject: ON_DEMAND, ...summarize([many.tookMs]), unit: "ms" },
+      { name: `qemu-memory-of-${MANY}`, subject: ON_DEMAND, ...summarize(many.sizesMb), unit: "MB" },
+    ];
+    return {
+      results,
+      problems: problems.map((problem) => `qemu-create-exec, ${problem}`),
+      targets: [
+        atMost(
+          "qemu-create-exec: ms with a machine made on demand",
+          p50Of(results, ON_DEMAND, "qemu-create-exec"),
+          120,
+        ),
+        atMost(
+          "qemu-create-exec: ms with a machine started and warmed ahead",
+          p50Of(results, AHEAD, "qemu-create-exec"),
+          60,
+        ),
+        atLeast(`qemu-${MANY}-at-once: how many answered`, many.sizesMb.length, MANY),
+      ],
+    };
+  },
+};
+
+function create(provider: Provider, memoryMib = 256): Promise<Sandbox> {
+  return Sandbox.create(provider, { memoryMib, vcpuCount: 1 });
+}
+
+async function timeFirst(provider: Provider, memoryMib?: number): Promise<number> {
+  const startedAt = performance.now();
+  await using sandbox = await create(provider, memoryMib);
+  await sandbox.exec(["true"]);
+  return performance.now() - startedAt;
+}
+
+async function measureMany(provider: Provider): Promise<{ readonly tookMs: number; readonly sizesMb: number[] }> {
+  await using stack = new AsyncDisposableStack();
+  const startedAt = performance.now();
+  const sandboxes = await Promise.all(
+    Array.from({ length: MANY }, async () => {
+      const sandbox = stack.use(await create(provider));
+      await sandbox.exec(["true"]);
+      return sandbox;
+    }),
+  );
+  const tookMs = performance.now() - startedAt;
+  return { tookMs, sizesMb: await Promise.all(sandboxes.map(({ id }) => memoryMb(id))) };
+}
+
+/** QEMU does not name its sandbox, but is in its cgroup. */
+async function memoryMb(id: string): Promise<number> {
+  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const cgroups = await Promise.all(ids.map((name) => readFile(`/proc/${name}/cgroup`, "utf8").catch(() => "")));
+  const inside = new Set(ids.filter((_, index) => cgroups[index]?.includes(id)).map(Number));
+  return await proportionalMemory((await listProcesses()).filter((entry) => inside.has(entry.id)));
+}

@@ -1,0 +1,40 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bootsGuest, findAccelerator } from "./accelerator.ts";
+import { findQemuHost, type QemuHost } from "./host.ts";
+
+let stateDirectory: string;
+let host: QemuHost;
+beforeAll(async () => {
+  stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-qemu-"));
+  host = await findQemuHost({ stateDirectory });
+});
+afterAll(() => rm(stateDirectory, { recursive: true }));
+
+const probes = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("sandpiper-boot-"));
+
+describe("the look for what guests run with", () => {
+  it("finds that a guest boots when it does, and leaves nothing of it", async () => {
+    const kernel = await host.guestKernel(undefined);
+    const before = await probes();
+    expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(true);
+    expect(await probes()).toEqual(before);
+  });
+
+  it("gives a guest up that does not answer in time", async () => {
+    const kernel = await host.guestKernel(undefined);
+    expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 50 })).toBe(false);
+  });
+
+  it("gives a guest up at once whose QEMU ends", async () => {
+    const kernel = { ...(await host.guestKernel(undefined)), path: "/nonexistent" };
+    expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(false);
+  });
+
+  it("remembers what it found for as long as this machine runs", async () => {
+    const asked = () => Promise.reject(new Error("it looked again"));
+    expect(await findAccelerator(host.qemu, asked)).toBe(host.accelerator);
+  });
+});

@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { findProgram, isProgram } from "../host/find-program.ts";
+import { runProgram } from "../host/run-program.ts";
+
+/** QEMU's program, and what it needs to run from where it is. */
+export interface Qemu {
+  readonly program: string;
+  /** Before all others. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly version: string;
+}
+
+export interface MissingQemu {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+const NAMES: Readonly<Record<string, string>> = { x64: "qemu-system-x86_64", arm64: "qemu-system-aarch64" };
+const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", arm64: "aarch64-linux-gnu" };
+
+/** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
+export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu | MissingQemu> {
+  const name = NAMES[process.arch];
+  if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
+  const chosen = environment["SANDPIPER_QEMU"] || undefined;
+  const installed = chosen ?? findProgram(name, environment["PATH"]);
+  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/qemu-system-x86");
+  const found =
+    installed === undefined
+      ? unpacked(root, name)
+      : { program: installed, args: [], env: {} as Record<string, string> };
+  const version = isProgram(found.program) ? await versionOf(found) : undefined;
+  if (version !== undefined) return { ...found, version };
+  return {
+    reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
+    hint: "run `npm run setup` in Sandpiper's directory, which unpacks it, or set SANDPIPER_QEMU to the path of one",
+  };
+}
+
+function unpacked(root: string, name: string): Omit<Qemu, "version"> {
+  const libraries = ["usr/lib", "lib"].map((place) => join(root, place, LIBRARIES[process.arch] ?? ""));
+  const firmware = ["usr/share/qemu", "usr/share/seabios"].map((place) => join(root, place)).filter(existsSync);
+  return {
+    program: join(root, "usr/bin", name),
+    args: firmware.flatMap((directory) => ["-L", directory]),
+    env: { LD_LIBRARY_PATH: libraries.join(":") },
+  };
+}
+
+async function versionOf({ program, env }: Omit<Qemu, "version">): Promise<string | undefined> {
+  const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });
+  return /version (\d+\.\d+\.\d+)/.exec(stdout)?.[1];
+}

@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { open, realpath, stat } from "node:fs/promises";
+import { isAbsolute, relative } from "node:path";
+import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { directoryGuestImage } from "./image-build.ts";
+
+/** A root filesystem as one file, which all machines read and none can write to. */
+export interface GuestImage {
+  readonly path: string;
+  readonly format: "raw";
+  /** Of every byte: the memory of a saved machine has parts of it, and goes on only with the same. */
+  readonly sha: string;
+}
+
+export interface GuestImageOptions {
+  /** Where images of directories are kept; each is made once, and another when the directory has changed. */
+  readonly imagesDirectory: string;
+  readonly stateDirectory: string;
+  readonly onProgress?: CreateInstanceOptions["onProgress"];
+}
+
+/** A directory of the host, or a file that has a filesystem in it already. */
+export async function guestImage(rootfs: string, options: GuestImageOptions): Promise<GuestImage> {
+  const refuse = (reason: string, why: string) =>
+    new SandboxError("invalid_argument", {
+      reason,
+      message: `the root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}`,
+      hint: 'give "host", or the absolute path of a directory with a whole root filesystem or of an ext4 image',
+    });
+  if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
+  const path = await realpath(rootfs).catch(() => undefined);
+  if (path === undefined) throw refuse("no_such_rootfs", "there is nothing at that path");
+  const info = await stat(path);
+  if (info.isFile()) {
+    if (!(await isFilesystem(path))) throw refuse("rootfs_not_a_filesystem", "it is a file without an ext4 filesystem");
+    return { path, format: "raw", sha: await digestOf(path) };
+  }
+  if (!info.isDirectory()) throw refuse("rootfs_not_a_directory", "it is neither a directory nor a file");
+  const state = await realpath(options.stateDirectory).catch(() => options.stateDirectory);
+  if (isWithin(state, path) || isWithin(path, state)) {
+    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its own state`);
+  }
+  return await directoryGuestImage(path, options);
+}
+
+/** Whether `path` is `ancestor` or lies below it. */
+function isWithin(ancestor: string, path: string): boolean {
+  const step = relative(ancestor, path);
+  return step !== ".." && !step.startsWith("../");
+}
+
+/** By the number that ext2 and its successors have in their superblock. */
+async function isFilesystem(path: string): Promise<boolean> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 1024 + 56);
+  return bytesRead === 2 && buffer.readUInt16LE() === 0xef53;
+}
+
+const digests = new Map<string, { readonly version: string; readonly digest: Promise<string> }>();
+
+/** Computed again only for a file that has changed. */
+async function digestOf(path: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(path);
+  const version = `${ino} ${size} ${mtimeMs}`;
+  const known = digests.get(path);
+  if (known?.version === version) return await known.digest;
+  const digest = digestFile(path);
+  digests.set(path, { version, digest });
+  return await digest;
+}
+
+export async function digestFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(piece);
+  return hash.digest("hex");
+}

@@ -1,0 +1,96 @@
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import { findAgent } from "../host/find-agent.ts";
+import { instanceCgroup } from "../host/instance-cgroup.ts";
+import { InstanceStore } from "../host/instance-store.ts";
+import { findAccelerator } from "./accelerator.ts";
+import { findQemu, type Qemu } from "./find-qemu.ts";
+import { findKernel, type GuestKernel, guestKernel, type Kernel } from "./kernel.ts";
+import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
+
+/** What the kernel takes as the path of a socket. */
+const MAX_SOCKET_PATH_BYTES = 107;
+const ID_BYTES = 36;
+
+export interface QemuOptions {
+  readonly stateDirectory: string;
+  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  readonly cgroupParent?: string | undefined;
+}
+
+/** Everything on this host that machines are made with. */
+export interface QemuHost {
+  readonly stateDirectory: string;
+  readonly store: InstanceStore;
+  readonly qemu: Qemu;
+  readonly accelerator: Accelerator;
+  readonly cgroups: Cgroups;
+  /** Where machines that are no instances are. */
+  readonly nursery: string;
+  readonly templates: string;
+  readonly kernelVersion: string;
+  /** What a machine boots with: the given kernel, or the one that set-up fetched. */
+  guestKernel(path: string | undefined): Promise<GuestKernel>;
+  /** Of the directory that QEMU starts in. */
+  machineDirectory(id: SandboxId): string;
+  cgroupPath(name: string): string;
+}
+
+/** Looks for what virtual machines need; what is missing is said with what to do about it. */
+export async function findQemuHost(options: QemuOptions): Promise<QemuHost> {
+  if (process.platform !== "linux") {
+    throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
+  }
+  if (process.getuid?.() !== 0) {
+    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
+    throw missing("not_root", "QEMU machines need root, to run as users of their own and in cgroups", hint);
+  }
+  const directory = join(options.stateDirectory, "qemu");
+  const longest = join(directory, "instances", "x".repeat(ID_BYTES), "machine", MONITOR_SOCKET);
+  if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
+    const message = `the path of the state directory ${options.stateDirectory} is too long for sockets in it`;
+    throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
+  }
+  const qemu = await findQemu();
+  if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
+  const kernel = await findKernel();
+  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
+  const cgroups = findCgroups();
+  if (cgroups === undefined) {
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
+  }
+  const kernels = guestKernels(join(directory, "boot"), kernel);
+  const store = new InstanceStore(join(directory, "instances"));
+  return {
+    stateDirectory: options.stateDirectory,
+    store,
+    qemu,
+    accelerator: await findAccelerator(qemu, () => kernels(undefined)),
+    kernelVersion: kernel.version,
+    guestKernel: kernels,
+    cgroups,
+    nursery: join(directory, "nursery"),
+    templates: join(directory, "templates"),
+    machineDirectory: (id) => join(store.directory(id), "machine"),
+    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
+  };
+}
+
+/** Made once for each kernel: that reads the kernel and the agent whole. */
+function guestKernels(directory: string, found: Kernel): QemuHost["guestKernel"] {
+  const known = new Map<string, Promise<GuestKernel>>();
+  return (path = found.path) => {
+    const kernel = path === found.path ? found : { path, version: "its own", modules: found.modules };
+    const made = known.get(path) ?? guestKernel({ directory, kernel, agent: findAgent() });
+    known.set(path, made);
+    made.catch(() => known.delete(path));
+    return made;
+  };
+}
+
+function missing(reason: string, message: string, hint: string): SandboxError {
+  return new SandboxError("failed_precondition", { reason, message, hint });
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { findProgram } from "../host/find-program.ts";
+import { currentOwner } from "../host/process-owner.ts";
+import { runProgram } from "../host/run-program.ts";
+import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { digestFile, type GuestImage, type GuestImageOptions } from "./guest-image.ts";
+import { type ImageTree, readImageTree } from "./image-tree.ts";
+
+const IMAGE = "root.ext4";
+const DIGEST = "sha256";
+/** Raised when images are made in another way. */
+const GENERATION = 2;
+const SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin";
+const PROGRESS_INTERVAL_MS = 250;
+
+/** Neither a journal nor checksums: nobody writes to it, and guests that are translated pay for each check. */
+const FORMAT = [
+  ...["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256", "-L", "base"],
+  ...["-O", "^has_journal,^resize_inode,^metadata_csum", "-E", "nodiscard,root_owner=0:0,lazy_itable_init=1"],
+];
+
+/** Built once for what is in the directory. Whoever finds an image finds all of it: it gets its name when it is complete. */
+export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
+  const { imagesDirectory } = options;
+  const tree = await readImageTree(root);
+  const target = join(imagesDirectory, `${tree.version.slice(0, 24)}-${GENERATION}`);
+  if (!existsSync(target)) await build(root, target, tree, options);
+  return { path: join(target, IMAGE), format: "raw", sha: await readFile(join(target, DIGEST), "utf8") };
+}
+
+async function build(root: string, target: string, tree: ImageTree, options: GuestImageOptions): Promise<void> {
+  const { imagesDirectory } = options;
+  await mkdir(imagesDirectory, { recursive: true, mode: 0o700 });
+  await removeAbandoned(imagesDirectory);
+  const draft = join(imagesDirectory, transientName(randomUUID(), await currentOwner()));
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    await fill(join(draft, IMAGE), root, tree, options);
+    await writeFile(join(draft, DIGEST), await digestFile(join(draft, IMAGE)));
+    await rename(draft, target);
+  } catch (error) {
+    // Another program may have built the same one meanwhile.
+    if (!existsSync(target)) throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function fill(path: string, root: string, tree: ImageTree, { onProgress }: GuestImageOptions): Promise<void> {
+  await using file = await open(path, "wx", 0o600);
+  await file.truncate(sizeOf(tree));
+  const tell = async (status: "unpacking" | "complete") => {
+    const doneBytes =
+      status === "complete" ? tree.dataBytes : Math.min((await stat(path)).blocks * 512, tree.dataBytes);
+    onProgress?.({ image: root, layer: "root filesystem", status, doneBytes, totalBytes: tree.dataBytes });
+  };
+  await tell("unpacking");
+  const timer = setInterval(() => void tell("unpacking").catch(() => {}), PROGRESS_INTERVAL_MS);
+  try {
+    await format(path, root, tree);
+  } finally {
+    clearInterval(timer);
+  }
+  await tell("complete");
+}
+
+async function format(path: string, root: string, tree: ImageTree): Promise<void> {
+  await run(root, ["mke2fs", ...FORMAT, "-N", String(tree.entries + 64), "-d", root, path]);
+  // A place for what a repair finds, which nobody put into the directory.
+  await run(root, ["debugfs", "-w", "-R", "rmdir lost+found", path]);
+}
+
+async function run(root: string, [name, ...args]: readonly [string, ...string[]]): Promise<void> {
+  const program = findProgram(name, SYSTEM_PATH);
+  const result = program === undefined ? undefined : await runProgram([program, ...args], { keepOutput: false });
+  if (result?.exitCode === 0) return;
+  const why =
+    result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
+  throw new SandboxError("failed_precondition", {
+    reason: "image_build_failed",
+    message: `no image could be made of ${root}: ${why}`,
+    hint: "install e2fsprogs 1.43 or newer, and see that there is room on the disk",
+  });
+}
+
+/** With room for tables and directories; what stays empty takes no place. */
+function sizeOf({ entries, dataBytes }: ImageTree): number {
+  const mib = Math.ceil((dataBytes * 1.1 + entries * 512) / 2 ** 20) + 32;
+  return mib * 2 ** 20;
+}

@@ -1,0 +1,50 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { type Clock, type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { type GuestImage, guestImage } from "./guest-image.ts";
+import { findDefaultRoot } from "./image-default.ts";
+
+/** How soon a change of a directory shows in new sandboxes: looking at all that is in it takes a moment. */
+const CHECK_INTERVAL_MS = 60_000;
+
+interface KnownImage {
+  readonly image: Promise<GuestImage>;
+  readonly checkedAtMs: number;
+}
+
+/** Finds the image that a sandbox's `rootfs` means. */
+export class Images {
+  readonly #stateDirectory: string;
+  readonly #clock: Clock;
+  readonly #known = new Map<string, KnownImage>();
+
+  constructor(stateDirectory: string, clock: Clock) {
+    this.#stateDirectory = stateDirectory;
+    this.#clock = clock;
+  }
+
+  /** Several that want the same one wait for one and the same; only the first hears of its progress. */
+  find(rootfs: string, { onProgress }: Pick<CreateInstanceOptions, "onProgress"> = {}): Promise<GuestImage> {
+    const now = this.#clock.monotonicMs();
+    const known = this.#known.get(rootfs);
+    if (known !== undefined && now - known.checkedAtMs < CHECK_INTERVAL_MS) return known.image;
+    const image = this.#look(rootfs, onProgress);
+    this.#known.set(rootfs, { image, checkedAtMs: now });
+    image.catch(() => this.#known.delete(rootfs));
+    return image;
+  }
+
+  async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
+    const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
+    const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
+    if (root === undefined) {
+      throw new SandboxError("failed_precondition", {
+        reason: "image_missing",
+        message: "there is no image for machines yet",
+        hint: "run `npm run setup image` in Sandpiper's directory, which builds it of Debian's packages",
+      });
+    }
+    const imagesDirectory = join(cache, "images");
+    return await guestImage(root, { imagesDirectory, stateDirectory: this.#stateDirectory, onProgress });
+  }
+}

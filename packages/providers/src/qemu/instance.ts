@@ -1,0 +1,146 @@
+import { open } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import {
+  type CheckpointOptions,
+  type Clock,
+  type ConnectedChannel,
+  type Instance,
+  type InstanceExit,
+  type InstanceSpec,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { SocketChannel } from "../host/socket-channel.ts";
+import { WriteMark } from "../host/write-mark.ts";
+import { agentChannelEnds } from "./agent-channel.ts";
+import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
+import { findExit } from "./find-exit.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { QemuHost } from "./host.ts";
+import { AGENT_SOCKET } from "./machine-arguments.ts";
+import { prepareMigration, saveState } from "./migration.ts";
+import type { QmpClient } from "./qmp-client.ts";
+import { removeInstance } from "./remove-instance.ts";
+import { connectSocket } from "./unix-socket.ts";
+
+export interface QemuInstanceOptions {
+  readonly spec: InstanceSpec;
+  readonly clock: Clock;
+  readonly monitor: QmpClient;
+  /** A connection to its agent that nobody has used; without it somebody else spoke to its agent before. */
+  readonly agent?: Socket | undefined;
+}
+
+/** A running virtual machine. */
+export class QemuInstance implements Instance {
+  readonly id: SandboxId;
+  readonly exited: Promise<InstanceExit>;
+  readonly #host: QemuHost;
+  readonly #monitor: QmpClient;
+  readonly #directory: string;
+  readonly #heartbeat: Heartbeat;
+  #unused: Socket | undefined;
+  #channel: SocketChannel | undefined;
+  #needsResync: boolean;
+  #isSaved = false;
+  #destroyed: Promise<void> | undefined;
+  #resolveExited!: (exit: InstanceExit) => void;
+
+  constructor(host: QemuHost, { spec, clock, monitor, agent }: QemuInstanceOptions) {
+    this.id = spec.id;
+    this.#host = host;
+    this.#monitor = monitor;
+    this.#directory = host.machineDirectory(spec.id);
+    this.#unused = agent;
+    this.#needsResync = agent === undefined && WriteMark.isSet(this.#directory);
+    this.exited = new Promise((resolve) => {
+      this.#resolveExited = resolve;
+    });
+    this.#heartbeat = new Heartbeat({ clock, monitor, onSilent: (message) => this.#silent(message) });
+    monitor.closed.then(() => this.#ended());
+  }
+
+  async connect(signal: AbortSignal): Promise<ConnectedChannel> {
+    // QEMU takes one caller at a time.
+    this.#channel?.close();
+    const needsResync = this.#needsResync;
+    const socket = this.#unused ?? (await this.#connectAgent(signal));
+    this.#unused = undefined;
+    // A channel that has to be opened again was not left in order.
+    this.#needsResync = true;
+    const channel = new SocketChannel(agentChannelEnds(socket, this.#directory), () => {});
+    this.#channel = channel;
+    return { channel, needsResync };
+  }
+
+  async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
+    const monitor = this.#monitor;
+    await using file = await open(join(directory, STATE_FILE), "wx", 0o600);
+    await prepareMigration(monitor, { ignoresShared: false });
+    // The end of what is saved is no crash.
+    this.#isSaved = !keepsRunning;
+    await monitor.execute("stop", {});
+    try {
+      await saveState(monitor, this.#directory, file);
+      await copyDisks(this.#directory, directory);
+    } catch (error) {
+      this.#isSaved = false;
+      await monitor.execute("cont", {});
+      throw error;
+    }
+    await monitor.execute(keepsRunning ? "cont" : "quit", {});
+    onCaptured?.();
+    if (!keepsRunning) await monitor.closed;
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(): Promise<void> {
+    this.#heartbeat.stop();
+    this.#unused?.destroy();
+    this.#channel?.close();
+    await removeInstance(this.#host, this.id);
+    this.#monitor.close();
+    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
+  }
+
+  async #connectAgent(signal: AbortSignal): Promise<Socket> {
+    try {
+      return await connectSocket(join(this.#directory, AGENT_SOCKET), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new SandboxError("gone", {
+        reason: "instance_ended",
+        message: `there is no channel to instance ${this.id}: it has ended`,
+        hint: "create a new sandbox",
+        cause: error,
+      });
+    }
+  }
+
+  /** QEMU holds the other end of the monitor for as long as it lives. */
+  async #ended(): Promise<void> {
+    this.#heartbeat.stop();
+    if (this.#destroyed !== undefined || this.#isSaved) return;
+    this.#resolveExited(
+      await findExit(this.#host, this.id).catch((error: unknown) => ({
+        reason: "crashed" as const,
+        message: SandboxError.from(error).message,
+      })),
+    );
+  }
+
+  #silent(message: string): void {
+    if (this.#destroyed !== undefined) return;
+    this.#resolveExited({ reason: "crashed", message });
+    this.#channel?.close();
+    this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
+  }
+}

@@ -1,0 +1,93 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { findKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
+import { kernelArchive } from "./kernel-archive.ts";
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "kernel-"));
+});
+
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+async function cacheKernel(version: string): Promise<void> {
+  const root = join(directory, "sandpiper/kernel", version);
+  await mkdir(join(root, "modules"), { recursive: true });
+  await writeFile(join(root, "vmlinuz"), version);
+  for (const name of ["01-virtio_pci.ko", "00-virtio.ko"]) await writeFile(join(root, "modules", name), name);
+}
+
+/** What a kernel finds in an archive: a header of fixed size, the name, the bytes, the latter two up to a multiple of four. */
+function readMembers(archive: Buffer): ReadonlyMap<string, string> {
+  const members = new Map<string, string>();
+  const aligned = (position: number) => Math.ceil(position / 4) * 4;
+  for (let start = 0; start < archive.length; ) {
+    expect(archive.toString("latin1", start, start + 6)).toBe("070701");
+    const field = (index: number) =>
+      Number.parseInt(archive.toString("latin1", start + 6 + index * 8, start + 14 + index * 8), 16);
+    const nameEnd = start + 110 + field(11);
+    const bytesEnd = aligned(nameEnd) + field(6);
+    members.set(
+      archive.toString("latin1", start + 110, nameEnd - 1),
+      archive.toString("utf8", aligned(nameEnd), bytesEnd),
+    );
+    start = aligned(bytesEnd);
+  }
+  return members;
+}
+
+test("the newest kernel of the cache is found, with its modules in the order in which they load", async () => {
+  for (const version of ["6.1.9-1", "6.1.190-1", "6.1.20-1"]) await cacheKernel(version);
+  const kernel = (await findKernel({ XDG_CACHE_HOME: directory })) as Kernel;
+  expect(kernel.version).toBe("6.1.190-1");
+  expect(kernel.modules.map((path) => path.split("/").at(-1))).toEqual(["00-virtio.ko", "01-virtio_pci.ko"]);
+});
+
+test("a cache without a kernel says what to do", async () => {
+  expect(await findKernel({ XDG_CACHE_HOME: directory })).toMatchObject({
+    hint: expect.stringContaining("setup kernel"),
+  });
+});
+
+test("the initramfs has the agent as its first process, is made once, and is another for another agent", async () => {
+  await cacheKernel("6.1.1-1");
+  const kernel = (await findKernel({ XDG_CACHE_HOME: directory })) as Kernel;
+  const agent = join(directory, "agent");
+  await writeFile(agent, "one");
+  const options = { directory: join(directory, "boot"), kernel, agent };
+  const first = await guestKernel(options);
+  expect(await guestKernel(options)).toEqual(first);
+  const members = readMembers(await readFile(first.initramfs));
+  expect(members.get("init")).toBe("one");
+  expect(members.get("modules/00-virtio.ko")).toBe("00-virtio.ko");
+  expect([...members.keys()].at(-1)).toBe("TRAILER!!!");
+  await writeFile(agent, "another");
+  expect((await guestKernel(options)).sha).not.toBe(first.sha);
+});
+
+test("a kernel that is not there is refused", async () => {
+  const agent = join(directory, "agent");
+  await writeFile(agent, "");
+  const kernel = { path: join(directory, "none"), version: "", modules: [] };
+  await expect(guestKernel({ directory, kernel, agent })).rejects.toMatchObject({ reason: "no_such_kernel" });
+});
+
+test("members of an archive begin at multiples of four bytes", () => {
+  const archive = kernelArchive([
+    { kind: "file", path: "ab", bytes: Buffer.from("12345") },
+    { kind: "device", path: "null", major: 1, minor: 3 },
+  ]).toString("latin1");
+  const starts = [...archive.matchAll(/070701/g)].map((match) => match.index);
+  expect(starts).toHaveLength(3);
+  expect(starts.every((start) => start % 4 === 0)).toBe(true);
+});
+
+test("nothing but the agent's own arguments reaches it: the kernel hands on each word that it does not know", () => {
+  const [kernel = "", agent] = kernelCommandLine.split(" -- ");
+  expect(agent).toMatch(/^--init --channel serial:/);
+  const known = ["quiet", "no_timer_check", "noreplace-smp"];
+  expect(kernel.split(" ").filter((word) => !/[=.]/.test(word) && !known.includes(word))).toEqual([]);
+});

@@ -1,0 +1,113 @@
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { basename, join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { currentOwner } from "../host/process-owner.ts";
+import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
+
+/** A kernel, and the modules it needs in the order in which they load. */
+export interface Kernel {
+  readonly path: string;
+  readonly version: string;
+  readonly modules: readonly string[];
+}
+
+export interface MissingKernel {
+  readonly reason: string;
+  readonly hint: string;
+}
+
+/** The newest that set-up fetched. */
+export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
+  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/kernel");
+  const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
+  const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
+  if (version === undefined) {
+    return {
+      reason: `there is no kernel for machines in ${root}`,
+      hint: "run `npm run setup kernel` in Sandpiper's directory, which fetches Debian's",
+    };
+  }
+  const modules = join(root, version, "modules");
+  const names = (await namesIn(modules)).sort();
+  return { path: join(root, version, "vmlinuz"), version, modules: names.map((name) => join(modules, name)) };
+}
+
+/** What a machine boots with. */
+export interface GuestKernel {
+  readonly path: string;
+  readonly initramfs: string;
+  readonly commandLine: string;
+  /** Of all three, for what must not be mixed up with that of another kernel or agent. */
+  readonly sha: string;
+}
+
+export interface GuestKernelOptions {
+  /** Where the initramfs is kept; made once for each agent and kernel. */
+  readonly directory: string;
+  readonly kernel: Kernel;
+  /** The agent's binary, which is the machine's first process. */
+  readonly agent: string;
+}
+
+export async function guestKernel({ directory, kernel, agent }: GuestKernelOptions): Promise<GuestKernel> {
+  const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
+  const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
+    throw new SandboxError("invalid_argument", {
+      reason: "no_such_kernel",
+      message: `the kernel ${JSON.stringify(kernel.path)} cannot be read: ${error.message}`,
+      hint: "give the absolute path of an uncompressed or bzImage Linux kernel, or none to use Debian's",
+    });
+  });
+  const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
+  const initramfs = join(directory, `initramfs-${sha.slice(0, 16)}`);
+  if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
+  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, sha };
+}
+
+/**
+ * Arguments of the kernel, and behind the dashes those of the agent. Speculation is not defended against inside, where
+ * there is one tenant only; the host's kernel does that between machines.
+ */
+export const kernelCommandLine = [
+  ...["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "tsc=reliable", "mitigations=off", "random.trust_cpu=on"],
+  ...["no_timer_check", "noreplace-smp", "pci=lastbus=0", "8250.nr_uarts=1", "cryptomgr.notests"],
+  ...["--", "--init", "--channel", "serial:/dev/virtio-ports/agent", "--default-user", "user"],
+].join(" ");
+
+/** The kernel opens a console for its first process, and that process needs its standard descriptors to be something. */
+async function initramfsEntries(modules: readonly string[], agent: string): Promise<ArchiveEntry[]> {
+  const files = await Promise.all(
+    modules.map(async (path) => ({
+      kind: "file" as const,
+      path: `modules/${basename(path)}`,
+      bytes: await readFile(path),
+    })),
+  );
+  return [
+    ...["dev", "modules"].map((path) => ({ kind: "directory" as const, path })),
+    { kind: "device", path: "dev/console", major: 5, minor: 1 },
+    { kind: "device", path: "dev/null", major: 1, minor: 3 },
+    { kind: "file", path: "init", bytes: await readFile(agent) },
+    ...files,
+  ];
+}
+
+async function publish(directory: string, path: string, bytes: Uint8Array): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await removeAbandoned(directory);
+  const draft = join(directory, transientName(randomUUID(), await currentOwner()));
+  try {
+    await writeFile(draft, bytes, { mode: 0o600 });
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function namesIn(directory: string): Promise<string[]> {
+  return readdir(directory).catch(() => []);
+}

@@ -1,0 +1,78 @@
+import { globSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { machineProcesses } from "./testing/traces.ts";
+
+let fixture: QemuFixture;
+beforeAll(async () => {
+  fixture = await createQemuFixture();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+describe("a machine", () => {
+  it("has the memory, processors and disk that it was given, and no more", async () => {
+    await using sandbox = await fixture.create({ vcpuCount: 1 });
+    const memory = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc");
+    const [total = "", processors] = memory.stdout.split("\n");
+    expect(Number(total)).toBeGreaterThan(128 * 1024);
+    expect(Number(total)).toBeLessThanOrEqual(192 * 1024);
+    expect(processors).toBe("1");
+    const full = await sandbox.exec("head -c 200000000 /dev/zero > big; wc -c < big", { user: "root" });
+    expect(full.stderr).toContain("No space left");
+    expect(Number(full.stdout)).toBeLessThan(64 * 2 ** 20);
+    await sandbox.exec("rm big", { user: "root" });
+    expect((await sandbox.exec("echo still here > small; cat small")).stdout).toBe("still here\n");
+  });
+
+  it("runs out of memory alone: what takes too much is killed inside, and the rest goes on", async () => {
+    await using sandbox = await fixture.create();
+    const result = await sandbox.exec(["dd", "if=/dev/zero", "of=/dev/null", "bs=140M", "count=1"]);
+    expect(result.exitCode).toBe(137);
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("has no more processes than it may", async () => {
+    await using sandbox = await fixture.create({ maxProcesses: 24 });
+    const result = await sandbox.exec("for i in $(seq 60); do sleep 5 & done; wait", { timeoutMs: 20_000 });
+    expect(result.stderr).toMatch(/fork/i);
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("is held by its cgroup as a whole", async () => {
+    await using sandbox = await fixture.create({ vcpuCount: 0.5 });
+    const read = async (name: string) => {
+      const [path = ""] = globSync(`/sys/fs/cgroup/{*/,}sandpiper-${sandbox.id}-*/${name}`);
+      return path === "" ? undefined : (await readFile(path, "utf8")).trim();
+    };
+    const quota = (await read("cpu.cfs_quota_us")) ?? (await read("cpu.max"))?.split(" ")[0];
+    const bytes = (await read("memory.limit_in_bytes")) ?? (await read("memory.max"));
+    expect(quota).toBe("50000");
+    expect(Number(bytes)).toBe((192 + 64 + 96) * 2 ** 20);
+    expect(Number(await read("pids.max"))).toBeLessThan(128);
+  });
+});
+
+describe("QEMU", () => {
+  it("runs as a user of its own, filtered, and sees no files but its own", async () => {
+    await using one = await fixture.create();
+    await using other = await fixture.create();
+    const uids = await Promise.all(
+      [one, other].map(async ({ id }) => {
+        const [pid = 0] = await machineProcesses(id);
+        const status = await readFile(`/proc/${pid}/status`, "utf8");
+        expect(status).toMatch(/^Seccomp:\s+2$/m);
+        expect(status).toMatch(/^CapEff:\s+0+$/m);
+        expect(await readFile(`/proc/${pid}/root/instance.txt`, "utf8")).toContain("hostname");
+        return Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
+      }),
+    );
+    expect(uids.every((uid) => uid >= 0x6000_0000)).toBe(true);
+    expect(new Set(uids).size).toBe(2);
+  });
+
+  it("gives its guest no network", async () => {
+    await using sandbox = await fixture.create();
+    expect((await sandbox.exec("ls /sys/class/net")).stdout).toBe("lo\n");
+  });
+});

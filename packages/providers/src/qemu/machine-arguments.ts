@@ -1,0 +1,88 @@
+/** How guest code runs: by the processor's own help, or translated by QEMU. */
+export type Accelerator = "kvm" | "tcg";
+
+export interface Machine {
+  readonly accelerator: Accelerator;
+  readonly memoryMib: number;
+  readonly processors: number;
+  readonly kernel: string;
+  readonly initramfs: string;
+  readonly commandLine: string;
+  /** Without any, the guest stays in its initramfs. */
+  readonly disks?: DiskArguments | undefined;
+  readonly memory: MemoryArguments;
+  /** What the guest is told of itself, as a file in the machine's directory. */
+  readonly instanceFile?: string | undefined;
+  /** Waits to be told where its memory and state come from. */
+  readonly isIncoming: boolean;
+  /** Whom QEMU runs as once it has opened everything. */
+  readonly uid: number;
+}
+
+interface DiskArguments {
+  /** The read-only root filesystem, which all machines share. */
+  readonly base: string;
+  /** The machine's own disk, in its directory. */
+  readonly path: string;
+  /** What lies below that. */
+  readonly backing?: string | undefined;
+}
+
+/** Memory of its own, or a file: one that is shared is written to, one that is not is read where it was not written to. */
+export type MemoryArguments = { readonly file?: undefined } | { readonly file: string; readonly isShared: boolean };
+
+/** What translated code may take; QEMU's own default is a gigabyte. */
+export const TRANSLATION_MIB = 64;
+
+/** Names in the machine's directory, where QEMU starts and which is all of the filesystem that it sees afterwards. */
+export const MONITOR_SOCKET = "monitor.sock";
+export const AGENT_SOCKET = "agent.sock";
+export const CONSOLE_LOG = "console.log";
+
+/** QEMU's command line: a machine with nothing in it that a sandbox does not need. */
+export function machineArguments(machine: Machine): string[] {
+  const { accelerator, memoryMib, processors, instanceFile, uid } = machine;
+  const accel = accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=multi`;
+  return [
+    ...["-M", "q35,memory-backend=ram,usb=off,smbus=off,sata=off,hpet=off,vmport=off", "-accel", accel],
+    ...["-cpu", accelerator === "kvm" ? "host" : "max", "-smp", String(processors), "-m", `${memoryMib}M`],
+    ...["-object", JSON.stringify(memoryObject(machine))],
+    ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
+    ...["-kernel", machine.kernel, "-initrd", machine.initramfs, "-append", machine.commandLine],
+    ...["-chardev", `file,id=console,path=${CONSOLE_LOG}`, "-serial", "chardev:console"],
+    ...["-qmp", `unix:${MONITOR_SOCKET},server=on,wait=off`],
+    ...["-device", "virtio-serial-pci,max_ports=2"],
+    ...["-chardev", `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`],
+    ...["-device", "virtserialport,chardev=agent,name=agent"],
+    ...(machine.disks === undefined ? [] : diskArguments(machine.disks)),
+    ...["-object", "rng-builtin,id=rng", "-device", "virtio-rng-pci,rng=rng"],
+    ...(instanceFile === undefined ? [] : ["-fw_cfg", `name=opt/sandpiper/instance,file=${instanceFile}`]),
+    // Privileges are given up by QEMU itself, after it has opened its files, which a filter must let it do.
+    ...["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny", "-runas", `${uid}:${uid}`, "-chroot", "."],
+    ...(machine.isIncoming ? ["-incoming", "defer"] : []),
+  ];
+}
+
+function memoryObject({ memoryMib, memory }: Machine): object {
+  const common = { id: "ram", size: memoryMib * 2 ** 20 };
+  if (memory.file === undefined) return { "qom-type": "memory-backend-ram", ...common };
+  return { "qom-type": "memory-backend-file", ...common, "mem-path": memory.file, share: memory.isShared };
+}
+
+function diskArguments(disks: DiskArguments): string[] {
+  return [
+    ...["-blockdev", JSON.stringify(baseNode(disks.base)), "-device", "virtio-blk-pci,drive=base,serial=base"],
+    ...["-blockdev", JSON.stringify(diskNode(disks)), "-device", "virtio-blk-pci,drive=disk,serial=disk"],
+  ];
+}
+
+function baseNode(path: string): object {
+  return { driver: "raw", "node-name": "base", "read-only": true, file: { driver: "file", filename: path } };
+}
+
+function diskNode({ path, backing }: DiskArguments): object {
+  const below = { driver: "qcow2", "read-only": true, file: { driver: "file", filename: backing } };
+  const file = { driver: "file", filename: path, discard: "unmap" };
+  const common = { driver: "qcow2", "node-name": "disk", discard: "unmap", file };
+  return backing === undefined ? common : { ...common, backing: below };
+}

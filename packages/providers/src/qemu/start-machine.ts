@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { type FileHandle, open, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SandboxError } from "@sandpiper/core";
+import type { Qemu } from "./find-qemu.ts";
+import { CONSOLE_LOG, MONITOR_SOCKET } from "./machine-arguments.ts";
+import { QmpClient } from "./qmp-client.ts";
+
+const QEMU_LOG = "qemu.log";
+const RETRY_MS = 2;
+const MAX_EXPLANATION_CHARACTERS = 2000;
+/** Enters each cgroup, so that no process is ever outside of its own, and becomes QEMU. */
+const ENTER = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; shift; exec "$@"';
+
+export interface StartMachineOptions {
+  readonly qemu: Qemu;
+  readonly args: readonly string[];
+  /** Where it starts, with its sockets and logs. */
+  readonly directory: string;
+  /** Files that take a process into a cgroup. */
+  readonly cgroupEntrances: readonly string[];
+  /** What an incoming machine reads as `fd:3`. */
+  readonly stateFile?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface StartedMachine {
+  readonly pid: number;
+  readonly monitor: QmpClient;
+}
+
+/** Starts QEMU as a process that outlives this program, and waits until its monitor answers. */
+export async function startMachine(options: StartMachineOptions): Promise<StartedMachine> {
+  const { qemu, args, directory, cgroupEntrances, stateFile, signal } = options;
+  signal.throwIfAborted();
+  await using log = await open(join(directory, QEMU_LOG), "a", 0o600);
+  await using state: FileHandle | undefined = stateFile === undefined ? undefined : await open(stateFile, "r");
+  const words = ["-c", ENTER, "sh", ...cgroupEntrances, "--", qemu.program, ...qemu.args, ...args];
+  const child = spawn("/bin/sh", words, {
+    cwd: directory,
+    env: { ...qemu.env },
+    stdio: ["ignore", log.fd, log.fd, ...(state === undefined ? [] : [state.fd])],
+    // Neither a Ctrl-C in the terminal nor the end of this program is for the machine.
+    detached: true,
+  });
+  child.unref();
+  let failure: string | undefined;
+  child.once("error", (error) => {
+    failure = error.message;
+  });
+  child.once("exit", (code, ended) => {
+    failure = ended === null ? `QEMU exited with ${code}` : `QEMU was ended by ${ended}`;
+  });
+  for (;;) {
+    signal.throwIfAborted();
+    if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
+    const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(() => undefined);
+    if (monitor !== undefined) return { pid: Number(child.pid), monitor };
+    await sleep(RETRY_MS);
+  }
+}
+
+/** The last words of QEMU and of the guest's kernel. */
+export async function explainMachine(directory: string): Promise<string> {
+  const logs = [QEMU_LOG, CONSOLE_LOG].map((name) => readFile(join(directory, name), "utf8").catch(() => ""));
+  return (await Promise.all(logs)).join("\n").trim().slice(-MAX_EXPLANATION_CHARACTERS);
+}
+
+function startFailed(failure: string, explanation: string): SandboxError {
+  return new SandboxError("internal", {
+    reason: "boot_failed",
+    message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
+    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+  });
+}

@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
+import { QemuProvider } from "../provider.ts";
+import { testRoot } from "./test-root.ts";
+
+/** A provider with a state directory of its own; everything in it is removed at the end. */
+export interface QemuFixture extends AsyncDisposable {
+  readonly provider: QemuProvider;
+  readonly stateDirectory: string;
+  /** Of every sandbox: a small root filesystem, and little of everything. */
+  readonly config: SandboxConfigOptions;
+  create(options?: SandboxConfigOptions): Promise<Sandbox>;
+}
+
+/** Fails when this host cannot run machines: a suite that silently did not run would prove nothing. */
+export async function createQemuFixture(): Promise<QemuFixture> {
+  const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-qemu-"));
+  const provider = new QemuProvider({ stateDirectory });
+  const status = await provider.probe();
+  if (!status.available) {
+    await rm(stateDirectory, { recursive: true });
+    throw new Error(`The tests of QEMU cannot run on this host: ${status.reason}. To mend it: ${status.hint}.`);
+  }
+  const config = { rootfs: await testRoot(), memoryMib: 192, diskMib: 64 };
+  return {
+    provider,
+    stateDirectory,
+    config,
+    create: (options) => Sandbox.create(provider, { ...config, ...options }),
+    [Symbol.asyncDispose]: async () => {
+      for (const { id } of await provider.list()) await provider.remove(id);
+      await rm(stateDirectory, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { runCommand } from "./command.mjs";
+import { recipeDirectory } from "./image-recipe.mjs";
+
+const USER = 1000;
+/** For those who read about packages, which nobody inside does. */
+const UNUSED = ["bug", "doc", "doc-base", "info", "lintian", "locale", "man"].map((name) => `usr/share/${name}`);
+
+/**
+ * Does to unpacked packages what their scripts would have done, as far as a sandbox needs it: the scripts themselves
+ * expect a system that is being installed.
+ * @param {string} root
+ */
+export async function finishImage(root) {
+  for (const path of UNUSED) rmSync(join(root, path), { recursive: true, force: true });
+  cpSync(join(recipeDirectory, "files"), root, { recursive: true, force: true });
+  makeLinks(root);
+  makeDirectories(root);
+  bundleCertificates(root);
+  await inside(root, "Listing the image's libraries", ["/sbin/ldconfig"]);
+  await compilePython(root);
+}
+
+/** The choices that Debian leaves to its alternatives. @param {string} root */
+function makeLinks(root) {
+  for (const line of readFileSync(join(recipeDirectory, "links.txt"), "utf8").trim().split("\n")) {
+    const [path = "", target = ""] = line.split(" ");
+    rmSync(join(root, path), { force: true });
+    symlinkSync(target, join(root, path));
+  }
+}
+
+/** @param {string} root */
+function makeDirectories(root) {
+  const modes = { "": 0o755, root: 0o700, tmp: 0o1777, "var/tmp": 0o1777, "home/user": 0o755 };
+  for (const [path, mode] of Object.entries(modes)) {
+    mkdirSync(join(root, path), { recursive: true });
+    chmodSync(join(root, path), mode);
+  }
+  chownSync(join(root, "home/user"), USER, USER);
+}
+
+/** One file with all authorities, where programs look for it. @param {string} root */
+function bundleCertificates(root) {
+  const directory = join(root, "usr/share/ca-certificates/mozilla");
+  const texts = readdirSync(directory)
+    .sort()
+    .map((name) => readFileSync(join(directory, name), "utf8").trim());
+  mkdirSync(join(root, "etc/ssl/certs"), { recursive: true });
+  writeFileSync(join(root, "etc/ssl/certs/ca-certificates.crt"), `${texts.join("\n")}\n`);
+}
+
+/** A user inside cannot keep what Python compiles of its library, and would wait for it at each start. @param {string} root */
+async function compilePython(root) {
+  const version = readdirSync(join(root, "usr/lib")).find((name) => /^python3\.\d+$/.test(name));
+  if (version === undefined || !existsSync(join(root, "usr/bin", version))) return;
+  const flags = ["-q", "--invalidation-mode", "unchecked-hash", "-x", "/(test|tests|idlelib|lib2to3)/"];
+  const directories = [`/usr/lib/${version}`, "/usr/lib/python3"];
+  await inside(root, "Compiling Python's library", [
+    `/usr/bin/${version}`,
+    "-m",
+    "compileall",
+    ...flags,
+    ...directories,
+  ]);
+}
+
+/**
+ * @param {string} root
+ * @param {string} title
+ * @param {readonly string[]} argv
+ */
+function inside(root, title, argv) {
+  const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+  const hint = "A program of the image did not work; the lines above say why.";
+  return runCommand({ title, argv: ["chroot", root, ...argv], cwd: "/", env, hint });
+}

@@ -1,0 +1,19 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { recipeDigest } from "./image-recipe.mjs";
+
+test("an image has another name when a file of its recipe has changed, and only then", () => {
+  const directory = mkdtempSync(join(tmpdir(), "recipe-"));
+  try {
+    writeFileSync(join(directory, "packages.txt"), "bash\n");
+    const first = recipeDigest(directory);
+    writeFileSync(join(directory, "packages.txt"), "bash\n");
+    expect(recipeDigest(directory)).toBe(first);
+    writeFileSync(join(directory, "packages.txt"), "bash\ngit\n");
+    expect(recipeDigest(directory)).not.toBe(first);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
