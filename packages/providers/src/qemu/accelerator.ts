@@ -6,12 +6,12 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentClient } from "@sandpiper/core";
+import type { GuestKernel } from "../guest/kernel.ts";
+import { agentChannelEnds } from "../host/agent-channel.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
-import { agentChannelEnds } from "./agent-channel.ts";
+import { connectSocket } from "../host/unix-socket.ts";
 import type { Qemu } from "./find-qemu.ts";
-import type { GuestKernel } from "./kernel.ts";
 import { type Accelerator, AGENT_SOCKET, machineArguments } from "./machine-arguments.ts";
-import { connectSocket } from "./unix-socket.ts";
 
 /** A guest that KVM runs as it should answers in a fraction of this. */
 const KVM_BOOT_MS = 4_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
-import type { GuestImage } from "./guest-image.ts";
+import type { GuestImage } from "../guest/guest-image.ts";
 import type { QemuHost } from "./host.ts";
 
 /** A saved machine goes on with the same devices, and over the same image. */

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
 import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { findAccelerator } from "./accelerator.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
-import { findKernel, type GuestKernel, guestKernel, type Kernel } from "./kernel.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
 
 /** What the kernel takes as the path of a socket. */

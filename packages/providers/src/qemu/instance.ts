@@ -11,9 +11,10 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { agentChannelEnds } from "../host/agent-channel.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
+import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
-import { agentChannelEnds } from "./agent-channel.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
 import { Heartbeat } from "./heartbeat.ts";
@@ -22,7 +23,6 @@ import { AGENT_SOCKET } from "./machine-arguments.ts";
 import { prepareMigration, saveState } from "./migration.ts";
 import type { QmpClient } from "./qmp-client.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { connectSocket } from "./unix-socket.ts";
 
 export interface QemuInstanceOptions {
   readonly spec: InstanceSpec;

@@ -1,6 +1,7 @@
 import { chown, mkdir, rename } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
+import { connectSocket } from "../host/unix-socket.ts";
 import type { QemuHost } from "./host.ts";
 import { INSTANCE_FILE, writeInstanceFile } from "./instance-file.ts";
 import { AGENT_SOCKET, type MemoryArguments, machineArguments } from "./machine-arguments.ts";
@@ -8,7 +9,6 @@ import { createMachineCgroup, enterCgroup } from "./machine-cgroup.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { prepareMigration } from "./migration.ts";
 import { type StartedMachine, startMachine } from "./start-machine.ts";
-import { connectSocket } from "./unix-socket.ts";
 
 /** Names in a machine's directory. */
 export const DISK = "disk.qcow2";

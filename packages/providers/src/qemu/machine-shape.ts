@@ -1,6 +1,6 @@
 import type { InstanceSpec } from "@sandpiper/core";
-import type { GuestImage } from "./guest-image.ts";
-import type { GuestKernel } from "./kernel.ts";
+import type { GuestImage } from "../guest/guest-image.ts";
+import type { GuestKernel } from "../guest/kernel.ts";
 
 /** What machines have in common that can be copies of one. */
 export interface MachineShape {

@@ -12,6 +12,7 @@ import {
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { Images } from "../guest/images.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
@@ -19,7 +20,6 @@ import { qemuCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { type CloneOptions, launchClone } from "./clone.ts";
 import { findQemuHost, type QemuHost, type QemuOptions } from "./host.ts";
-import { Images } from "./images.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
 import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launch-machine.ts";

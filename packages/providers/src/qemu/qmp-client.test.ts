@@ -18,10 +18,10 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "sandpiper-qmp-"));
   const found = await findQemu();
   if ("reason" in found) throw new Error(found.reason);
-  const { program, args } = found;
+  const { program, args, env } = found;
   const monitor = ["-qmp", "unix:qmp.sock,server=on,wait=off"];
   const machine = ["-M", "none", "-nodefaults", "-display", "none", "-S"];
-  qemu = spawn(program, [...args, ...machine, ...monitor], { cwd: directory, stdio: "ignore" });
+  qemu = spawn(program, [...args, ...machine, ...monitor], { cwd: directory, env: { ...env }, stdio: "ignore" });
 });
 afterAll(async () => {
   if (qemu.exitCode === null && qemu.signalCode === null) {

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { SandboxError } from "@sandpiper/core";
+import { connectSocket } from "../host/unix-socket.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import type { QmpAnswer, QmpArguments, QmpCommand, QmpEvent } from "./qmp-commands.ts";
-import { connectSocket } from "./unix-socket.ts";
 
 interface Waiting {
   readonly command: string;

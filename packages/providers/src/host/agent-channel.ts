@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import type { ChannelEnds } from "../host/socket-channel.ts";
-import { WriteMark } from "../host/write-mark.ts";
+import type { ChannelEnds } from "./socket-channel.ts";
+import { WriteMark } from "./write-mark.ts";
 
 /** The ends of a machine's port, which are one socket. */
 export function agentChannelEnds(socket: Socket, directory: string): ChannelEnds {
