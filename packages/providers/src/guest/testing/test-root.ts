@@ -1,0 +1,24 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { rootLayer } from "../../host/testing/root-layer.ts";
+
+const run = promisify(execFile);
+
+/** A directory with a small root filesystem; unpacked once, and again when what it is made of has changed. */
+export async function testRoot(): Promise<string> {
+  const archive = await rootLayer("base");
+  const directory = join(dirname(archive), basename(archive, ".tar"));
+  if (existsSync(directory)) return directory;
+  const draft = `${directory}.${process.pid}`;
+  try {
+    await mkdir(draft);
+    await run("tar", ["-xf", archive, "-C", draft]);
+    await rename(draft, directory).catch(() => {});
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return directory;
+}
