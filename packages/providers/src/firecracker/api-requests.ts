@@ -1,0 +1,72 @@
+/** Bodies of Firecracker's API, under the names that it publishes; only what is used here. */
+
+export interface MachineConfiguration {
+  readonly vcpu_count: number;
+  readonly mem_size_mib: number;
+}
+
+export interface BootSource {
+  readonly kernel_image_path: string;
+  readonly initrd_path: string;
+  readonly boot_args: string;
+}
+
+export interface Drive {
+  readonly drive_id: string;
+  readonly path_on_host: string;
+  readonly is_root_device: boolean;
+  readonly is_read_only: boolean;
+}
+
+export interface Vsock {
+  readonly guest_cid: number;
+  readonly uds_path: string;
+}
+
+export interface Logger {
+  readonly log_path: string;
+  readonly level: "Error" | "Warning" | "Info" | "Debug";
+}
+
+export interface Action {
+  readonly action_type: "InstanceStart";
+}
+
+export interface VmState {
+  readonly state: "Paused" | "Resumed";
+}
+
+export interface SnapshotCreate {
+  readonly snapshot_type: "Full";
+  readonly snapshot_path: string;
+  readonly mem_file_path: string;
+}
+
+export interface SnapshotLoad {
+  readonly snapshot_path: string;
+  /** A file is mapped privately: pages are read from it until they are written to. */
+  readonly mem_backend: { readonly backend_type: "File"; readonly backend_path: string };
+  readonly resume_vm: boolean;
+}
+
+/** What is asked for, and with which body; none of these has an answer. */
+export interface ApiRequests {
+  readonly "PUT /machine-config": MachineConfiguration;
+  readonly "PUT /boot-source": BootSource;
+  readonly "PUT /drives/base": Drive;
+  readonly "PUT /drives/disk": Drive;
+  readonly "PUT /vsock": Vsock;
+  readonly "PUT /entropy": Readonly<Record<string, never>>;
+  readonly "PUT /logger": Logger;
+  readonly "PUT /actions": Action;
+  readonly "PATCH /vm": VmState;
+  readonly "PUT /snapshot/create": SnapshotCreate;
+  readonly "PUT /snapshot/load": SnapshotLoad;
+}
+
+export interface InstanceInfo {
+  readonly id: string;
+  readonly state: "Not started" | "Running" | "Paused";
+  readonly vmm_version: string;
+  readonly app_name: string;
+}

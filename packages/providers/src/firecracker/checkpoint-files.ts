@@ -1,0 +1,50 @@
+import { constants } from "node:fs";
+import { chmod, chown, copyFile, link, mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { copySparse } from "./copy-sparse.ts";
+import type { Jail } from "./jail.ts";
+import { MEMORY, SNAPSHOT, STATE } from "./machine-files.ts";
+
+const SAVED = [STATE, MEMORY];
+const READ_ONLY = 0o444;
+
+/** Lets a jail have what was saved without a copy: it stays for as long as one of the machines that run from it does. */
+export async function linkSnapshot(saved: string, { machine }: Pick<Jail, "machine">): Promise<void> {
+  const directory = join(machine, SNAPSHOT);
+  await mkdir(directory, { mode: 0o755 });
+  await Promise.all(
+    SAVED.map(async (name) => {
+      const [from, to] = [join(saved, name), join(directory, name)];
+      await chmod(from, READ_ONLY);
+      await link(from, to).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "EXDEV") throw error;
+        return copySparse(from, to);
+      });
+    }),
+  );
+}
+
+/** An empty directory that the machine's Firecracker can save it to. */
+export async function makeSnapshotPlace(machine: string, uid: number): Promise<string> {
+  const directory = join(machine, NEXT_SNAPSHOT);
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { mode: 0o700 });
+  await chown(directory, uid, uid);
+  return directory;
+}
+
+/** Beside the one that the machine may still read its memory from. */
+export const NEXT_SNAPSHOT = "next-snapshot";
+
+/** Moves what was saved to where it is wanted. */
+export async function takeSnapshot(place: string, directory: string): Promise<void> {
+  for (const name of SAVED) {
+    const [from, to] = [join(place, name), join(directory, name)];
+    await rename(from, to).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EXDEV") throw error;
+      await copyFile(from, to, constants.COPYFILE_EXCL);
+    });
+    await chown(to, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+  }
+  await rm(place, { recursive: true, force: true });
+}

@@ -1,0 +1,64 @@
+import { existsSync, realpathSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { findProgram, isProgram } from "../host/find-program.ts";
+import { runProgram } from "../host/run-program.ts";
+
+/** Describes its devices by ACPI, which is how Debian's kernel finds them. */
+const OLDEST: readonly [number, number] = [1, 8];
+
+export interface Firecracker {
+  readonly program: string;
+  readonly jailer: string;
+  readonly version: string;
+}
+
+export interface MissingFirecracker {
+  readonly code: "firecracker_missing" | "firecracker_too_old" | "jailer_missing";
+  readonly reason: string;
+  readonly hint: string;
+}
+
+const WHERE_FROM =
+  "take both programs of a release from https://github.com/firecracker-microvm/firecracker/releases, and put them on the PATH";
+
+/** In order of preference: SANDPIPER_FIRECRACKER, one on the PATH, one in the cache; the jailer lies beside it. */
+export async function findFirecracker(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Firecracker | MissingFirecracker> {
+  const chosen = environment["SANDPIPER_FIRECRACKER"] || undefined;
+  const cache = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/firecracker/firecracker");
+  const path = chosen ?? findProgram("firecracker", environment["PATH"]) ?? cache;
+  const version = isProgram(path) ? await versionOf(path) : undefined;
+  if (version === undefined) {
+    const where = chosen === undefined ? "on the PATH or in the cache" : `that runs at ${chosen}`;
+    const hint = `${WHERE_FROM} or name one with SANDPIPER_FIRECRACKER`;
+    return { code: "firecracker_missing", reason: `there is no Firecracker ${where}`, hint };
+  }
+  if (isOlder(version)) {
+    const reason = `the Firecracker at ${path} is ${version}, and ${OLDEST.join(".")} is the oldest that is used`;
+    return { code: "firecracker_too_old", reason, hint: WHERE_FROM };
+  }
+  // As the jailer sees it: the directory of a jail bears the program's real name.
+  const program = realpathSync(path);
+  const jailer = environment["SANDPIPER_JAILER"] || jailerBeside(program);
+  if (jailer !== undefined && isProgram(jailer)) return { program, jailer, version };
+  const hint = `${WHERE_FROM}, or name it with SANDPIPER_JAILER`;
+  return { code: "jailer_missing", reason: `there is no jailer beside ${program}`, hint };
+}
+
+/** Releases have their version in the names of both. */
+function jailerBeside(program: string): string | undefined {
+  const names = [basename(program).replace("firecracker", "jailer"), "jailer"];
+  return names.map((name) => join(dirname(program), name)).find((path) => existsSync(path) && path !== program);
+}
+
+async function versionOf(path: string): Promise<string | undefined> {
+  const { stdout } = await runProgram([path, "--version"], { timeoutMs: 10_000 });
+  return /^Firecracker v(\d+\.\d+\.\d+)/m.exec(stdout)?.[1];
+}
+
+function isOlder(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+}

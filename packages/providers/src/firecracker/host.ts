@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { findKernel, type Kernel } from "../guest/kernel.ts";
+import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import { instanceCgroup } from "../host/instance-cgroup.ts";
+import { InstanceStore } from "../host/instance-store.ts";
+import { type BootFiles, makeBootFiles } from "./boot-files.ts";
+import { type Firecracker, findFirecracker } from "./find-firecracker.ts";
+import { requireKvm } from "./kvm.ts";
+import { API_SOCKET, VSOCK_SOCKET } from "./machine-files.ts";
+import { SharedFiles } from "./shared-files.ts";
+
+/** What the kernel takes as the path of a socket. */
+const MAX_SOCKET_PATH_BYTES = 107;
+const ID_BYTES = 36;
+
+export interface FirecrackerOptions {
+  readonly stateDirectory: string;
+  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  readonly cgroupParent?: string | undefined;
+  /** Where programs are looked for; the environment of this program unless given. */
+  readonly environment?: NodeJS.ProcessEnv | undefined;
+  /** The device that Firecracker opens; /dev/kvm unless given. */
+  readonly kvmDevice?: string | undefined;
+}
+
+/** Everything on this host that machines are made with. */
+export interface FirecrackerHost {
+  readonly store: InstanceStore;
+  readonly firecracker: Firecracker;
+  readonly cgroups: Cgroups;
+  readonly kernelVersion: string;
+  readonly shared: SharedFiles;
+  /** Where empty disks are. */
+  readonly blanks: string;
+  /** Where machines that are no instances are. */
+  readonly nursery: string;
+  /** What a machine boots from: the given kernel, or the one that set-up fetched. */
+  bootFiles(kernel: string | undefined): Promise<BootFiles>;
+  cgroupPath(name: string): string;
+}
+
+/** Looks for what machines need; what is missing is said with what to do about it. */
+export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
+  if (process.platform !== "linux") {
+    throw missing("not_linux", `Firecracker needs Linux; this is ${process.platform}`, "use a Linux machine");
+  }
+  const firecracker = await findFirecracker(options.environment);
+  if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
+  if (process.getuid?.() !== 0) {
+    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
+    throw missing("not_root", "Firecracker's machines need root, for a jail of their own each", hint);
+  }
+  const directory = join(options.stateDirectory, "firecracker");
+  requireShortPath(directory, options.stateDirectory);
+  const kernel = await findKernel();
+  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
+  const cgroups = findCgroups();
+  if (cgroups === undefined) {
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
+  }
+  const host: FirecrackerHost = {
+    store: new InstanceStore(join(directory, "instances")),
+    firecracker,
+    cgroups,
+    kernelVersion: kernel.version,
+    shared: new SharedFiles(join(directory, "shared")),
+    blanks: join(directory, "blanks"),
+    nursery: join(directory, "nursery"),
+    bootFiles: bootFiles(join(directory, "boot"), kernel),
+    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
+  };
+  await requireKvm(host, { directory, device: options.kvmDevice ?? "/dev/kvm" });
+  return host;
+}
+
+function requireShortPath(directory: string, stateDirectory: string): void {
+  const names = [API_SOCKET, VSOCK_SOCKET].map((name) => join("x".repeat(ID_BYTES), "machine", name));
+  const longest = Math.max(...names.map((name) => Buffer.byteLength(join(directory, "instances", name))));
+  if (longest <= MAX_SOCKET_PATH_BYTES) return;
+  const message = `the path of the state directory ${stateDirectory} is too long for sockets in it`;
+  throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
+}
+
+function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles"] {
+  const known = new Map<string, Promise<BootFiles>>();
+  return (path = found.path) => {
+    const kernel = path === found.path ? found : { path, version: "its own", modules: found.modules };
+    const made = known.get(path) ?? makeBootFiles(directory, kernel);
+    known.set(path, made);
+    made.catch(() => known.delete(path));
+    return made;
+  };
+}
+
+function missing(reason: string, message: string, hint: string): SandboxError {
+  return new SandboxError("failed_precondition", { reason, message, hint });
+}

@@ -1,0 +1,182 @@
+import { stat, truncate } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import {
+  type CheckpointOptions,
+  type Clock,
+  type ConnectedChannel,
+  type Instance,
+  type InstanceExit,
+  type InstanceSpec,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { endCgroup } from "../host/end-cgroup.ts";
+import { ApiClient } from "./api-client.ts";
+import { saveMachine } from "./checkpoint.ts";
+import { findExit } from "./find-exit.ts";
+import { Heartbeat } from "./heartbeat.ts";
+import type { FirecrackerHost } from "./host.ts";
+import { machineDirectory } from "./jail.ts";
+import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine-files.ts";
+import { Presence } from "./presence.ts";
+import { removeInstance } from "./remove-instance.ts";
+import { untilConnected } from "./until-connected.ts";
+import { VsockChannel } from "./vsock-channel.ts";
+
+/** A guest may write to its console for as long as it likes. */
+const MAX_CONSOLE_BYTES = 1024 * 1024;
+const RECONNECT_MS = 10_000;
+
+export interface FirecrackerInstanceOptions {
+  readonly spec: InstanceSpec;
+  readonly clock: Clock;
+}
+
+/** A running Firecracker machine. */
+export class FirecrackerInstance implements Instance {
+  readonly id: SandboxId;
+  readonly exited: Promise<InstanceExit>;
+  readonly #host: FirecrackerHost;
+  readonly #api: ApiClient;
+  readonly #clock: Clock;
+  readonly #directory: string;
+  readonly #presence: Presence;
+  #heartbeat: Heartbeat;
+  #channel: VsockChannel | undefined;
+  #isSaved = false;
+  #destroyed: Promise<void> | undefined;
+  #resolveExited!: (exit: InstanceExit) => void;
+
+  constructor(host: FirecrackerHost, { spec, clock }: FirecrackerInstanceOptions) {
+    this.id = spec.id;
+    this.#host = host;
+    this.#clock = clock;
+    this.#directory = host.store.directory(spec.id);
+    this.#api = new ApiClient(this.#path(API_SOCKET));
+    this.exited = new Promise((resolve) => {
+      this.#resolveExited = resolve;
+    });
+    this.#heartbeat = this.#beat();
+    this.#presence = new Presence(this.#path(API_SOCKET));
+    this.#presence.ended.then(() => this.#ended());
+  }
+
+  async connect(signal: AbortSignal): Promise<ConnectedChannel> {
+    // The agent takes the newest caller for the only one.
+    this.#channel?.close();
+    const channel = new VsockChannel(await this.#connectAgent(signal));
+    this.#channel = channel;
+    // A connection starts anew, whatever became of the one before.
+    return { channel, needsResync: false };
+  }
+
+  async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
+    const channel = this.#channel;
+    // While it is being saved, Firecracker answers nothing else.
+    this.#heartbeat.stop();
+    // The end of what is saved is no crash.
+    this.#isSaved = !keepsRunning;
+    channel?.beginReplacing();
+    try {
+      await saveMachine(this.#api, {
+        machine: machineDirectory(this.#directory),
+        id: this.id,
+        directory,
+        keepsRunning,
+      });
+    } catch (error) {
+      this.#isSaved = false;
+      await this.#goOn(channel);
+      throw error;
+    }
+    if (keepsRunning) await this.#goOn(channel);
+    else await this.#end();
+    onCaptured?.();
+  }
+
+  destroy(): Promise<void> {
+    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
+      this.#destroyed = undefined;
+      throw error;
+    });
+    return this.#destroyed;
+  }
+
+  async #destroy(): Promise<void> {
+    this.#heartbeat.stop();
+    this.#presence.stop();
+    this.#channel?.close();
+    await removeInstance(this.#host, this.id);
+    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
+  }
+
+  /** All connections into the machine ended when it was saved. */
+  async #goOn(channel: VsockChannel | undefined): Promise<void> {
+    this.#heartbeat = this.#beat();
+    if (channel === undefined) return;
+    try {
+      channel.replace(await this.#connectAgent(AbortSignal.timeout(RECONNECT_MS)));
+    } catch (error) {
+      channel.giveUp(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #end(): Promise<void> {
+    this.#presence.stop();
+    this.#channel?.close();
+    await endCgroup(this.#host.cgroups, this.#host.cgroupPath(this.id));
+  }
+
+  async #connectAgent(signal: AbortSignal): Promise<Socket> {
+    try {
+      return await untilConnected(this.#path(VSOCK_SOCKET), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new SandboxError("gone", {
+        reason: "instance_ended",
+        message: `there is no channel to instance ${this.id}: it has ended`,
+        hint: "create a new sandbox",
+        cause: error,
+      });
+    }
+  }
+
+  async #ended(): Promise<void> {
+    this.#heartbeat.stop();
+    if (this.#destroyed !== undefined || this.#isSaved) return;
+    this.#channel?.close();
+    this.#resolveExited(
+      await findExit(this.#host, this.id).catch((error: unknown) => ({
+        reason: "crashed" as const,
+        message: SandboxError.from(error).message,
+      })),
+    );
+  }
+
+  #beat(): Heartbeat {
+    return new Heartbeat({
+      clock: this.#clock,
+      api: this.#api,
+      onSilent: (message) => this.#silent(message),
+      onBeat: () => void this.#trimConsole().catch(() => {}),
+    });
+  }
+
+  #silent(message: string): void {
+    if (this.#destroyed !== undefined) return;
+    this.#resolveExited({ reason: "crashed", message });
+    this.#channel?.close();
+    this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
+  }
+
+  /** Firecracker appends to it. */
+  async #trimConsole(): Promise<void> {
+    const path = join(this.#directory, CONSOLE_LOG);
+    if ((await stat(path)).size > MAX_CONSOLE_BYTES) await truncate(path, 0);
+  }
+
+  #path(name: string): string {
+    return join(machineDirectory(this.#directory), name);
+  }
+}

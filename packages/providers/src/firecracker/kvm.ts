@@ -1,0 +1,90 @@
+import { accessSync, constants, existsSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { AgentClient, SandboxError } from "@sandpiper/core";
+import type { FirecrackerHost } from "./host.ts";
+import { machineDirectory } from "./jail.ts";
+import { bootMachine } from "./launch-machine.ts";
+import { VSOCK_SOCKET } from "./machine-files.ts";
+import { clearNurseryPlace, makeNurseryPlace, sweepNursery } from "./nursery.ts";
+import { explainMachine } from "./start-machine.ts";
+import { untilConnected } from "./until-connected.ts";
+import { VsockChannel } from "./vsock-channel.ts";
+
+/** A guest that KVM runs as it should answers in a fraction of this. */
+const BOOT_MS = 4_000;
+/** No guest has a lower one. */
+const PROBE_CID = 3;
+const PROBE_SHAPE = { memoryMib: 128, vcpuCount: 1, diskMib: 0, maxProcesses: 64, vsockCid: PROBE_CID };
+const USE_QEMU = "use the provider qemu, which does without KVM";
+
+interface KvmOptions {
+  /** Where the verdict is kept. */
+  readonly directory: string;
+  readonly device: string;
+}
+
+/**
+ * Throws when KVM does not run guests: that its device is there says little, since on machines that are virtual themselves
+ * a guest may hang, or crawl. A machine is booted for it once after each boot of this host, and the verdict kept.
+ */
+export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
+  requireDevice(device);
+  const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+  const place = join(directory, "kvm");
+  const path = join(place, `${bootId}-${host.firecracker.version}`);
+  let verdict = await readFile(path, "utf8").catch(() => undefined);
+  if (verdict === undefined) {
+    verdict = await tryKvm(host, BOOT_MS);
+    await rm(place, { recursive: true, force: true });
+    await mkdir(place, { recursive: true, mode: 0o700 });
+    await writeFile(path, verdict);
+  }
+  if (verdict === "") return;
+  throw new SandboxError("failed_precondition", {
+    reason: "kvm_unusable",
+    message: `KVM is here, and could not run a guest: ${verdict}`,
+    hint: `${USE_QEMU}; to have it tried again, remove ${path}`,
+  });
+}
+
+function requireDevice(device: string): void {
+  if (!existsSync(device)) {
+    throw new SandboxError("failed_precondition", {
+      reason: "kvm_missing",
+      message: `there is no ${device}: this machine has no KVM, or is not allowed it`,
+      hint: `enable virtualization in the firmware, or nested virtualization where this machine is virtual itself; or ${USE_QEMU}`,
+    });
+  }
+  try {
+    accessSync(device, constants.R_OK | constants.W_OK);
+  } catch {
+    throw new SandboxError("failed_precondition", {
+      reason: "kvm_not_permitted",
+      message: `${device} cannot be opened by this program`,
+      hint: `run it as root on the host itself, or give this container the device; or ${USE_QEMU}`,
+    });
+  }
+}
+
+/** The empty text when a guest without disks answers in time, or what was wrong. */
+export async function tryKvm(host: FirecrackerHost, timeoutMs: number): Promise<string> {
+  await sweepNursery(host);
+  const files = await host.bootFiles(undefined);
+  const place = await makeNurseryPlace(host);
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    await bootMachine(host, files, { ...place, shape: PROBE_SHAPE, signal });
+    const socket = await untilConnected(join(machineDirectory(place.directory), VSOCK_SOCKET), signal);
+    const channel = new VsockChannel(socket);
+    const client = await AgentClient.open({ channel, needsResync: false }, { signal });
+    client.close();
+    return "";
+  } catch (error) {
+    const words = signal.aborted ? `it did not answer within ${timeoutMs / 1000} s` : SandboxError.from(error).message;
+    const explanation = await explainMachine(place.directory);
+    return explanation === "" || words.includes(explanation) ? words : `${words}: ${explanation}`;
+  } finally {
+    await clearNurseryPlace(host, place);
+  }
+}

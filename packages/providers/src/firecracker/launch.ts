@@ -1,0 +1,37 @@
+import { SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { FirecrackerHost } from "./host.ts";
+import { removeInstance } from "./remove-instance.ts";
+import { explainMachine } from "./start-machine.ts";
+
+/** What fails half-way leaves nothing behind, and says the machine's last words. */
+export async function undoneOnFailure<T>(host: FirecrackerHost, id: SandboxId, start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    const explained = await explain(host, id, error);
+    await removeInstance(host, id).catch((left: unknown) => Promise.reject(cleanUpFailed(id, error, left)));
+    throw explained;
+  }
+}
+
+/** A process that ended in the middle of a request left its reason in its log. */
+async function explain(host: FirecrackerHost, id: SandboxId, error: unknown): Promise<unknown> {
+  if (!(error instanceof SandboxError) || error.reason !== "firecracker_gone") return error;
+  const explanation = await explainMachine(host.store.directory(id));
+  return new SandboxError("internal", {
+    reason: "boot_failed",
+    message: `the virtual machine of instance ${id} ended while it started: ${explanation || error.message}`,
+    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    cause: error,
+  });
+}
+
+function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
+  return new SandboxError("internal", {
+    reason: "clean_up_failed",
+    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
+    hint: "remove it by its id, or reconcile: it is still in the provider's list",
+    cause: left,
+  });
+}
