@@ -1,0 +1,38 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { describeProvider } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testRoot } from "../guest/testing/test-root.ts";
+import { FirecrackerProvider } from "./provider.ts";
+import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
+import { startHostProgram } from "./testing/start-host-program.ts";
+import { crashMachine, tracesOf } from "./testing/traces.ts";
+
+const rootfs = await testRoot();
+let fixture: FirecrackerFixture;
+beforeAll(async () => {
+  fixture = await createDoubleFixture();
+});
+afterAll(() => fixture[Symbol.asyncDispose]());
+
+describeProvider("firecracker (through its double)", () => fixture.provider, {
+  framework: { describe, it, beforeAll, afterAll, expect },
+  capabilities: {
+    isolation: "vm",
+    checkpoint: "memory",
+    limits: { memory: true, cpu: true, processes: true, disk: true },
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: false,
+  },
+  config: { rootfs, memoryMib: 192, diskMib: 64 },
+  crash: (_provider, id) => crashMachine(id),
+  leftovers: (_provider, id) => tracesOf(id, fixture.options.stateDirectory),
+  makeDirectory: () => mkdtemp(join(fixture.options.stateDirectory, "checkpoint-")),
+  orphan: async (config) => {
+    const program = startHostProgram({ fixture, config });
+    const { id } = await program.ready();
+    await program.kill();
+    return { provider: new FirecrackerProvider(fixture.options), id };
+  },
+});

@@ -1,0 +1,72 @@
+/**
+ * Stands in for Firecracker where there is no KVM: the published API with its states and refusals, and behind its vsock
+ * socket the real agent, in a gVisor sandbox in place of a guest.
+ */
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { Fault } from "./faults.ts";
+import { DoubleMachine, VERSION } from "./machine.ts";
+import { parseBody, requestKind } from "./request-bodies.ts";
+
+const text = { type: "string" } as const;
+const { values } = parseArgs({
+  options: {
+    id: { ...text, default: "anonymous-instance" },
+    "api-sock": { ...text, default: "/run/firecracker.socket" },
+    "start-time-us": text,
+    "start-time-cpu-us": text,
+  },
+});
+
+const machine = new DoubleMachine(guestDirectory());
+/** Requests are dealt with one after another. */
+let last: Promise<unknown> = Promise.resolve();
+
+const server = createServer((request, response) => {
+  const answered = last.then(() => answer(request, response));
+  last = answered.catch(() => {});
+});
+// An idle connection stays: there is no limit in the real thing, either.
+Object.assign(server, { headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: 0 });
+const path = values["api-sock"].replace(/^\//, "");
+if (existsSync(path)) throw new Error(`the socket ${path} is there already`);
+server.listen({ path });
+process.on("SIGTERM", () => process.exit(0));
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let body = "";
+  for await (const piece of request.setEncoding("utf8")) body += piece;
+  try {
+    const { method = "", url = "" } = request;
+    const kind = requestKind(method, url);
+    if (method === "GET") return reply(response, 200, describe(kind));
+    await machine.handle(kind, url, parseBody(kind, body));
+    reply(response, 204);
+  } catch (error) {
+    const fault = error instanceof Fault ? error : new Fault(String(error instanceof Error ? error.stack : error));
+    reply(response, 400, { fault_message: fault.message });
+    if (fault.isFatal) response.on("finish", () => process.exit(1));
+  }
+}
+
+function describe(kind: string): object {
+  if (kind === "GET /version") return { firecracker_version: VERSION };
+  if (kind === "GET /machine-config") return machine.configuration;
+  return { id: values.id, state: machine.state, vmm_version: VERSION, app_name: "Firecracker" };
+}
+
+function reply(response: ServerResponse, status: number, body?: object): void {
+  response.writeHead(status, { "Content-Type": "application/json" });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
+}
+
+/** In the jail, by the short way that the provider has into it: runsc has sockets there. */
+function guestDirectory(): string {
+  const short = resolve("../../../../machine");
+  const directory = join(existsSync(short) ? short : process.cwd(), "g");
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { mode: 0o700 });
+  return directory;
+}

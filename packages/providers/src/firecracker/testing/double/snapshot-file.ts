@@ -1,0 +1,44 @@
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+const HEADER_BYTES = 4096;
+
+/** Writes a directory of files as one file that is as large as a guest's memory, or larger. */
+export function packMemory(directory: string, path: string, memoryMib: number): void {
+  const files = readdirSync(directory).map((name) => ({ name, bytes: readFileSync(join(directory, name)) }));
+  const header = JSON.stringify(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
+  const descriptor = openSync(path, "w", 0o600);
+  writeSync(descriptor, Buffer.from(header.padEnd(HEADER_BYTES)), 0, HEADER_BYTES, 0);
+  let position = HEADER_BYTES;
+  for (const { bytes } of files) position += writeSync(descriptor, bytes, 0, bytes.length, position);
+  ftruncateSync(descriptor, Math.max(position, memoryMib * 2 ** 20));
+  closeSync(descriptor);
+}
+
+/** Throws when it is not such a file. */
+export function unpackMemory(path: string, directory: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    const header = Buffer.alloc(HEADER_BYTES);
+    readSync(descriptor, header, 0, HEADER_BYTES, 0);
+    mkdirSync(directory, { recursive: true });
+    let position = HEADER_BYTES;
+    for (const { name, size } of JSON.parse(header.toString())) {
+      const bytes = Buffer.alloc(size);
+      position += readSync(descriptor, bytes, 0, size, position);
+      writeFileSync(join(directory, name), bytes);
+    }
+  } finally {
+    closeSync(descriptor);
+  }
+}

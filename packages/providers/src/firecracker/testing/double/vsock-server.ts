@@ -1,0 +1,34 @@
+import { createServer, type Server, type Socket } from "node:net";
+
+const MAX_COMMAND_BYTES = 32;
+/** What the real thing counts from. */
+const FIRST_HOST_PORT = 2 ** 30;
+
+/** Listens at the socket of a vsock device; `accept` says whether somebody inside listens at a port. */
+export function serveVsock(path: string, accept: (port: number, socket: Socket) => boolean): Promise<Server> {
+  let hostPort = FIRST_HOST_PORT;
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    let command = "";
+    const look = () => {
+      for (;;) {
+        const byte: Buffer | null = socket.read(1);
+        if (byte === null) return;
+        command += byte.toString("latin1");
+        if (command.length > MAX_COMMAND_BYTES) return socket.destroy();
+        if (!command.endsWith("\n")) continue;
+        socket.off("readable", look);
+        const port = /^CONNECT (\d+)\n$/.exec(command)?.[1];
+        if (port === undefined) return socket.destroy();
+        socket.pause();
+        if (!accept(Number(port), socket)) return socket.destroy();
+        return socket.write(`OK ${hostPort++}\n`);
+      }
+    };
+    socket.on("readable", look);
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ path }, () => resolve(server));
+  });
+}

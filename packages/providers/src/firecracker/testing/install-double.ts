@@ -1,0 +1,32 @@
+import { chmod, copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { testRoot } from "../../guest/testing/test-root.ts";
+import { findRunsc } from "../../host/find-runsc.ts";
+
+const part = (name: string) => fileURLToPath(new URL(`double/${name}`, import.meta.url));
+
+/** The double as programs that are found and started like the real ones. */
+export interface InstalledDouble extends AsyncDisposable {
+  readonly firecracker: string;
+  readonly jailer: string;
+}
+
+/** `version` is what it says of itself. */
+export async function installDouble({ version = "1.10.1" } = {}): Promise<InstalledDouble> {
+  const runsc = await findRunsc(undefined);
+  if ("reason" in runsc) throw new Error(`The double of Firecracker needs gVisor: ${runsc.reason}. ${runsc.hint}.`);
+  const directory = await mkdtemp(join(tmpdir(), "firecracker-double-"));
+  const programs = { firecracker: join(directory, "firecracker"), jailer: join(directory, "jailer") };
+  const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
+  const script = `#!/bin/sh
+[ "$1" = --version ] && echo "Firecracker v${version}" && exit
+export DOUBLE_ROOT=${quoted(await testRoot())} DOUBLE_RUNSC=${quoted(runsc.path)}
+exec ${quoted(process.execPath)} ${quoted(part("firecracker.ts"))} "$@"
+`;
+  await writeFile(programs.firecracker, script, { mode: 0o755 });
+  await copyFile(part("jailer.sh"), programs.jailer);
+  await chmod(programs.jailer, 0o755);
+  return { ...programs, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
+}

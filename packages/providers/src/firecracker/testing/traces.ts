@@ -1,0 +1,41 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { SandboxId } from "@sandpiper/protocol";
+
+/** Everything on this host that still bears the id of an instance: processes, cgroups, files. */
+export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
+  const processes = (await machineProcesses(id)).map((pid) => `process ${pid}`);
+  const files = await Promise.all([below("/sys/fs/cgroup", id, 2), below(stateDirectory, id, 6)]);
+  return [...processes, ...files.flat()];
+}
+
+/** Ends a machine from outside, as a fault would. */
+export async function crashMachine(id: SandboxId): Promise<void> {
+  for (const pid of await machineProcesses(id)) process.kill(pid, "SIGKILL");
+}
+
+/** The processes in an instance's cgroup. */
+export async function machineProcesses(id: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => ((await read(`/proc/${pid}/cgroup`)).includes(id) ? [Number(pid)] : [])),
+  );
+  return found.flat();
+}
+
+async function below(directory: string, id: string, depth: number): Promise<string[]> {
+  if (depth === 0) return [];
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = join(directory, entry.name);
+      if (entry.name.includes(id)) return [path];
+      return entry.isDirectory() ? await below(path, id, depth - 1) : [];
+    }),
+  );
+  return found.flat();
+}
+
+function read(path: string): Promise<string> {
+  return readFile(path, "utf8").catch(() => "");
+}
