@@ -14,6 +14,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_local;
 
 /// A Unix socket only the agent's own user can connect to.
@@ -44,17 +45,25 @@ pub async fn serve_own_user(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<(
 async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_welcome: fn(&OwnedFd) -> bool) -> io::Result<()> {
     let listener = descriptor::watch(listener, Interest::READABLE)?;
     loop {
+        let connection = next(&listener).await?;
+        if !is_welcome(&connection) {
+            continue;
+        }
+        let agent = Rc::clone(&agent);
+        spawn_local(async move {
+            if let Err(error) = serve_connection(agent, connection).await {
+                log::warn(format_args!("a connection failed: {error}"));
+            }
+        });
+    }
+}
+
+/// The next connection that is made.
+pub async fn next(listener: &AsyncFd<OwnedFd>) -> io::Result<OwnedFd> {
+    loop {
         let mut ready = listener.readable().await?;
         match ready.try_io(|fd| accept(fd.as_raw_fd())) {
-            Ok(Ok(connection)) if !is_welcome(&connection) => {}
-            Ok(Ok(connection)) => {
-                let agent = Rc::clone(&agent);
-                spawn_local(async move {
-                    if let Err(error) = serve_connection(agent, connection).await {
-                        log::warn(format_args!("a connection failed: {error}"));
-                    }
-                });
-            }
+            Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => {
                 // Out of descriptors, most likely: the connection waits in the backlog until some are free.
                 log::warn(format_args!("cannot accept: {error}"));

@@ -1,6 +1,7 @@
 //! The byte stream to the host: whatever it is, it ends up as two non-blocking descriptors.
 
 mod listen;
+mod newest;
 mod serial;
 mod stdio;
 mod vsock;
@@ -29,7 +30,7 @@ pub async fn serve(agent: Rc<Agent>) -> io::Result<()> {
         ChannelKind::Serial(path) => serve_serial(agent, &path).await,
         ChannelKind::Unix(path) => listen::serve(agent, listen::unix(&path)?).await,
         ChannelKind::Abstract(name) => listen::serve_own_user(agent, listen::by_name(&name)?).await,
-        ChannelKind::Vsock(port) => listen::serve(agent, vsock::listen(port)?).await,
+        ChannelKind::Vsock(port) => newest::serve(agent, vsock::listen(port)?).await,
     }
 }
 

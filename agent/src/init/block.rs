@@ -1,10 +1,13 @@
-//! Disks, by the serial numbers that the host gave them: their names depend on the order in which they were found.
+//! Disks, by the serial numbers that the host gave them: their names depend on the order in which they were found. Firecracker
+//! makes up serial numbers of its own, and has its disks found in the order in which it was given them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub fn find(serial: &str) -> Option<PathBuf> {
-    let name = find_in(Path::new("/sys/block"), serial)?;
+/// `place` is where it is among all disks, for a host that gives no serial numbers.
+pub fn find(serial: &str, place: usize) -> Option<PathBuf> {
+    let blocks = Path::new("/sys/block");
+    let name = find_in(blocks, serial).or_else(|| disks_in(blocks).into_iter().nth(place))?;
     Some(Path::new("/dev").join(name))
 }
 
@@ -14,9 +17,18 @@ fn find_in(blocks: &Path, serial: &str) -> Option<String> {
     found.file_name().into_string().ok()
 }
 
+/// By their names, which are given in order: a machine has far fewer than would need a second letter.
+fn disks_in(blocks: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(blocks) else { return Vec::new() };
+    let mut names: Vec<_> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| name.starts_with("vd"));
+    names.sort();
+    names
+}
+
 #[cfg(test)]
 mod tests {
-    use super::find_in;
+    use super::{disks_in, find_in};
     use std::fs;
 
     #[test]
@@ -28,7 +40,9 @@ mod tests {
         }
         fs::create_dir_all(blocks.join("loop0")).unwrap();
         let found = [find_in(&blocks, "base"), find_in(&blocks, "disk"), find_in(&blocks, "other")];
+        let disks = disks_in(&blocks);
         fs::remove_dir_all(&blocks).unwrap();
+        assert_eq!(disks, ["vda", "vdb"]);
         assert_eq!(found, [Some("vdb".to_string()), Some("vda".to_string()), None]);
     }
 }

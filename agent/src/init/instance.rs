@@ -1,10 +1,17 @@
 //! What the host says about this machine: lines of a name and a value. It is a file of QEMU's fw_cfg and not an argument of the
-//! kernel, because a machine that was copied from a running one has another such file and still the old arguments.
+//! kernel, because a machine that was copied from a running one has another such file and still the old arguments. Firecracker
+//! has no such files: there a machine that boots finds it among the arguments, and one that was restored in a file that the
+//! host has written into it.
 
+use crate::files::small_file::read_small_file;
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 const PATH: &str = "/sys/firmware/qemu_fw_cfg/by_name/opt/sandpiper/instance/raw";
+const WRITTEN: &str = "/run/sandpiper/instance";
+const ARGUMENTS: &str = "/proc/cmdline";
+const ARGUMENT_PREFIX: &str = "sandpiper.";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Instance {
@@ -13,10 +20,31 @@ pub struct Instance {
     pub seed: Vec<u8>,
     /// How many processes there may be, the kernel's own apart.
     pub processes: Option<u64>,
+    /// What time it is, since 1970.
+    pub time: Option<Duration>,
+}
+
+/// For a machine that boots.
+pub fn at_boot() -> io::Result<Option<Instance>> {
+    match read()? {
+        None => Ok(Some(parse_arguments(&read_small_file(ARGUMENTS)?))),
+        said => Ok(said),
+    }
+}
+
+/// For one that stood still. What the host has written is taken once: it is true of that moment.
+pub fn at_wake() -> io::Result<Option<Instance>> {
+    match read_small_file(WRITTEN) {
+        Ok(text) => {
+            fs::remove_file(WRITTEN)?;
+            Ok(Some(parse(&text)))
+        }
+        Err(_) => read(),
+    }
 }
 
 /// A host that says nothing is fine.
-pub fn read() -> io::Result<Option<Instance>> {
+fn read() -> io::Result<Option<Instance>> {
     match fs::read(PATH) {
         Ok(bytes) => Ok(Some(parse(&String::from_utf8_lossy(&bytes)))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -32,10 +60,18 @@ fn parse(text: &str) -> Instance {
             "hostname" => instance.hostname = Some(value.to_string()).filter(|name| is_hostname(name)),
             "seed" => instance.seed = parse_hex(value).unwrap_or_default(),
             "processes" => instance.processes = value.parse().ok(),
+            "time" => instance.time = value.parse().ok().map(Duration::from_millis),
             _ => {}
         }
     }
     instance
+}
+
+/// Those of the kernel that are meant for the agent.
+fn parse_arguments(text: &str) -> Instance {
+    let words = text.split_ascii_whitespace().take_while(|word| *word != "--");
+    let ours = words.filter_map(|word| word.strip_prefix(ARGUMENT_PREFIX)).map(|word| word.replacen('=', " ", 1));
+    parse(&ours.collect::<Vec<_>>().join("\n"))
 }
 
 fn is_hostname(name: &str) -> bool {
@@ -50,13 +86,27 @@ fn parse_hex(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Instance, parse};
+    use super::{Instance, parse, parse_arguments};
+    use std::time::Duration;
 
     #[test]
     fn names_and_values_are_read_line_by_line() {
-        let text = "hostname vm-1\nseed 00ff10\nprocesses 512\n\n\n";
-        let expected = Instance { hostname: Some("vm-1".to_string()), seed: vec![0, 255, 16], processes: Some(512) };
+        let text = "hostname vm-1\nseed 00ff10\nprocesses 512\ntime 1500\n\n\n";
+        let expected = Instance {
+            hostname: Some("vm-1".to_string()),
+            seed: vec![0, 255, 16],
+            processes: Some(512),
+            time: Some(Duration::from_millis(1500)),
+        };
         assert_eq!(parse(text), expected);
+    }
+
+    #[test]
+    fn arguments_of_the_kernel_are_read_up_to_those_of_the_agent() {
+        let text = "quiet sandpiper.hostname=vm-2 panic=-1 sandpiper.processes=64 -- --init sandpiper.hostname=other\n";
+        let expected = Instance { hostname: Some("vm-2".to_string()), processes: Some(64), ..Instance::default() };
+        assert_eq!(parse_arguments(text), expected);
+        assert_eq!(parse_arguments("quiet\n"), Instance::default());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Serial numbers of the two disks.
+/// Serial numbers of the two disks, the first and the second.
 const BASE: &str = "base";
 const DISK: &str = "disk";
 
@@ -17,8 +17,8 @@ const ROOT_AT: &str = "/root";
 
 /// Without an image the initramfs stays the root: enough to answer, which is all that a look at the host needs.
 pub fn enter() -> io::Result<()> {
-    let Some(base) = block::find(BASE) else { return Ok(()) };
-    let disk = block::find(DISK).ok_or_else(|| io::Error::other("there is no disk to write to"))?;
+    let Some(base) = block::find(BASE, 0) else { return Ok(()) };
+    let disk = block::find(DISK, 1).ok_or_else(|| io::Error::other("there is no disk to write to"))?;
     mount_new(&base, BASE_AT, libc::MS_RDONLY | libc::MS_NOATIME)?;
     // Nobody reads this disk after the machine has ended without being saved whole, so there is nothing to be safe for.
     mount_new(&disk, DISK_AT, libc::MS_NOATIME)?;

@@ -1,6 +1,7 @@
 //! What a machine does when it finds that it stood still: it may be another one by now, at another time.
 
-use super::{attempt, clock, entropy, instance};
+use super::instance::{self, Instance};
+use super::{attempt, clock, entropy};
 use crate::log;
 use std::fs;
 use std::io;
@@ -9,8 +10,27 @@ use tokio::task::spawn_local;
 
 /// After a hello or a thaw that ended a quiescence. The caller's answer comes after it.
 pub fn wake() {
+    let instance = attempt("read what the host says", instance::at_wake()).flatten();
+    match instance.as_ref().and_then(|instance| instance.time) {
+        Some(time) => {
+            attempt("set the clock", clock::set(time));
+        }
+        None if clock::has_rtc() => step_clock(),
+        None => {}
+    }
+    if let Some(instance) = instance {
+        apply(&instance);
+    }
+}
+
+pub fn apply_instance() {
+    if let Some(Some(instance)) = attempt("read what the host says", instance::at_boot()) {
+        apply(&instance);
+    }
+}
+
+fn step_clock() {
     attempt("step the clock", clock::step());
-    apply_instance();
     spawn_local(async {
         if let Err(error) = clock::refine().await {
             log::warn(format_args!("cannot set the clock: {error}"));
@@ -18,8 +38,7 @@ pub fn wake() {
     });
 }
 
-pub fn apply_instance() {
-    let Some(Some(instance)) = attempt("read what the host says", instance::read()) else { return };
+fn apply(instance: &Instance) {
     if !instance.seed.is_empty() {
         attempt("add entropy", entropy::add(&instance.seed));
     }
