@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
 import {
   DockerProvider,
+  FirecrackerProvider,
   Guard,
   GvisorProvider,
   instanceCgroup,
@@ -13,10 +14,10 @@ import {
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-export type ComposedProviderName = "gvisor" | "qemu" | "docker" | "local";
+export type ComposedProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "local";
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "docker", "local"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "firecracker", "docker", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */
@@ -57,6 +58,8 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
       return new GvisorProvider(place);
     case "qemu":
       return new QemuProvider({ ...place, ...qemu });
+    case "firecracker":
+      return new FirecrackerProvider(place);
     case "local":
       return new LocalProvider(place);
     case "docker": {

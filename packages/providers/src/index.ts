@@ -1,4 +1,5 @@
 export { DockerProvider } from "./docker/provider.ts";
+export { FirecrackerProvider } from "./firecracker/provider.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
 export { findCgroups } from "./host/cgroups.ts";
 export { findAgent } from "./host/find-agent.ts";

@@ -81,11 +81,11 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
-    .enum(["gvisor", "qemu", "docker", "local"])
+    .enum(["gvisor", "qemu", "firecracker", "docker", "local"])
     .default("gvisor")
     .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
   providers: z
-    .array(z.enum(["gvisor", "qemu", "docker", "local"]))
+    .array(z.enum(["gvisor", "qemu", "firecracker", "docker", "local"]))
     .default([])
     .meta({
       description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",

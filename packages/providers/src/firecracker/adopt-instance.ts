@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { ApiClient } from "./api-client.ts";
-import type { FirecrackerHost } from "./host.ts";
+import type { MachinePlace } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { machineDirectory } from "./jail.ts";
 import { API_SOCKET } from "./machine-files.ts";
@@ -11,7 +11,7 @@ import { API_SOCKET } from "./machine-files.ts";
 const ANSWER_MS = 30_000;
 
 /** Takes over a machine whose program has ended. */
-export async function adoptInstance(host: FirecrackerHost, id: SandboxId, clock: Clock): Promise<FirecrackerInstance> {
+export async function adoptInstance(host: MachinePlace, id: SandboxId, clock: Clock): Promise<FirecrackerInstance> {
   const { spec } = await host.store.claim(id);
   const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
   const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {

@@ -25,20 +25,39 @@ export interface FirecrackerOptions {
   readonly kvmDevice?: string | undefined;
 }
 
-/** Everything on this host that machines are made with. */
-export interface FirecrackerHost {
+/** Where machines are: all that it takes to find them and to end them, also where none can be made any more. */
+export interface MachinePlace {
   readonly store: InstanceStore;
-  readonly firecracker: Firecracker;
   readonly cgroups: Cgroups;
+  /** Where machines that are no instances are. */
+  readonly nursery: string;
+  cgroupPath(name: string): string;
+}
+
+/** Everything on this host that machines are made with. */
+export interface FirecrackerHost extends MachinePlace {
+  readonly firecracker: Firecracker;
   readonly kernelVersion: string;
   readonly shared: SharedFiles;
   /** Where empty disks are. */
   readonly blanks: string;
-  /** Where machines that are no instances are. */
-  readonly nursery: string;
   /** What a machine boots from: the given kernel, or the one that set-up fetched. */
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
-  cgroupPath(name: string): string;
+}
+
+export function findMachinePlace(options: FirecrackerOptions): MachinePlace {
+  const cgroups = findCgroups();
+  if (cgroups === undefined) {
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
+  }
+  const directory = join(options.stateDirectory, "firecracker");
+  return {
+    store: new InstanceStore(join(directory, "instances")),
+    cgroups,
+    nursery: join(directory, "nursery"),
+    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
+  };
 }
 
 /** Looks for what machines need; what is missing is said with what to do about it. */
@@ -56,21 +75,13 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   requireShortPath(directory, options.stateDirectory);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
-  const cgroups = findCgroups();
-  if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
-  }
   const host: FirecrackerHost = {
-    store: new InstanceStore(join(directory, "instances")),
+    ...findMachinePlace(options),
     firecracker,
-    cgroups,
     kernelVersion: kernel.version,
     shared: new SharedFiles(join(directory, "shared")),
     blanks: join(directory, "blanks"),
-    nursery: join(directory, "nursery"),
     bootFiles: bootFiles(join(directory, "boot"), kernel),
-    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
   };
   await requireKvm(host, { directory, device: options.kvmDevice ?? "/dev/kvm" });
   return host;

@@ -16,7 +16,7 @@ import { ApiClient } from "./api-client.ts";
 import { saveMachine } from "./checkpoint.ts";
 import { findExit } from "./find-exit.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { FirecrackerHost } from "./host.ts";
+import type { MachinePlace } from "./host.ts";
 import { machineDirectory } from "./jail.ts";
 import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine-files.ts";
 import { Presence } from "./presence.ts";
@@ -37,7 +37,7 @@ export interface FirecrackerInstanceOptions {
 export class FirecrackerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: FirecrackerHost;
+  readonly #host: MachinePlace;
   readonly #api: ApiClient;
   readonly #clock: Clock;
   readonly #directory: string;
@@ -48,7 +48,7 @@ export class FirecrackerInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: FirecrackerHost, { spec, clock }: FirecrackerInstanceOptions) {
+  constructor(host: MachinePlace, { spec, clock }: FirecrackerInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#clock = clock;

@@ -1,10 +1,10 @@
 import type { InstanceRecord } from "@sandpiper/core";
 import { isOwnerAlive } from "../host/process-owner.ts";
-import type { FirecrackerHost } from "./host.ts";
+import type { MachinePlace } from "./host.ts";
 import { sweepNursery } from "./nursery.ts";
 
 /** All instances of this host, whoever owns them; what dead programs had in the making is ended. */
-export async function listInstances(host: FirecrackerHost): Promise<InstanceRecord[]> {
+export async function listInstances(host: MachinePlace): Promise<InstanceRecord[]> {
   await sweepNursery(host);
   const entries = await host.store.list();
   return await Promise.all(

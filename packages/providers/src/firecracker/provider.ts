@@ -18,7 +18,7 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { firecrackerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost } from "./host.ts";
+import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost, findMachinePlace } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
 import { bootMachine } from "./launch-machine.ts";
@@ -83,15 +83,15 @@ export class FirecrackerProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(await this.#findHost());
+    return await listInstances(findMachinePlace(this.#options));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(await this.#findHost(), id, this.#clock);
+    return await adoptInstance(findMachinePlace(this.#options), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(await this.#findHost(), id);
+    await removeInstance(findMachinePlace(this.#options), id);
   }
 
   /** Before anything runs for it. */
