@@ -18,6 +18,8 @@ export type ComposedProviderName = "gvisor" | "qemu" | "firecracker" | "docker" 
 
 /** The providers there are, the default first. */
 export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "firecracker", "docker", "local"];
+/** Those that most machines cannot have: nothing is wrong with a machine that lacks them. */
+export const optionalProviders: readonly ComposedProviderName[] = ["firecracker"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */

@@ -36,6 +36,12 @@ describe("a provider", () => {
     });
   });
 
+  it("that most machines cannot have is said to be missing, and no fault of the machine", async () => {
+    const provider = failing({ probe: async () => ({ available: false, reason: "no KVM", hint: "use another" }) });
+    const check = await checkProvider(provider, { isOptional: true });
+    expect(check).toMatchObject({ status: "warning", detail: "no KVM", hint: "use another" });
+  });
+
   it("that claims to be available and starts nothing fails all the same", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),

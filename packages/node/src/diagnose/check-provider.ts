@@ -5,10 +5,13 @@ import type { Check } from "./check.ts";
  * Looks whether a provider could work, and then whether it does: by running a command in a sandbox of its own. Nothing is
  * downloaded for that, and an engine that is not there keeps nobody from using the others.
  */
-export async function checkProvider(provider: Provider): Promise<Check> {
+export async function checkProvider(
+  provider: Provider,
+  { isOptional = false }: { readonly isOptional?: boolean } = {},
+): Promise<Check> {
   const name = `provider ${provider.name}`;
   const { supportsContainers } = provider.capabilities;
-  const bad = supportsContainers ? "warning" : "failed";
+  const bad = supportsContainers || isOptional ? "warning" : "failed";
   let found = "";
   try {
     const status = await provider.probe();

@@ -1,4 +1,4 @@
-import { composedProviders, createProvider, defaultProvider, stateDirectory } from "../compose.ts";
+import { composedProviders, createProvider, defaultProvider, optionalProviders, stateDirectory } from "../compose.ts";
 import type { Check } from "./check.ts";
 import { checkDisk } from "./check-disk.ts";
 import { checkLanguages } from "./check-languages.ts";
@@ -28,7 +28,10 @@ export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis
   const [tools, parts, disk] = await Promise.all([checkTools(), checkParts(), checkDisk(home)]);
   // One after the other: they time themselves.
   const providerChecks: Check[] = [];
-  for (const provider of providers) providerChecks.push(await checkProvider(provider));
+  for (const provider of providers) {
+    const isOptional = optionalProviders.some((name) => name === provider.name);
+    providerChecks.push(await checkProvider(provider, { isOptional }));
+  }
   const works = providerChecks[composedProviders.indexOf(defaultProvider)]?.status === "ok";
   return {
     works,

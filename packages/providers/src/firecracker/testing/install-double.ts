@@ -2,7 +2,9 @@ import { chmod, copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { resyncPadding } from "@sandpiper/protocol";
 import { testRoot } from "../../guest/testing/test-root.ts";
+import { findAgent, findLauncher } from "../../host/find-agent.ts";
 import { findRunsc } from "../../host/find-runsc.ts";
 
 const part = (name: string) => fileURLToPath(new URL(`double/${name}`, import.meta.url));
@@ -20,11 +22,19 @@ export async function installDouble({ version = "1.10.1" } = {}): Promise<Instal
   const directory = await mkdtemp(join(tmpdir(), "firecracker-double-"));
   const programs = { firecracker: join(directory, "firecracker"), jailer: join(directory, "jailer") };
   const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`;
+  const settings = [
+    ["DOUBLE_ROOT", await testRoot()],
+    ["DOUBLE_RUNSC", runsc.path],
+    ["DOUBLE_AGENT", findAgent()],
+    ["DOUBLE_LAUNCHER", findLauncher()],
+    ["DOUBLE_PADDING", join(directory, "padding")],
+  ] as const;
   const script = `#!/bin/sh
 [ "$1" = --version ] && echo "Firecracker v${version}" && exit
-export DOUBLE_ROOT=${quoted(await testRoot())} DOUBLE_RUNSC=${quoted(runsc.path)}
+export ${settings.map(([name, value]) => `${name}=${quoted(value)}`).join(" ")}
 exec ${quoted(process.execPath)} ${quoted(part("firecracker.ts"))} "$@"
 `;
+  await writeFile(join(directory, "padding"), resyncPadding());
   await writeFile(programs.firecracker, script, { mode: 0o755 });
   await copyFile(part("jailer.sh"), programs.jailer);
   await chmod(programs.jailer, 0o755);

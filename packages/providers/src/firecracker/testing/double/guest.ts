@@ -2,9 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { resyncPadding } from "@sandpiper/protocol";
 import { openFifoPair } from "../../../host/fifo-pair.ts";
-import { findAgent, findLauncher } from "../../../host/find-agent.ts";
 import type { ChannelEnds } from "../../../host/socket-channel.ts";
 import { Fault } from "./faults.ts";
 
@@ -14,6 +12,15 @@ export interface GuestConfig {
   readonly diskMib: number;
   readonly bootArguments: string;
 }
+
+/** Told by whoever installed the double: to find out for itself, each would load half of Sandpiper. */
+const {
+  DOUBLE_AGENT = "",
+  DOUBLE_LAUNCHER = "",
+  DOUBLE_RUNSC = "",
+  DOUBLE_ROOT = "",
+  DOUBLE_PADDING = "",
+} = process.env;
 
 const NAME = "guest";
 const CAPABILITIES = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"]
@@ -76,7 +83,7 @@ export class Guest {
     this.#connection = socket;
     const { writer } = this.#ends ?? {};
     if (writer === undefined) return;
-    if (this.#isDirty) writer.write(resyncPadding());
+    if (this.#isDirty) writer.write(readFileSync(DOUBLE_PADDING));
     this.#isDirty = true;
     socket.on("data", (chunk) => {
       if (socket !== this.#connection || writer.write(chunk)) return;
@@ -93,10 +100,10 @@ export class Guest {
     mkdirSync(join(this.#directory, "runsc"), { recursive: true });
     writeFileSync(join(this.#directory, "config.json"), JSON.stringify(ociConfig(this.#config)));
     const layer = `--overlay2=root:dir=${this.#directory},size=${Math.max(this.#config.diskMib, 1)}m`;
-    const words = [String(process.pid), this.#directory, runsc(), ...this.#flags(), layer, ...command];
+    const words = [String(process.pid), this.#directory, DOUBLE_RUNSC, ...this.#flags(), layer, ...command];
     words.push("--bundle", this.#directory, NAME);
     // What is detached keeps the descriptors that it was given: a pipe would never end.
-    const { status } = spawnSync(findLauncher(), words, { stdio: "ignore" });
+    const { status } = spawnSync(DOUBLE_LAUNCHER, words, { stdio: "ignore" });
     if (status !== 0) throw new Fault(`the guest did not start: ${this.#log()}`, { isFatal: true });
     this.#open();
   }
@@ -118,7 +125,7 @@ export class Guest {
   }
 
   #run(command: readonly string[]): void {
-    const [program = "", ...words] = [runsc(), ...this.#flags(), ...command];
+    const [program = "", ...words] = [DOUBLE_RUNSC, ...this.#flags(), ...command];
     const { status } = spawnSync(program, words, { stdio: "ignore" });
     if (status !== 0) throw new Fault(`runsc ${command[0]} failed: ${this.#log()}`);
   }
@@ -137,10 +144,6 @@ export class Guest {
   }
 }
 
-function runsc(): string {
-  return process.env["DOUBLE_RUNSC"] ?? "runsc";
-}
-
 /** What a kernel's arguments would have made of it. */
 function ociConfig({ memoryMib, bootArguments }: GuestConfig): object {
   const processes = Number(/sandpiper\.processes=(\d+)/.exec(bootArguments)?.[1] ?? 512);
@@ -151,7 +154,7 @@ function ociConfig({ memoryMib, bootArguments }: GuestConfig): object {
   return {
     ociVersion: "1.0.2",
     hostname: /sandpiper\.hostname=(\S+)/.exec(bootArguments)?.[1] ?? "localhost",
-    root: { path: process.env["DOUBLE_ROOT"], readonly: false },
+    root: { path: DOUBLE_ROOT, readonly: false },
     process: {
       args: [inside, "--channel", "stdio", "--default-user", "user"],
       cwd: "/",
@@ -161,7 +164,7 @@ function ociConfig({ memoryMib, bootArguments }: GuestConfig): object {
       rlimits: [{ type: "RLIMIT_NPROC", soft: processes, hard: processes }],
     },
     mounts: [
-      { destination: inside, type: "bind", source: findAgent(), options: ["rbind", "ro"] },
+      { destination: inside, type: "bind", source: DOUBLE_AGENT, options: ["rbind", "ro"] },
       { destination: "/dev/shm", type: "tmpfs", source: "tmpfs", options: ["mode=1777", `size=${memoryMib >> 1}m`] },
       { destination: "/tmp/.X11-unix", type: "tmpfs", source: "tmpfs", options: ["mode=1777", "size=64k"] },
     ],

@@ -146,9 +146,6 @@ export class DoubleMachine {
     const backend = body["mem_backend"] as
       | { readonly backend_path?: string; readonly backend_type?: string }
       | undefined;
-    if ((backend === undefined) === (body["mem_file_path"] === undefined)) {
-      throw new Fault("either `mem_backend` or `mem_file_path` must be specified");
-    }
     try {
       await this.#restore(String(body["snapshot_path"]), String(backend?.backend_path ?? body["mem_file_path"]));
       if (body["resume_vm"] === true) this.state = "Running";

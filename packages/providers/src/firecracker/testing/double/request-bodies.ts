@@ -84,6 +84,9 @@ export function parseBody(kind: string, body: string): Readonly<Record<string, u
   for (const name of Object.keys(fields)) {
     if (name.endsWith("!") && !(name.slice(0, -1) in value)) throw malformed(`missing field \`${name.slice(0, -1)}\``);
   }
+  if (kind === "PUT /snapshot/load" && "mem_backend" in value === "mem_file_path" in value) {
+    throw new Fault("Bad request: exactly one of `mem_backend` and `mem_file_path` must be specified.");
+  }
   return value;
 }
 

@@ -1,0 +1,72 @@
+import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findFirecracker } from "./find-firecracker.ts";
+import { type InstalledDouble, installDouble } from "./testing/install-double.ts";
+
+let double: InstalledDouble;
+let empty: string;
+beforeEach(async () => {
+  double = await installDouble();
+  empty = await mkdtemp(join(tmpdir(), "fc-find-"));
+});
+afterEach(async () => {
+  await double[Symbol.asyncDispose]();
+  await rm(empty, { recursive: true });
+});
+
+describe("the look for Firecracker", () => {
+  it("takes the one that is named, one on the PATH, and one in the cache, each with the jailer beside it", async () => {
+    const named = { SANDPIPER_FIRECRACKER: double.firecracker, PATH: empty, XDG_CACHE_HOME: empty };
+    const found = { program: double.firecracker, jailer: double.jailer, version: "1.10.1" };
+    expect(await findFirecracker(named)).toEqual(found);
+    expect(await findFirecracker({ PATH: dirname(double.firecracker), XDG_CACHE_HOME: empty })).toEqual(found);
+    const cache = join(empty, "sandpiper/firecracker");
+    await mkdir(cache, { recursive: true });
+    for (const name of ["firecracker", "jailer"]) {
+      await copyFile(join(dirname(double.firecracker), name), join(cache, name));
+    }
+    expect(await findFirecracker({ PATH: empty, XDG_CACHE_HOME: empty })).toMatchObject({
+      program: join(cache, "firecracker"),
+      jailer: join(cache, "jailer"),
+    });
+  });
+
+  it("finds the jailer of a release, which has the version in its name, and the one that is named", async () => {
+    const program = join(dirname(double.firecracker), "firecracker-v1.10.1-x86_64");
+    const jailer = join(dirname(double.firecracker), "jailer-v1.10.1-x86_64");
+    await rename(double.firecracker, program);
+    await rename(double.jailer, jailer);
+    const environment = { SANDPIPER_FIRECRACKER: program, PATH: empty, XDG_CACHE_HOME: empty };
+    expect(await findFirecracker(environment)).toMatchObject({ program, jailer });
+    await rename(jailer, double.jailer);
+    const named = { ...environment, SANDPIPER_JAILER: double.jailer };
+    expect(await findFirecracker(named)).toMatchObject({ jailer: double.jailer });
+  });
+
+  it("says what is missing, and where to take it from", async () => {
+    const nothing = { PATH: empty, XDG_CACHE_HOME: empty };
+    expect(await findFirecracker(nothing)).toMatchObject({
+      code: "firecracker_missing",
+      hint: expect.stringContaining("releases"),
+    });
+    expect(await findFirecracker({ ...nothing, SANDPIPER_FIRECRACKER: "/etc/hostname" })).toMatchObject({
+      reason: expect.stringContaining("/etc/hostname"),
+    });
+    await rm(double.jailer);
+    expect(await findFirecracker({ ...nothing, SANDPIPER_FIRECRACKER: double.firecracker })).toMatchObject({
+      code: "jailer_missing",
+      hint: expect.stringContaining("SANDPIPER_JAILER"),
+    });
+  });
+
+  it("takes none that is too old to describe its devices to Debian's kernel", async () => {
+    await using old = await installDouble({ version: "1.7.0" });
+    const environment = { SANDPIPER_FIRECRACKER: old.firecracker, PATH: empty };
+    expect(await findFirecracker(environment)).toMatchObject({
+      code: "firecracker_too_old",
+      reason: expect.stringContaining("1.7.0"),
+    });
+  });
+});

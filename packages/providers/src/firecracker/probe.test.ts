@@ -1,0 +1,73 @@
+import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Sandbox } from "@sandpiper/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FirecrackerProvider } from "./provider.ts";
+import { type InstalledDouble, installDouble } from "./testing/install-double.ts";
+
+let double: InstalledDouble;
+let stateDirectory: string;
+beforeEach(async () => {
+  double = await installDouble();
+  stateDirectory = await mkdtemp(join(tmpdir(), "fc-"));
+});
+afterEach(async () => {
+  await double[Symbol.asyncDispose]();
+  await rm(stateDirectory, { recursive: true });
+});
+
+const provider = (kvmDevice: string, SANDPIPER_FIRECRACKER = double.firecracker) =>
+  new FirecrackerProvider({
+    stateDirectory,
+    kvmDevice,
+    environment: { PATH: process.env["PATH"], SANDPIPER_FIRECRACKER },
+  });
+
+describe("a host without what Firecracker needs", () => {
+  it("is told what is missing and what to do, by the probe and by create", async () => {
+    const lacking = provider("/dev/null", join(stateDirectory, "nothing"));
+    expect(await lacking.probe()).toMatchObject({
+      available: false,
+      reason: expect.stringContaining("there is no Firecracker"),
+      hint: expect.stringContaining("SANDPIPER_FIRECRACKER"),
+    });
+    await expect(Sandbox.create(lacking, {})).rejects.toMatchObject({
+      code: "failed_precondition",
+      reason: "firecracker_missing",
+    });
+  });
+
+  it("that lacks KVM is told how to get it, and what does without", async () => {
+    const lacking = provider(join(stateDirectory, "no-kvm"));
+    expect(await lacking.probe()).toMatchObject({
+      available: false,
+      reason: expect.stringContaining("no-kvm"),
+      hint: expect.stringMatching(/nested virtualization.*qemu/),
+    });
+    await expect(Sandbox.create(lacking, {})).rejects.toMatchObject({ reason: "kvm_missing" });
+  });
+
+  it("whose KVM runs no guest is told so, once, and nothing of the attempt is left", async () => {
+    // A Firecracker that is killed by its KVM as soon as it starts.
+    await writeFile(
+      double.firecracker,
+      '#!/bin/sh\n[ "$1" = --version ] && echo "Firecracker v1.10.1" && exit\necho no vcpus >&2; exit 1\n',
+    );
+    await chmod(double.firecracker, 0o755);
+    const hostile = provider("/dev/null");
+    const refused = {
+      available: false,
+      reason: expect.stringMatching(/could not run a guest: .*no vcpus/s),
+      hint: expect.stringContaining("qemu"),
+    };
+    expect(await hostile.probe()).toMatchObject(refused);
+    const directory = join(stateDirectory, "firecracker");
+    expect(await readdir(join(directory, "nursery"))).toEqual([]);
+    const [verdict = ""] = await readdir(join(directory, "kvm"));
+    expect((await hostile.probe()).available).toBe(false);
+    // What was found is asked no more, until somebody wants it to be.
+    await writeFile(join(directory, "kvm", verdict), "");
+    expect(await hostile.probe()).toMatchObject({ available: true, detail: expect.stringContaining("1.10.1") });
+  });
+});

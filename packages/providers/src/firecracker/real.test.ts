@@ -1,0 +1,78 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { Sandbox } from "@sandpiper/core";
+import { describeProvider } from "@sandpiper/core/testing";
+import { createSandboxId } from "@sandpiper/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { testRoot } from "../guest/testing/test-root.ts";
+import { FirecrackerProvider } from "./provider.ts";
+import { createFixture, type FirecrackerFixture } from "./testing/fixture.ts";
+import { startHostProgram } from "./testing/start-host-program.ts";
+import { crashMachine, tracesOf } from "./testing/traces.ts";
+
+if (!process.env["SANDPIPER_FIRECRACKER"]) {
+  it.skip("the firecracker provider on a real Firecracker (skipped: SANDPIPER_FIRECRACKER names none)");
+} else {
+  const rootfs = await testRoot();
+  let fixture: FirecrackerFixture;
+  beforeAll(async () => {
+    fixture = await createFixture();
+  });
+  afterAll(() => fixture[Symbol.asyncDispose]());
+
+  describeProvider("firecracker", () => fixture.provider, {
+    framework: { describe, it, beforeAll, afterAll, expect },
+    capabilities: {
+      isolation: "vm",
+      checkpoint: "memory",
+      limits: { memory: true, cpu: true, processes: true, disk: true },
+      supportsAdopt: true,
+      supportsUsers: true,
+      supportsContainers: false,
+    },
+    config: { rootfs, memoryMib: 192, diskMib: 64 },
+    crash: (_provider, id) => crashMachine(id),
+    leftovers: (_provider, id) => tracesOf(id, fixture.options.stateDirectory),
+    makeDirectory: () => mkdtemp(join(fixture.options.stateDirectory, "checkpoint-")),
+    orphan: async (config) => {
+      const program = startHostProgram({ fixture, config });
+      const { id } = await program.ready();
+      await program.kill();
+      return { provider: new FirecrackerProvider(fixture.options), id };
+    },
+  });
+
+  describe("a machine of a real Firecracker", () => {
+    it("has the memory, processors, processes and disk that it was given, and no network", async () => {
+      await using sandbox = await fixture.create({ vcpuCount: 1, maxProcesses: 24 });
+      const seen = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc; ls /sys/class/net; uname -r");
+      const [total = "", processors, network, kernel] = seen.stdout.split("\n");
+      expect(Number(total)).toBeLessThanOrEqual(192 * 1024);
+      expect([processors, network]).toEqual(["1", "lo"]);
+      expect(kernel).toContain("cloud");
+      const forks = await sandbox.exec("for i in $(seq 60); do sleep 5 & done; wait", { timeoutMs: 20_000 });
+      expect(forks.stderr).toMatch(/fork/i);
+      const full = await sandbox.exec("head -c 200000000 /dev/zero > big", { user: "root" });
+      expect(full.stderr).toContain("No space left");
+    });
+
+    it("has, when it is restored, the time of now, and a hostname and random numbers of its own", async () => {
+      const directory = await mkdtemp(join(fixture.options.stateDirectory, "checkpoint-"));
+      await using sandbox = await fixture.create();
+      await sandbox.checkpoint(directory, { keepsRunning: true });
+      const look = async (each: Sandbox) =>
+        (await each.exec("hostname; head -c 16 /dev/urandom | base64; date +%s")).stdout.split("\n");
+      const fork = async () => {
+        const id = createSandboxId();
+        const prepared = await Sandbox.prepare(fixture.provider, sandbox.config, { id });
+        const options = { prepared, directory, createdAt: sandbox.createdAt };
+        await using restored = await Sandbox.restore(fixture.provider, sandbox.config, options);
+        return await look(restored);
+      };
+      const seen = [await look(sandbox), await fork(), await fork()];
+      expect(new Set(seen.map(([hostname]) => hostname)).size).toBe(3);
+      expect(new Set(seen.map(([, random]) => random)).size).toBe(3);
+      for (const [, , seconds] of seen) expect(Math.abs(Number(seconds) - Date.now() / 1000)).toBeLessThan(30);
+    });
+  });
+}
