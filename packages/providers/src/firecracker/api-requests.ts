@@ -23,16 +23,16 @@ export interface Vsock {
   readonly uds_path: string;
 }
 
-export interface Logger {
+interface Logger {
   readonly log_path: string;
   readonly level: "Error" | "Warning" | "Info" | "Debug";
 }
 
-export interface Action {
+interface Action {
   readonly action_type: "InstanceStart";
 }
 
-export interface VmState {
+interface VmState {
   readonly state: "Paused" | "Resumed";
 }
 
@@ -42,7 +42,7 @@ export interface SnapshotCreate {
   readonly mem_file_path: string;
 }
 
-export interface SnapshotLoad {
+interface SnapshotLoad {
   readonly snapshot_path: string;
   /** A file is mapped privately: pages are read from it until they are written to. */
   readonly mem_backend: { readonly backend_type: "File"; readonly backend_path: string };

@@ -14,6 +14,8 @@ import { SharedFiles } from "./shared-files.ts";
 /** What the kernel takes as the path of a socket. */
 const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
+/** For the bus that its devices are at, and for the agent's channel. */
+const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
@@ -38,6 +40,8 @@ export interface MachinePlace {
 export interface FirecrackerHost extends MachinePlace {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
+  /** Drivers that its guests need and set-up did not fetch; they may be built in. */
+  readonly missingModules: readonly string[];
   readonly shared: SharedFiles;
   /** Where empty disks are. */
   readonly blanks: string;
@@ -79,6 +83,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
     ...findMachinePlace(options),
     firecracker,
     kernelVersion: kernel.version,
+    missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
     shared: new SharedFiles(join(directory, "shared")),
     blanks: join(directory, "blanks"),
     bootFiles: bootFiles(join(directory, "boot"), kernel),

@@ -1,7 +1,8 @@
-import { accessSync, constants, existsSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { AgentClient, SandboxError } from "@sandpiper/core";
+import type { BootFiles } from "./boot-files.ts";
 import type { FirecrackerHost } from "./host.ts";
 import { machineDirectory } from "./jail.ts";
 import { bootMachine } from "./launch-machine.ts";
@@ -30,12 +31,13 @@ interface KvmOptions {
  */
 export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
   requireDevice(device);
+  const files = await host.bootFiles(undefined);
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const place = join(directory, "kvm");
-  const path = join(place, `${bootId}-${host.firecracker.version}`);
+  const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.kernel)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
-    verdict = await tryKvm(host, BOOT_MS);
+    verdict = await tryKvm(host, files);
     await rm(place, { recursive: true, force: true });
     await mkdir(place, { recursive: true, mode: 0o700 });
     await writeFile(path, verdict);
@@ -44,8 +46,15 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   throw new SandboxError("failed_precondition", {
     reason: "kvm_unusable",
     message: `KVM is here, and could not run a guest: ${verdict}`,
-    hint: `${USE_QEMU}; to have it tried again, remove ${path}`,
+    hint: `${mend(host)}; to have it tried again, remove ${path}`,
   });
+}
+
+/** A kernel that an earlier release fetched is the likelier cause, and the easier one to mend. */
+function mend({ missingModules }: FirecrackerHost): string {
+  if (missingModules.length === 0) return USE_QEMU;
+  const lacks = `the kernel that set-up fetched lacks ${missingModules.join(" and ")}`;
+  return `${lacks}: remove sandpiper/kernel from the cache (~/.cache) and run \`npm run setup kernel\`; or ${USE_QEMU}`;
 }
 
 function requireDevice(device: string): void {
@@ -57,22 +66,22 @@ function requireDevice(device: string): void {
     });
   }
   try {
-    accessSync(device, constants.R_OK | constants.W_OK);
-  } catch {
+    closeSync(openSync(device, "r+"));
+  } catch (error) {
     throw new SandboxError("failed_precondition", {
       reason: "kvm_not_permitted",
-      message: `${device} cannot be opened by this program`,
+      message: `${device} cannot be opened: ${error instanceof Error ? error.message : error}`,
       hint: `run it as root on the host itself, or give this container the device; or ${USE_QEMU}`,
+      cause: error,
     });
   }
 }
 
 /** The empty text when a guest without disks answers in time, or what was wrong. */
-export async function tryKvm(host: FirecrackerHost, timeoutMs: number): Promise<string> {
+async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> {
   await sweepNursery(host);
-  const files = await host.bootFiles(undefined);
   const place = await makeNurseryPlace(host);
-  const signal = AbortSignal.timeout(timeoutMs);
+  const signal = AbortSignal.timeout(BOOT_MS);
   try {
     await bootMachine(host, files, { ...place, shape: PROBE_SHAPE, signal });
     const socket = await untilConnected(join(machineDirectory(place.directory), VSOCK_SOCKET), signal);
@@ -81,7 +90,7 @@ export async function tryKvm(host: FirecrackerHost, timeoutMs: number): Promise<
     client.close();
     return "";
   } catch (error) {
-    const words = signal.aborted ? `it did not answer within ${timeoutMs / 1000} s` : SandboxError.from(error).message;
+    const words = signal.aborted ? `it did not answer within ${BOOT_MS / 1000} s` : SandboxError.from(error).message;
     const explanation = await explainMachine(place.directory);
     return explanation === "" || words.includes(explanation) ? words : `${words}: ${explanation}`;
   } finally {

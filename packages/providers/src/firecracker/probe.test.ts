@@ -38,7 +38,7 @@ describe("a host without what Firecracker needs", () => {
     });
   });
 
-  it("that lacks KVM is told how to get it, and what does without", async () => {
+  it("that lacks KVM, or may not use it, is told how to get it, and what does without", async () => {
     const lacking = provider(join(stateDirectory, "no-kvm"));
     expect(await lacking.probe()).toMatchObject({
       available: false,
@@ -46,6 +46,10 @@ describe("a host without what Firecracker needs", () => {
       hint: expect.stringMatching(/nested virtualization.*qemu/),
     });
     await expect(Sandbox.create(lacking, {})).rejects.toMatchObject({ reason: "kvm_missing" });
+    await expect(Sandbox.create(provider(stateDirectory), {})).rejects.toMatchObject({
+      reason: "kvm_not_permitted",
+      hint: expect.stringContaining("root"),
+    });
   });
 
   it("whose KVM runs no guest is told so, once, and nothing of the attempt is left", async () => {

@@ -45,7 +45,9 @@ if (!process.env["SANDPIPER_FIRECRACKER"]) {
   describe("a machine of a real Firecracker", () => {
     it("has the memory, processors, processes and disk that it was given, and no network", async () => {
       await using sandbox = await fixture.create({ vcpuCount: 1, maxProcesses: 24 });
-      const seen = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc; ls /sys/class/net; uname -r");
+      const seen = await sandbox.exec(
+        "awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc; ls /sys/class/net; uname -r",
+      );
       const [total = "", processors, network, kernel] = seen.stdout.split("\n");
       expect(Number(total)).toBeLessThanOrEqual(192 * 1024);
       expect([processors, network]).toEqual(["1", "lo"]);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type InstalledDouble, installDouble } from "./install-double.ts";
 
-export interface BareAnswer {
+interface BareAnswer {
   readonly status: number;
   readonly fault: string;
 }

@@ -7,7 +7,8 @@ import { testRoot } from "../../guest/testing/test-root.ts";
 import { findAgent, findLauncher } from "../../host/find-agent.ts";
 import { findRunsc } from "../../host/find-runsc.ts";
 
-const part = (name: string) => fileURLToPath(new URL(`double/${name}`, import.meta.url));
+const program = fileURLToPath(new URL("double/firecracker.ts", import.meta.url));
+const jailer = fileURLToPath(new URL("double/jailer.sh", import.meta.url));
 
 /** The double as programs that are found and started like the real ones. */
 export interface InstalledDouble extends AsyncDisposable {
@@ -32,11 +33,11 @@ export async function installDouble({ version = "1.10.1" } = {}): Promise<Instal
   const script = `#!/bin/sh
 [ "$1" = --version ] && echo "Firecracker v${version}" && exit
 export ${settings.map(([name, value]) => `${name}=${quoted(value)}`).join(" ")}
-exec ${quoted(process.execPath)} ${quoted(part("firecracker.ts"))} "$@"
+exec ${quoted(process.execPath)} ${quoted(program)} "$@"
 `;
   await writeFile(join(directory, "padding"), resyncPadding());
   await writeFile(programs.firecracker, script, { mode: 0o755 });
-  await copyFile(part("jailer.sh"), programs.jailer);
+  await copyFile(jailer, programs.jailer);
   await chmod(programs.jailer, 0o755);
   return { ...programs, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
 }
