@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testRoot } from "../guest/testing/test-root.ts";
+import { crashMachine, tracesOf } from "../host/testing/machine-traces.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
-import { crashMachine, tracesOf } from "./testing/traces.ts";
 
 const rootfs = await testRoot();
 let fixture: FirecrackerFixture;

@@ -12,8 +12,8 @@ import { explainMachine } from "./start-machine.ts";
 import { untilConnected } from "./until-connected.ts";
 import { VsockChannel } from "./vsock-channel.ts";
 
-/** A guest that KVM runs as it should answers in a fraction of this. */
-const BOOT_MS = 4_000;
+/** So long is waited for the agent of a sandbox; a guest that KVM runs as it should answers in a fraction of this. */
+const BOOT_MS = 10_000;
 /** No guest has a lower one. */
 const PROBE_CID = 3;
 const PROBE_SHAPE = { memoryMib: 128, vcpuCount: 1, diskMib: 0, maxProcesses: 64, vsockCid: PROBE_CID };

@@ -4,10 +4,10 @@ import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { crashMachine, machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
-import { crashMachine, machineProcesses, tracesOf } from "./testing/traces.ts";
 
 let fixture: FirecrackerFixture;
 beforeAll(async () => {

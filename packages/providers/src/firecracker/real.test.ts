@@ -5,10 +5,10 @@ import { describeProvider } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testRoot } from "../guest/testing/test-root.ts";
+import { crashMachine, tracesOf } from "../host/testing/machine-traces.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { createFixture, type FirecrackerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
-import { crashMachine, tracesOf } from "./testing/traces.ts";
 
 if (!process.env["SANDPIPER_FIRECRACKER"]) {
   it.skip("the firecracker provider on a real Firecracker (skipped: SANDPIPER_FIRECRACKER names none)");

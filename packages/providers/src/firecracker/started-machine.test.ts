@@ -2,10 +2,10 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineProcesses } from "../host/testing/machine-traces.ts";
 import { ApiClient } from "./api-client.ts";
 import type { ApiRequests } from "./api-requests.ts";
 import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
-import { machineProcesses } from "./testing/traces.ts";
 import { AGENT_PORT, connectVsock } from "./vsock-connection.ts";
 
 let fixture: FirecrackerFixture;

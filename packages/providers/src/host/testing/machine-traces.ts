@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
+import { killAll } from "../cgroup-files.ts";
 
 /** Everything on this host that still bears the id of an instance: processes, cgroups, files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
@@ -11,7 +12,7 @@ export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<s
 
 /** Ends a machine from outside, as a fault would. */
 export async function crashMachine(id: SandboxId): Promise<void> {
-  for (const pid of await machineProcesses(id)) process.kill(pid, "SIGKILL");
+  killAll(await machineProcesses(id));
 }
 
 /** The processes in an instance's cgroup. */
