@@ -89,7 +89,7 @@ export const nodeConfigSchema = z.strictObject({
     .default([])
     .meta({
       description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
-      allowed: "a list of gvisor, qemu, docker; local only as the default provider",
+      allowed: "a list of gvisor, qemu, firecracker, docker; local only as the default provider",
     }),
   docker: z
     .strictObject({
