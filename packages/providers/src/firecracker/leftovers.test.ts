@@ -1,4 +1,4 @@
-import { rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
@@ -127,7 +127,6 @@ describe("the console of a machine", () => {
 describe("what was saved", () => {
   it("is not needed any more once it was restored, and the restored machine is told who it is and what time it is", async () => {
     const directory = join(fixture.options.stateDirectory, "saved");
-    const { mkdir } = await import("node:fs/promises");
     await mkdir(directory);
     const sandbox = await fixture.create();
     await sandbox.exec("echo kept > kept");
@@ -141,6 +140,9 @@ describe("what was saved", () => {
       directory,
       createdAt: sandbox.createdAt,
     });
+    // Its memory is read from the very file that was saved, which its jail keeps.
+    const memory = join(instance(id), "machine/snapshot/memory");
+    expect((await stat(memory)).ino).toBe((await stat(join(directory, "memory"))).ino);
     await rm(directory, { recursive: true });
     expect((await restored.exec("cat kept")).stdout).toBe("kept\n");
     const told = await restored.exec("cat /run/sandpiper/instance", { user: "root" });

@@ -51,7 +51,8 @@ async function build(root: string, target: string, tree: ImageTree, options: Gue
 }
 
 async function fill(path: string, root: string, tree: ImageTree, { onProgress }: GuestImageOptions): Promise<void> {
-  await using file = await open(path, "wx", 0o600);
+  // Readable for the users that machines run as; nobody else gets into the directory.
+  await using file = await open(path, "wx", 0o644);
   await file.truncate(sizeOf(tree));
   const tell = async (status: "unpacking" | "complete") => {
     const doneBytes =
