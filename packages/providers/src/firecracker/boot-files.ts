@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { chmod, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { guestKernel, type Kernel } from "../guest/kernel.ts";
@@ -16,14 +17,15 @@ export interface BootFiles {
 
 /** Made once for each kernel and agent: that reads both whole. */
 export async function makeBootFiles(directory: string, kernel: Kernel): Promise<BootFiles> {
-  const { path, initramfs, sha } = await guestKernel({ directory, kernel, agent: findAgent() });
+  const { path, initramfs } = await guestKernel({ directory, kernel, agent: findAgent() });
   await chmod(initramfs, READ_ONLY);
-  const unpacked = join(directory, `vmlinux-${sha.slice(0, 16)}`);
+  const packed = await readFile(path);
+  const unpacked = join(directory, `vmlinux-${createHash("sha256").update(packed).digest("hex").slice(0, 16)}`);
   const isThere = await stat(unpacked).then(
     () => true,
     () => false,
   );
-  if (!isThere) await publish(unpacked, unpackKernel(path, await readFile(path)));
+  if (!isThere) await publish(unpacked, unpackKernel(path, packed));
   return { kernel: unpacked, initramfs };
 }
 

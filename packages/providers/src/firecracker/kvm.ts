@@ -34,7 +34,8 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   const files = await host.bootFiles(undefined);
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const place = join(directory, "kvm");
-  const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.kernel)}`);
+  // An initramfs is named for the kernel, too.
+  const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
     verdict = await tryKvm(host, files);
