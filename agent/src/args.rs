@@ -5,7 +5,12 @@ use std::path::PathBuf;
 pub const USAGE: &str =
     "usage: sandpiper-agent [--channel stdio|unix:PATH|unix:@NAME|serial:PATH|vsock:PORT] [--default-user NAME]
                        [--journal-dir DIR] [--open-dir DIR]... [--exit-on-eof] [--init]
+       sandpiper-agent init,CHANNEL,USER
        sandpiper-agent --relay --channel unix:@NAME";
+
+/// Begins what stands for `--init`, `--channel` and `--default-user` in the arguments of a kernel: Firecracker takes them for
+/// broken if two dashes are in them more than once.
+const INIT_WORD: &str = "init,";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelKind {
@@ -55,10 +60,20 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
             "--exit-on-eof" => args.exit_on_eof = true,
             "--relay" => args.is_relay = true,
             "--init" => args.is_init = true,
+            word if word.starts_with(INIT_WORD) => parse_init_word(&word[INIT_WORD.len()..], &mut args)?,
             _ => return Err(format!("unknown argument {word}")),
         }
     }
     Ok(args)
+}
+
+/// The channel and the default user of the first process of a machine.
+fn parse_init_word(text: &str, args: &mut Args) -> Result<(), String> {
+    let (channel, user) = text.split_once(',').ok_or(format!("{INIT_WORD}{text}: expected a channel and a user"))?;
+    args.is_init = true;
+    args.channel = parse_channel(channel)?;
+    args.default_user = Some(user.to_string());
+    Ok(())
 }
 
 fn parse_channel(text: &str) -> Result<ChannelKind, String> {
@@ -71,5 +86,29 @@ fn parse_channel(text: &str) -> Result<ChannelKind, String> {
             port.parse().map(ChannelKind::Vsock).map_err(|_| format!("vsock port {port} is not a number"))
         }
         _ => Err(format!("--channel {text}: expected stdio, unix:/path, unix:@name, serial:/path or vsock:port")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChannelKind, parse};
+
+    fn parse_words(words: &[&str]) -> Result<super::Args, String> {
+        parse(words.iter().map(|word| (*word).to_string()))
+    }
+
+    #[test]
+    fn one_word_without_dashes_makes_the_first_process_of_a_machine() {
+        let args = parse_words(&["init,vsock:52,user"]).unwrap();
+        assert!(args.is_init);
+        assert_eq!(args.channel, ChannelKind::Vsock(52));
+        assert_eq!(args.default_user.as_deref(), Some("user"));
+    }
+
+    #[test]
+    fn words_that_are_not_understood_are_refused() {
+        for words in [&["init,vsock:52"][..], &["init,nowhere,user"], &["init"], &["--channel"]] {
+            assert!(parse_words(words).is_err());
+        }
     }
 }

@@ -6,7 +6,8 @@ export interface GuestIdentity {
 }
 
 /**
- * Arguments of the kernel, then what the guest is told of itself, and behind the dashes the arguments of the agent.
+ * Arguments of the kernel, then what the guest is told of itself, and the agent's, which the kernel passes on because it does
+ * not know it. It is one word without dashes: Firecracker's reading of `--` differs from the kernel's, and between its versions.
  * Firecracker ends when its guest reboots, and knows no other way for a guest to end: a panic reboots at once.
  */
 export function bootArguments(identity?: GuestIdentity): string {
@@ -18,6 +19,6 @@ export function bootArguments(identity?: GuestIdentity): string {
     ...(identity === undefined
       ? []
       : [`sandpiper.hostname=${identity.hostname}`, `sandpiper.processes=${identity.maxProcesses}`]),
-    ...["--", "--init", "--channel", `vsock:${AGENT_PORT}`, "--default-user", "user"],
+    `init,vsock:${AGENT_PORT},user`,
   ].join(" ");
 }

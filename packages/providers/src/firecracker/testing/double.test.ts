@@ -63,6 +63,8 @@ describe("the double of Firecracker, before its machine starts,", () => {
     const start = () => put("/actions", { action_type: "InstanceStart" });
     expect(await start()).toEqual(refusal("without kernel configuration"));
     expect(await put("/boot-source", { kernel_image_path: "gone" })).toEqual(refusal("No such file"));
+    const dashes = { kernel_image_path: "kernel", boot_args: "quiet -- --init" };
+    expect(await put("/boot-source", dashes)).toEqual(refusal("command line is invalid"));
     expect(await put("/boot-source", { kernel_image_path: "text" })).toEqual(done);
     expect(await start()).toEqual(refusal("Kernel Loader"));
     expect(existsSync(at("v.sock"))).toBe(false);

@@ -43,7 +43,7 @@ export class Guest {
   private constructor(directory: string, config: GuestConfig) {
     this.#directory = directory;
     this.#config = config;
-    const port = /--channel vsock:(\d+)/.exec(config.bootArguments.split(" -- ")[1] ?? "")?.[1];
+    const port = / init,vsock:(\d+),/.exec(config.bootArguments)?.[1];
     this.port = port === undefined ? undefined : Number(port);
   }
 

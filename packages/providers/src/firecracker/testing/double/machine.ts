@@ -72,6 +72,9 @@ export class DoubleMachine {
 
   #checkBoot(body: Body): Partial<BootSource> {
     const boot = body as Partial<BootSource>;
+    if ((boot.boot_args?.split("--").length ?? 0) > 2) {
+      throw new Fault("Boot source error: The kernel command line is invalid: more than one `--`.");
+    }
     for (const file of [boot.kernel_image_path, boot.initrd_path]) {
       if (file !== undefined) within("Boot source error", () => this.#files.require(file, "read"));
     }
