@@ -49,16 +49,15 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
     chown(directory, uid, uid),
   ]);
   const args = machineArguments({
+    qemuVersion: host.qemu.version,
     accelerator: host.accelerator,
     memoryMib: shape.memoryMib,
     processors: Math.ceil(shape.vcpuCount),
-    kernel: shape.kernel.path,
-    initramfs: shape.kernel.initramfs,
-    commandLine: shape.kernel.commandLine,
+    kernel: shape.kernel,
+    isIncoming: stateFile !== undefined,
     disks: { base: shape.image.path, path: DISK, backing: options.hasBaseDisk ? BASE_DISK : undefined },
     memory,
     instanceFile: INSTANCE_FILE,
-    isIncoming: stateFile !== undefined,
     uid,
   });
   const started = await startMachine({ qemu: host.qemu, args, directory, cgroupEntrances, stateFile, signal });
