@@ -19,6 +19,7 @@ import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { QemuHost } from "./host.ts";
+import { cgroupOfInstance } from "./instance-cgroup-name.ts";
 import { AGENT_SOCKET } from "./machine-arguments.ts";
 import { prepareMigration, saveState } from "./migration.ts";
 import type { QmpClient } from "./qmp-client.ts";
@@ -141,6 +142,8 @@ export class QemuInstance implements Instance {
     if (this.#destroyed !== undefined) return;
     this.#resolveExited({ reason: "crashed", message });
     this.#channel?.close();
-    this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
+    cgroupOfInstance(this.#host, this.id)
+      .then((path) => this.#host.cgroups.kill(path))
+      .catch(() => {});
   }
 }

@@ -125,7 +125,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       return machine;
     }
     try {
-      await moveMachine(host, spare, place);
+      await moveMachine(spare, place.directory);
       await spare.monitor.execute("cont", {});
       return spare;
     } catch (error) {
