@@ -57,7 +57,6 @@ export function machineArguments(machine: Machine): string[] {
     ...["-chardev", `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`],
     ...["-device", "virtserialport,chardev=agent,name=agent"],
     ...(machine.disks === undefined ? [] : diskArguments(machine.disks)),
-    ...["-object", "rng-builtin,id=rng", "-device", "virtio-rng-pci,rng=rng"],
     ...(instanceFile === undefined ? [] : ["-fw_cfg", `name=opt/sandpiper/instance,file=${instanceFile}`]),
     ...privilegeArguments(machine),
   ];
