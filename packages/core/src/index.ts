@@ -68,6 +68,7 @@ export type {
   InstanceRecord,
   InstanceSpec,
   PreparedInstance,
+  ProvideOptions,
   Provider,
   ProviderCapabilities,
   ProviderName,

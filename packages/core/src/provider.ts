@@ -26,7 +26,12 @@ export interface ProviderCapabilities {
 
 /** Whether a provider works on this host, and if not, what to do about it. */
 export type ProviderStatus =
-  | { readonly available: true; readonly detail: string }
+  | {
+      readonly available: true;
+      readonly detail: string;
+      /** The first instance waits for something that is fetched or built then. */
+      readonly isFirstUse?: boolean | undefined;
+    }
   | { readonly available: false; readonly reason: string; readonly hint: string };
 
 /** Everything that shapes an instance; complete, checked and frozen. */
@@ -85,6 +90,11 @@ export interface CreateInstanceOptions {
   readonly keepsVolumes?: boolean | undefined;
 }
 
+export interface ProvideOptions extends Pick<CreateInstanceOptions, "onProgress"> {
+  /** Nobody waits for it any more. */
+  readonly signal: AbortSignal;
+}
+
 export interface CheckpointOptions {
   readonly keepsRunning: boolean;
   /** Told when everything is captured and only has to be written: one that keeps running need not stand still any longer. */
@@ -129,6 +139,8 @@ export interface Provider {
   probe(): Promise<ProviderStatus>;
   /** What a provider of containers can do beside. */
   readonly containers?: Containers | undefined;
+  /** Fetches or builds ahead what instances of this root filesystem need, where that may take minutes. */
+  provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */
   create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance>;
   list(): Promise<readonly InstanceRecord[]>;

@@ -53,13 +53,13 @@ async function build(root: string, target: string, tree: ImageTree, options: Gue
 async function fill(path: string, root: string, tree: ImageTree, { onProgress }: GuestImageOptions): Promise<void> {
   await using file = await open(path, "wx", 0o600);
   await file.truncate(sizeOf(tree));
-  const tell = async (status: "unpacking" | "complete") => {
+  const tell = async (status: "building" | "complete") => {
     const doneBytes =
       status === "complete" ? tree.dataBytes : Math.min((await stat(path)).blocks * 512, tree.dataBytes);
-    onProgress?.({ image: root, layer: "root filesystem", status, doneBytes, totalBytes: tree.dataBytes });
+    onProgress?.({ image: root, layer: "disk image", status, doneBytes, totalBytes: tree.dataBytes });
   };
-  await tell("unpacking");
-  const timer = setInterval(() => void tell("unpacking").catch(() => {}), PROGRESS_INTERVAL_MS);
+  await tell("building");
+  const timer = setInterval(() => void tell("building").catch(() => {}), PROGRESS_INTERVAL_MS);
   try {
     await format(path, root, tree);
   } finally {

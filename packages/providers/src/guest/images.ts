@@ -1,6 +1,6 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Clock, type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type GuestImage, guestImage } from "./guest-image.ts";
 import { findDefaultRoot } from "./image-default.ts";
 
@@ -35,7 +35,7 @@ export class Images {
   }
 
   async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
-    const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
+    const cache = cacheDirectory();
     const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
     if (root === undefined) {
       throw new SandboxError("failed_precondition", {

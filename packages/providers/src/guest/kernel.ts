@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { currentOwner } from "../host/process-owner.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
 /** A kernel, and the modules it needs in the order in which they load. */
@@ -22,7 +22,7 @@ export interface MissingKernel {
 
 /** The newest that set-up fetched. */
 export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
-  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/kernel");
+  const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {

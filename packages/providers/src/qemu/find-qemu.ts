@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findProgram, isProgram } from "../host/find-program.ts";
 import { runProgram } from "../host/run-program.ts";
 
@@ -27,7 +27,7 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
   if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const installed = chosen ?? findProgram(name, environment["PATH"]);
-  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/qemu-system-x86");
+  const root = join(cacheDirectory(environment), "qemu-system-x86");
   const found =
     installed === undefined
       ? unpacked(root, name)

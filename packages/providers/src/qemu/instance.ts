@@ -18,7 +18,7 @@ import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
 import { AGENT_SOCKET } from "./machine-arguments.ts";
 import { prepareMigration, saveState } from "./migration.ts";
 import type { QmpClient } from "./qmp-client.ts";
@@ -36,7 +36,7 @@ export interface QemuInstanceOptions {
 export class QemuInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: QemuHost;
+  readonly #host: QemuPlace;
   readonly #monitor: QmpClient;
   readonly #directory: string;
   readonly #heartbeat: Heartbeat;
@@ -47,7 +47,7 @@ export class QemuInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: QemuHost, { spec, clock, monitor, agent }: QemuInstanceOptions) {
+  constructor(host: QemuPlace, { spec, clock, monitor, agent }: QemuInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#monitor = monitor;
