@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -26,10 +26,16 @@ const FORMAT = [
 /** Built once for what is in the directory. Whoever finds an image finds all of it: it gets its name when it is complete. */
 export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
   const { imagesDirectory } = options;
-  const tree = await readImageTree(root);
-  const target = join(imagesDirectory, `${tree.version.slice(0, 24)}-${GENERATION}`);
-  if (!existsSync(target)) await build(root, target, tree, options);
+  const version = options.isSealed === true ? await sealedVersion(root) : (await readImageTree(root)).version;
+  const target = join(imagesDirectory, `${version.slice(0, 24)}-${GENERATION}`);
+  if (!existsSync(target)) await build(root, target, await readImageTree(root), options);
   return { path: join(target, IMAGE), format: "raw", sha: await readFile(join(target, DIGEST), "utf8") };
+}
+
+/** It was given its name as a whole, and another one would be another directory. */
+async function sealedVersion(root: string): Promise<string> {
+  const { dev, ino, ctimeNs } = await stat(root, { bigint: true });
+  return createHash("sha256").update(`${root} ${dev} ${ino} ${ctimeNs}`).digest("hex");
 }
 
 async function build(root: string, target: string, tree: ImageTree, options: GuestImageOptions): Promise<void> {

@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promise
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { currentOwner } from "../host/process-owner.ts";
+import { remembered } from "../host/remembered.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
@@ -53,7 +54,19 @@ export interface GuestKernelOptions {
   readonly agent: string;
 }
 
-export async function guestKernel({ directory, kernel, agent }: GuestKernelOptions): Promise<GuestKernel> {
+export async function guestKernel(options: GuestKernelOptions): Promise<GuestKernel> {
+  const { directory, kernel, agent } = options;
+  const files = [kernel.path, agent, ...kernel.modules];
+  const fact = `guest kernel ${kernelCommandLine}`;
+  const compute = async () => (await build(options)).sha;
+  const sha = await remembered({ directory: join(directory, "known"), fact, files }, compute);
+  const initramfs = join(directory, initramfsName(sha));
+  if (!existsSync(initramfs)) await build(options);
+  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, sha };
+}
+
+/** Reads everything whole, which takes a moment. */
+async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
     throw new SandboxError("invalid_argument", {
@@ -63,9 +76,13 @@ export async function guestKernel({ directory, kernel, agent }: GuestKernelOptio
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
-  const initramfs = join(directory, `initramfs-${sha.slice(0, 16)}`);
+  const initramfs = join(directory, initramfsName(sha));
   if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
-  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, sha };
+  return { sha };
+}
+
+function initramfsName(sha: string): string {
+  return `initramfs-${sha.slice(0, 16)}`;
 }
 
 /**
