@@ -74,9 +74,14 @@ export interface Instance {
    * quiesced. Unless it keeps running it has ended afterwards, and only `destroy` is left to do.
    */
   checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
+  /** Given a way to ask its agent, where an instance may hang without ending. Called once. */
+  heedAgent?(ask: AskAgent): void;
   /** Stops everything and removes every trace; may be called again. */
   destroy(options?: DestroyOptions): Promise<void>;
 }
+
+/** Resolves when the agent has answered, however long that takes; rejects when its channel is lost. */
+export type AskAgent = (signal: AbortSignal) => Promise<void>;
 
 export interface DestroyOptions {
   /** Leaves the volumes of the sandbox, which a new instance of the same id then has again. */
