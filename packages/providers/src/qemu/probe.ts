@@ -2,6 +2,7 @@ import { type ProviderStatus, SandboxError } from "@sandpiper/core";
 import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
+import { findProgram } from "../host/find-program.ts";
 import { findQemuHost, findQemuPlace, isProvidable, type QemuOptions } from "./host.ts";
 
 const FETCHED_LATER =
@@ -18,7 +19,9 @@ export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   } catch (thrown) {
     const error = SandboxError.from(thrown);
     // Nothing that was looked for speaks against it.
-    if (isProvidable(error) && canProvision()) return { available: true, detail: FETCHED_LATER, isFirstUse: true };
+    const isBuildable = error.reason !== "agent_missing" || findProgram("cargo") !== undefined;
+    if (isProvidable(error) && isBuildable && canProvision())
+      return { available: true, detail: FETCHED_LATER, isFirstUse: true };
     return { available: false, reason: error.message, hint: error.hint ?? "run `sandpiper doctor`" };
   }
 }
