@@ -4,7 +4,7 @@ import { open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
 import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
 import { remembered } from "../host/remembered.ts";
-import { findPacking } from "./archive/read-archive.ts";
+import { findPacking } from "./archive/find-packing.ts";
 import { archiveGuestImage, directoryGuestImage } from "./image-build.ts";
 
 /** A root filesystem as one file, which all machines read and none can write to. */

@@ -7,7 +7,6 @@ import { findProgram } from "../host/find-program.ts";
 import { currentOwner } from "../host/process-owner.ts";
 import { runProgram } from "../host/run-program.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
-import { unpackImage } from "./archive/unpack-image.ts";
 import { digestFile, type GuestImage, type GuestImageOptions } from "./guest-image.ts";
 import { type ImageTree, readImageTree } from "./image-tree.ts";
 
@@ -35,6 +34,8 @@ export async function archiveGuestImage(path: string, digest: string, options: G
   const makeRoot = async (draft: string) => {
     const root = join(draft, "root");
     await mkdir(root, { mode: 0o755 });
+    // Loaded when it is needed, which for most machines is never.
+    const { unpackImage } = await import("./archive/unpack-image.ts");
     await unpackImage({ path, root, scratch: join(draft, "layers"), onProgress: options.onProgress });
     return root;
   };

@@ -21,6 +21,7 @@ export type Provision = (parts: readonly Part[], options: ProvisionOptions) => P
 /** What progress is told of, where no image of somebody's own is meant. */
 export const MACHINE_IMAGE = "the image of virtual machines";
 
+const KEPT_LINES = 4;
 const setUp = fileURLToPath(new URL("../../../../scripts/setup.mjs", import.meta.url));
 
 /** Has set-up do it. Whoever needs the same waits for the same; it is ended when nobody does any more, and leaves nothing half-made then. */
@@ -95,10 +96,11 @@ function unmet(problems: readonly { readonly missing: string; readonly remedy: s
   });
 }
 
-/** Its last line says what to do. */
+/** Its last line says what to do; of those before, the first says what was tried, and the last ones what went wrong. */
 function failed(text: string): SandboxError {
   const lines = text.trim().split("\n");
   const hint = lines.length > 1 ? lines.pop() : undefined;
+  if (lines.length > 1 + KEPT_LINES) lines.splice(1, lines.length - 1 - KEPT_LINES, "  │ ⋮");
   return new SandboxError("failed_precondition", {
     reason: "set_up_failed",
     message: `what virtual machines need could not be set up: ${lines.join("\n")}`,

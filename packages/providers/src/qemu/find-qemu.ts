@@ -39,7 +39,7 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
   if (version !== undefined) return { ...found, version };
   return {
     reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
-    hint: "run `npm run setup` in Sandpiper's directory, which unpacks it, or set SANDPIPER_QEMU to the path of one",
+    hint: "install it, run `npm run setup qemu` in Sandpiper's directory, which unpacks Debian's, or set SANDPIPER_QEMU to the path of one",
   };
 }
 

@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import { type Extract, extract } from "tar-stream";
+import { findPacking, type Packing } from "./find-packing.ts";
 
 export type ArchiveEntry = Extract extends AsyncIterable<infer Each> ? Each : never;
 
@@ -14,27 +14,11 @@ export interface ReadArchiveOptions {
   readonly onRead?: ((bytes: number) => void) | undefined;
 }
 
-type Packing = "none" | "gzip" | "zstd";
-
 const UNPACKERS: Readonly<Record<Packing, () => readonly Transform[]>> = {
   none: () => [],
   gzip: () => [createGunzip()],
   zstd: () => [createZstdDecompress()],
 };
-const MAGIC: readonly (readonly [Packing, number, string])[] = [
-  ["gzip", 0, "1f8b"],
-  ["zstd", 0, "28b52ffd"],
-  ["none", 257, Buffer.from("ustar").toString("hex")],
-];
-
-/** How a tar archive is packed, by its first bytes; undefined for what is none. */
-export async function findPacking(path: string): Promise<Packing | undefined> {
-  await using file = await open(path);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0);
-  const head = buffer.subarray(0, bytesRead);
-  return MAGIC.find(([, at, bytes]) => head.toString("hex", at, at + bytes.length / 2) === bytes)?.[0];
-}
-
 /** The entries of a tar archive in their order, each of which must be read or resumed before the next comes. */
 export async function* readArchive(path: string, options: ReadArchiveOptions): AsyncGenerator<ArchiveEntry> {
   const { maxBytes, onRead } = options;
