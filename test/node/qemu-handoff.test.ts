@@ -25,9 +25,9 @@ afterAll(async () => {
 });
 
 /** Two nodes of a cluster, and a client of each that knows the same key. */
-async function startCluster() {
+async function startCluster({ leaseMs }: { readonly leaseMs: number }) {
   const clusterSecret = "a secret of a test, long enough";
-  const settings = { store: `file://${store}`, clusterSecret, leaseMs: 4000, maxSkewMs: 0, drainMs: 60_000 };
+  const settings = { store: `file://${store}`, clusterSecret, leaseMs, maxSkewMs: 0, drainMs: 60_000 };
   await using undo = new AsyncDisposableStack();
   const nodes: NodeProcess[] = [];
   for (const home of homes) {
@@ -66,7 +66,7 @@ describe("a virtual machine", () => {
   it(
     "moves to another node with all that runs in it: no line is lost or repeated, and a shell knows its variables",
     async () => {
-      await using cluster = await startCluster();
+      await using cluster = await startCluster({ leaseMs: 60_000 });
       const sandbox = await cluster.here.sandboxes.create(MACHINE);
       const counting = collect(await sandbox.start(COUNT));
       const shell = await sandbox.pty({ rows: 24, cols: 80, command: ["sh"] });
@@ -101,7 +101,7 @@ describe("a virtual machine", () => {
   it(
     "whose node and QEMU were killed goes on elsewhere from its newest checkpoint, and says so",
     async () => {
-      await using cluster = await startCluster();
+      await using cluster = await startCluster({ leaseMs: 6000 });
       const sandbox = await cluster.here.sandboxes.create(MACHINE);
       await sandbox.start("i=0; while sleep 0.05; do i=$((i+1)); echo $i > /tmp/count; done");
       await sandbox.exec("echo saved > file");
