@@ -58,6 +58,7 @@ export type {
 } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
 export type {
+  AskAgent,
   CheckpointOptions,
   CheckpointRequirements,
   ConnectedChannel,
@@ -68,6 +69,7 @@ export type {
   InstanceRecord,
   InstanceSpec,
   PreparedInstance,
+  ProvideOptions,
   Provider,
   ProviderCapabilities,
   ProviderName,

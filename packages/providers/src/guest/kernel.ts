@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { currentOwner } from "../host/process-owner.ts";
+import { remembered } from "../host/remembered.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
 /** A kernel, and the modules it needs in the order in which they load. */
@@ -22,7 +23,7 @@ export interface MissingKernel {
 
 /** The newest that set-up fetched. */
 export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
-  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/kernel");
+  const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {
@@ -58,11 +59,20 @@ export interface GuestKernelOptions {
 /** More than a kernel's own loader has, which comes first in its file. */
 const STUB_BYTES = 64 * 1024;
 
-function isBzImage(kernel: Buffer): boolean {
-  return kernel.toString("latin1", 0x202, 0x206) === "HdrS";
+export async function guestKernel(options: GuestKernelOptions): Promise<GuestKernel> {
+  const { directory, kernel, agent } = options;
+  const files = [kernel.path, agent, ...kernel.modules];
+  const fact = `guest kernel ${kernelCommandLine}`;
+  const compute = async () => (await build(options)).sha;
+  const sha = await remembered({ directory: join(directory, "known"), fact, files }, compute);
+  const initramfs = join(directory, initramfsName(sha));
+  const stub = join(directory, stubName(sha));
+  if (!existsSync(initramfs) || !existsSync(stub)) await build(options);
+  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, stub, sha };
 }
 
-export async function guestKernel({ directory, kernel, agent }: GuestKernelOptions): Promise<GuestKernel> {
+/** Reads everything whole, which takes a moment. */
+async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
     throw new SandboxError("invalid_argument", {
@@ -72,11 +82,24 @@ export async function guestKernel({ directory, kernel, agent }: GuestKernelOptio
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
-  const initramfs = join(directory, `initramfs-${sha.slice(0, 16)}`);
+  const initramfs = join(directory, initramfsName(sha));
   if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
-  const stub = isBzImage(kernelBytes) ? join(directory, `stub-${sha.slice(0, 16)}`) : kernel.path;
-  if (!existsSync(stub)) await publish(directory, stub, kernelBytes.subarray(0, STUB_BYTES));
-  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, stub, sha };
+  const stub = join(directory, stubName(sha));
+  if (!existsSync(stub)) await publish(directory, stub, stubOf(kernelBytes));
+  return { sha };
+}
+
+function stubOf(kernel: Buffer): Uint8Array {
+  const isBzImage = kernel.toString("latin1", 0x202, 0x206) === "HdrS";
+  return isBzImage ? kernel.subarray(0, STUB_BYTES) : kernel;
+}
+
+function initramfsName(sha: string): string {
+  return `initramfs-${sha.slice(0, 16)}`;
+}
+
+function stubName(sha: string): string {
+  return `stub-${sha.slice(0, 16)}`;
 }
 
 /**

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
 
 const FILE = "cgroup";
 
 /** The path of the cgroup that an instance is in: that of its id, or the one that its machine was started ahead in. */
-export async function cgroupOfInstance(host: QemuHost, id: SandboxId): Promise<string> {
+export async function cgroupOfInstance(host: QemuPlace, id: SandboxId): Promise<string> {
   const name = await readFile(join(host.machineDirectory(id), FILE), "utf8").catch(() => id);
   return host.cgroupPath(name);
 }
