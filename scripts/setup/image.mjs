@@ -4,8 +4,9 @@ import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debi
 import { finishImage } from "./image-finish.mjs";
 import { recipeDigest, recipeDirectory } from "./image-recipe.mjs";
 import { withLock } from "./lock.mjs";
-import { outputOf } from "./output-of.mjs";
+import { tellComplete, tellWaiting } from "./report.mjs";
 
+const PART = "root files";
 const missing = {
   missing: "The root filesystem of machines: Debian's packages, which only root can fetch, on a Debian or Ubuntu.",
   remedy: "Copy ~/.cache/sandpiper/image from a Debian machine, where `npm run setup image` makes it.",
@@ -19,7 +20,7 @@ export function planImage() {
   const target = join(cacheDirectory, "image", recipeDigest());
   if (existsSync(target)) return { detail: target, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  const onWait = () => console.error("  ▸ Waiting for somebody else to build the image");
+  const onWait = () => tellWaiting(PART, "build the image");
   const buildOnce = async () => (existsSync(target) ? undefined : build(target));
   return { detail: target, problems: [], work: () => withLock("image", buildOnce, onWait) };
 }
@@ -28,10 +29,9 @@ export function planImage() {
 async function build(target) {
   const names = readFileSync(join(recipeDirectory, "packages.txt"), "utf8").trim().split("\n");
   const title = "Downloading the packages of the image (once; nothing is installed)";
-  await withPackages({ title, names, dependencies: "all" }, async (unpacked) => {
+  await withPackages({ part: PART, title, names, dependencies: "all" }, async (unpacked) => {
     await finishImage(unpacked);
     publish(unpacked, target);
   });
-  const mebibytes = /^\d+/.exec(outputOf("du", ["-sm", target]))?.[0];
-  console.error(`  ✓ The image has ${mebibytes} MiB: ${target}`);
+  tellComplete(PART, target);
 }

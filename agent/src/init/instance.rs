@@ -4,11 +4,14 @@
 //! host has written into it.
 
 use crate::files::small_file::read_small_file;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const PATH: &str = "/sys/firmware/qemu_fw_cfg/by_name/opt/sandpiper/instance/raw";
+const MAX_BYTES: usize = 4096;
 const WRITTEN: &str = "/run/sandpiper/instance";
 const ARGUMENTS: &str = "/proc/cmdline";
 const ARGUMENT_PREFIX: &str = "sandpiper.";
@@ -45,8 +48,20 @@ pub fn at_wake() -> io::Result<Option<Instance>> {
 
 /// A host that says nothing is fine.
 fn read() -> io::Result<Option<Instance>> {
-    match fs::read(PATH) {
-        Ok(bytes) => Ok(Some(parse(&String::from_utf8_lossy(&bytes)))),
+    let Some(file) = file()? else { return Ok(None) };
+    let mut bytes = [0; MAX_BYTES];
+    let size = file.read_at(&mut bytes, 0)?;
+    Ok(Some(parse(&String::from_utf8_lossy(&bytes[..size]))))
+}
+
+/// Opened once: each reading of it asks the host anew.
+fn file() -> io::Result<Option<&'static File>> {
+    static FILE: OnceLock<File> = OnceLock::new();
+    if let Some(file) = FILE.get() {
+        return Ok(Some(file));
+    }
+    match File::open(PATH) {
+        Ok(file) => Ok(Some(FILE.get_or_init(|| file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

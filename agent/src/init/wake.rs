@@ -1,41 +1,54 @@
 //! What a machine does when it finds that it stood still: it may be another one by now, at another time.
 
+use super::clock::{self, Rtc};
 use super::instance::{self, Instance};
-use super::{attempt, clock, entropy};
+use super::{attempt, entropy};
 use crate::log;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
 use std::sync::OnceLock;
 use tokio::task::spawn_local;
 
+thread_local! {
+    static RTC: RefCell<Option<Rtc>> = const { RefCell::new(None) };
+}
+
+/// When a quiescence begins: opens what is needed at its end.
+pub fn prepare() {
+    RTC.with_borrow_mut(|kept| {
+        if kept.is_none() && clock::has_rtc() {
+            *kept = attempt("open the RTC", Rtc::open());
+        }
+    });
+    attempt("open the source of randomness", entropy::device());
+}
+
 /// After a hello or a thaw that ended a quiescence. The caller's answer comes after it.
 pub fn wake() {
+    let rtc = RTC.take();
     let instance = attempt("read what the host says", instance::at_wake()).flatten();
-    match instance.as_ref().and_then(|instance| instance.time) {
-        Some(time) => {
-            attempt("set the clock", clock::set(time));
-        }
-        None if clock::has_rtc() => step_clock(),
-        None => {}
-    }
+    let time = instance.as_ref().and_then(|instance| instance.time);
+    match (time, &rtc) {
+        (Some(time), _) => attempt("set the clock", clock::set(time)),
+        (None, Some(rtc)) => attempt("step the clock", rtc.step()),
+        (None, None) => None,
+    };
     if let Some(instance) = instance {
         apply(&instance);
     }
+    spawn_local(async {
+        let Some(rtc) = rtc else { return };
+        if let Err(error) = rtc.refine().await {
+            log::warn(format_args!("cannot set the clock: {error}"));
+        }
+    });
 }
 
 pub fn apply_instance() {
     if let Some(Some(instance)) = attempt("read what the host says", instance::at_boot()) {
         apply(&instance);
     }
-}
-
-fn step_clock() {
-    attempt("step the clock", clock::step());
-    spawn_local(async {
-        if let Err(error) = clock::refine().await {
-            log::warn(format_args!("cannot set the clock: {error}"));
-        }
-    });
 }
 
 fn apply(instance: &Instance) {
@@ -61,8 +74,16 @@ fn set_hostname(name: &str) -> io::Result<()> {
 /// The limit is on all threads, and the kernel has some of its own: those that were there before the first process.
 fn limit_processes(processes: u64) -> io::Result<()> {
     static KERNEL_THREADS: OnceLock<u64> = OnceLock::new();
+    thread_local! {
+        static LIMIT: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    if LIMIT.get() == Some(processes) {
+        return Ok(());
+    }
     let kernel_threads = *KERNEL_THREADS.get_or_init(|| fs::read_dir("/proc").map_or(0, count_processes));
-    fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())
+    fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())?;
+    LIMIT.set(Some(processes));
+    Ok(())
 }
 
 fn count_processes(entries: fs::ReadDir) -> u64 {

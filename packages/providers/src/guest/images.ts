@@ -1,8 +1,9 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
-import { type Clock, type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { type Clock, type CreateInstanceOptions, type PullProgress, SandboxError } from "@sandpiper/core";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type GuestImage, guestImage } from "./guest-image.ts";
 import { findDefaultRoot } from "./image-default.ts";
+import { MACHINE_IMAGE } from "./provision.ts";
 
 /** How soon a change of a directory shows in new sandboxes: looking at all that is in it takes a moment. */
 const CHECK_INTERVAL_MS = 60_000;
@@ -35,7 +36,7 @@ export class Images {
   }
 
   async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
-    const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
+    const cache = cacheDirectory();
     const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
     if (root === undefined) {
       throw new SandboxError("failed_precondition", {
@@ -45,6 +46,9 @@ export class Images {
       });
     }
     const imagesDirectory = join(cache, "images");
-    return await guestImage(root, { imagesDirectory, stateDirectory: this.#stateDirectory, onProgress });
+    const options = { imagesDirectory, stateDirectory: this.#stateDirectory };
+    if (rootfs !== "host") return await guestImage(root, { ...options, onProgress });
+    const tell = onProgress && ((progress: PullProgress) => onProgress({ ...progress, image: MACHINE_IMAGE }));
+    return await guestImage(root, { ...options, isSealed: true, onProgress: tell });
   }
 }

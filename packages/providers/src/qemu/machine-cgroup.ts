@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import type { Cgroups } from "../host/cgroups.ts";
 import * as machineCgroup from "../host/machine-cgroup.ts";
 import { TRANSLATION_MIB } from "./machine-arguments.ts";
@@ -22,8 +21,4 @@ export function createMachineCgroup(
   const memoryBytes = (memoryMib + TRANSLATION_MIB + QEMU_MEMORY_MIB) * 2 ** 20;
   const maxThreads = QEMU_THREADS + Math.ceil(vcpuCount);
   return machineCgroup.createMachineCgroup(cgroups, path, { memoryBytes, vcpuCount, maxThreads });
-}
-
-export async function enterCgroup(entrances: readonly string[], pid: number): Promise<void> {
-  for (const file of entrances) await writeFile(file, String(pid));
 }
