@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { finishImage } from "./image-finish.mjs";
-import { recipeDigest, recipeDirectory } from "./image-recipe.mjs";
+import { defaultRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
 import { withLock } from "./lock.mjs";
 import { outputOf } from "./output-of.mjs";
 
@@ -16,20 +16,25 @@ const missing = {
  * @returns {import("./plan.d.ts").Plan}
  */
 export function planImage() {
-  const target = join(cacheDirectory, "image", recipeDigest());
+  const target = join(cacheDirectory, "image", recipeDigest(defaultRecipe));
   if (existsSync(target)) return { detail: target, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
   const onWait = () => console.error("  ▸ Waiting for somebody else to build the image");
-  const buildOnce = async () => (existsSync(target) ? undefined : build(target));
+  const buildOnce = async () => (existsSync(target) ? undefined : buildImage(defaultRecipe, target));
   return { detail: target, problems: [], work: () => withLock("image", buildOnce, onWait) };
 }
 
-/** @param {string} target */
-async function build(target) {
-  const names = readFileSync(join(recipeDirectory, "packages.txt"), "utf8").trim().split("\n");
+/**
+ * @param {import("./image-recipe.mjs").Recipe} recipe
+ * @param {string} target
+ * @param {(root: string) => Promise<void>} [complete] with what is no file of the recipe and of no package
+ */
+export async function buildImage(recipe, target, complete) {
+  const names = recipeLines(recipe, "packages.txt");
   const title = "Downloading the packages of the image (once; nothing is installed)";
   await withPackages({ title, names, dependencies: "all" }, async (unpacked) => {
-    await finishImage(unpacked);
+    await finishImage(unpacked, recipe);
+    await complete?.(unpacked);
     publish(unpacked, target);
   });
   const mebibytes = /^\d+/.exec(outputOf("du", ["-sm", target]))?.[0];
