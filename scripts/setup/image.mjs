@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { finishImage } from "./image-finish.mjs";
@@ -35,6 +35,8 @@ export async function buildImage(recipe, target, complete) {
   await withPackages({ title, names, dependencies: "all" }, async (unpacked) => {
     await finishImage(unpacked, recipe);
     await complete?.(unpacked);
+    // A package may have given it a date of its own, and the newest image is the one that is used.
+    utimesSync(unpacked, new Date(), new Date());
     publish(unpacked, target);
   });
   const mebibytes = /^\d+/.exec(outputOf("du", ["-sm", target]))?.[0];

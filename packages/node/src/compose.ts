@@ -1,22 +1,25 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
+import { type Clock, type ManagerConfigOptions, ProjectVms, type Provider, SandboxManager } from "@sandpiper/core";
 import {
   DockerProvider,
   Guard,
   GvisorProvider,
   instanceCgroup,
   LocalProvider,
+  MachineDriver,
   QemuProvider,
+  stateDirectory,
+  VmDockerProvider,
 } from "@sandpiper/providers";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-export type ComposedProviderName = "gvisor" | "qemu" | "docker" | "local";
+export type ComposedProviderName = "gvisor" | "qemu" | "docker" | "vm-docker" | "local";
 
 /** The providers there are, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "docker", "local"];
+export const composedProviders: readonly ComposedProviderName[] = ["gvisor", "qemu", "docker", "vm-docker", "local"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */
@@ -38,11 +41,26 @@ interface QemuSettings {
   readonly preStarted?: number | undefined;
 }
 
+/** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */
+export interface VmDockerSettings {
+  /** Of containers that name none. */
+  readonly image?: string | undefined;
+  /** Files that `docker save` wrote; every machine has these images. */
+  readonly images?: readonly string[] | undefined;
+  /** Of each machine. */
+  readonly memoryMib?: number | undefined;
+  readonly vcpuCount?: number | undefined;
+  readonly diskMib?: number | undefined;
+  /** How long a machine without sandboxes goes on. */
+  readonly idleMs?: number | undefined;
+}
+
 export interface ProviderOptions {
   /** Where sandboxes and what they write are kept; $SANDPIPER_HOME or ~/.sandpiper unless given. */
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
   readonly qemu?: QemuSettings | undefined;
+  readonly vmDocker?: VmDockerSettings | undefined;
 }
 
 export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOptions {
@@ -50,13 +68,15 @@ export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOpti
 }
 
 export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
-  const { home, docker = {}, qemu } = options;
+  const { home, docker = {}, qemu, vmDocker } = options;
   const place = home === undefined ? {} : { stateDirectory: resolve(home) };
   switch (name) {
     case "gvisor":
       return new GvisorProvider(place);
     case "qemu":
       return new QemuProvider({ ...place, ...qemu });
+    case "vm-docker":
+      return createVmDockerProvider(place.stateDirectory ?? stateDirectory(), vmDocker);
     case "local":
       return new LocalProvider(place);
     case "docker": {
@@ -66,9 +86,28 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
   }
 }
 
+/** In a directory of their own: the machines of projects are no sandboxes of provider qemu. */
+function createVmDockerProvider(home: string, settings: VmDockerSettings = {}): Provider {
+  const { image, images = [], memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
+  const directory = join(home, "vm");
+  const driver = new MachineDriver({
+    machines: new QemuProvider({ stateDirectory: directory }),
+    directory: join(directory, "engines"),
+    consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
+    archives: images,
+  });
+  return new VmDockerProvider({
+    vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
+    probe: () => driver.probe(),
+    createEngineProvider: (vm, clock) =>
+      new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, image, clock }),
+  });
+}
+
 /** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
-export function createManager({ provider, home, docker, qemu, ...config }: CreateManagerOptions = {}): SandboxManager {
-  return new SandboxManager(createProvider(provider ?? defaultProvider, { home, docker, qemu }), config);
+export function createManager(options: CreateManagerOptions = {}): SandboxManager {
+  const { provider = defaultProvider, home, docker, qemu, vmDocker, ...config } = options;
+  return new SandboxManager(createProvider(provider, { home, docker, qemu, vmDocker }), config);
 }
 
 /** Ends the instances of a node whose leases are over. In memory, if possible: a full disk must not end a lease. */

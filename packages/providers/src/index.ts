@@ -11,3 +11,5 @@ export { LocalProvider } from "./local/provider.ts";
 export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";
 export { QemuProvider } from "./qemu/provider.ts";
+export { MachineDriver } from "./vm-docker/machine-driver.ts";
+export { VmDockerProvider } from "./vm-docker/provider.ts";

@@ -6,6 +6,7 @@ export class FakeVm implements Vm {
   readonly id: string;
   readonly projectId: string;
   readonly engineUrl: string;
+  readonly directory: string;
   readonly consoleLog: string;
   readonly exited: Promise<InstanceExit>;
   isDestroyed = false;
@@ -17,6 +18,7 @@ export class FakeVm implements Vm {
     this.id = id;
     this.projectId = projectId;
     this.engineUrl = `unix:///${id}.sock`;
+    this.directory = `/${id}`;
     this.consoleLog = `/${id}.log`;
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;

@@ -13,6 +13,8 @@ export interface Vm {
   readonly projectId: string;
   /** Where its engine is reached from here: `unix:///path`. */
   readonly engineUrl: string;
+  /** Of this host, for what is known of its containers; it is removed with the machine. */
+  readonly directory: string;
   /** A file with what its kernel said; a driver that has none says undefined. */
   readonly consoleLog: string | undefined;
   /** Resolves when it has ended, whoever ended it; never rejects. */

@@ -1,8 +1,7 @@
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Clock, type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
 import { type GuestImage, guestImage } from "./guest-image.ts";
-import { findDefaultRoot } from "./image-default.ts";
+import { findImageRoot, setUpCache } from "./image-default.ts";
 
 /** How soon a change of a directory shows in new sandboxes: looking at all that is in it takes a moment. */
 const CHECK_INTERVAL_MS = 60_000;
@@ -35,8 +34,7 @@ export class Images {
   }
 
   async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
-    const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
-    const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
+    const root = rootfs === "host" ? await findImageRoot("image") : rootfs;
     if (root === undefined) {
       throw new SandboxError("failed_precondition", {
         reason: "image_missing",
@@ -44,7 +42,7 @@ export class Images {
         hint: "run `npm run setup image` in Sandpiper's directory, which builds it of Debian's packages",
       });
     }
-    const imagesDirectory = join(cache, "images");
+    const imagesDirectory = join(setUpCache(), "images");
     return await guestImage(root, { imagesDirectory, stateDirectory: this.#stateDirectory, onProgress });
   }
 }
