@@ -33,7 +33,7 @@ export class VmDockerHome implements AsyncDisposable {
 
   static async create(): Promise<VmDockerHome> {
     const home = await mkdtemp(join(tmpdir(), "sp-vm-"));
-    const { name, archive } = await testImageArchive({});
+    const { name, archive } = await testImageArchive({ variant: "tiny" });
     const path = join(home, "image.tar");
     await pipeline(archive, createWriteStream(path));
     return new VmDockerHome(home, path, name);

@@ -42,7 +42,7 @@ interface QemuSettings {
 }
 
 /** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */
-export interface VmDockerSettings {
+interface VmDockerSettings {
   /** Of containers that name none. */
   readonly image?: string | undefined;
   /** Files that `docker save` wrote; every machine has these images. */
