@@ -213,9 +213,10 @@ export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
 }
 
 /** In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. */
-function ownProviders({ home, defaultProvider, providers, qemu, vmDocker, ...config }: NodeConfig): Provider[] {
+function ownProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
+  const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
     createProvider(name, { home: join(home, "node"), docker, qemu, vmDocker }),
   );

@@ -1,7 +1,14 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { type Clock, type ManagerConfigOptions, ProjectVms, type Provider, SandboxManager } from "@sandpiper/core";
+import {
+  type Clock,
+  type ManagerConfigOptions,
+  ProjectVms,
+  type Provider,
+  SandboxManager,
+  type VmDriver,
+} from "@sandpiper/core";
 import {
   DockerProvider,
   Guard,
@@ -12,6 +19,8 @@ import {
   QemuProvider,
   stateDirectory,
   VmDockerProvider,
+  VzDriver,
+  WslDriver,
 } from "@sandpiper/providers";
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
@@ -47,6 +56,8 @@ interface VmDockerSettings {
   readonly image?: string | undefined;
   /** Files that `docker save` wrote; every machine has these images. */
   readonly images?: readonly string[] | undefined;
+  /** What machines are made of where set-up builds nothing: a disk on macOS, an archive on Windows. */
+  readonly machineImage?: string | undefined;
   /** Of each machine. */
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
@@ -86,21 +97,29 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
   }
 }
 
-/** In a directory of their own: the machines of projects are no sandboxes of provider qemu. */
 function createVmDockerProvider(home: string, settings: VmDockerSettings = {}): Provider {
-  const { image, images = [], memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
-  const directory = join(home, "vm");
-  const driver = new MachineDriver({
-    machines: new QemuProvider({ stateDirectory: directory }),
-    directory: join(directory, "engines"),
-    consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
-    archives: images,
-  });
+  const { image, memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
+  const driver = createVmDriver(home, settings);
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),
     probe: () => driver.probe(),
     createEngineProvider: (vm, clock) =>
       new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, image, clock }),
+  });
+}
+
+/** What this system runs machines with. */
+function createVmDriver(home: string, { images: archives = [], machineImage }: VmDockerSettings): VmDriver {
+  // Of their own: the machines of projects are no sandboxes of provider qemu.
+  const place = join(home, "vm");
+  const directory = join(place, "engines");
+  if (process.platform === "darwin") return new VzDriver({ directory, disk: machineImage, archives });
+  if (process.platform === "win32") return new WslDriver({ directory, archive: machineImage, archives });
+  return new MachineDriver({
+    machines: new QemuProvider({ stateDirectory: place }),
+    directory,
+    consoleLog: (id) => join(place, "qemu/instances", id, "machine/console.log"),
+    archives,
   });
 }
 

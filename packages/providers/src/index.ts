@@ -13,3 +13,5 @@ export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";
 export { QemuProvider } from "./qemu/provider.ts";
 export { MachineDriver } from "./vm-docker/machine-driver.ts";
 export { VmDockerProvider } from "./vm-docker/provider.ts";
+export { VzDriver } from "./vm-docker/vz-driver.ts";
+export { WslDriver } from "./vm-docker/wsl-driver.ts";

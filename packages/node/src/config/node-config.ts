@@ -146,6 +146,11 @@ export const nodeConfigSchema = z.strictObject({
         description: "Files written by `docker save`, whose images every project's machine has.",
         allowed: "absolute paths",
       }),
+      machineImage: absolutePath.nullable().default(null).meta({
+        description: "What machines are made of on macOS (a disk) and Windows (an archive).",
+        allowed: "an absolute path",
+        shownDefault: "on Linux the image that set-up builds",
+      }),
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
       vcpuCount: count.default(2).meta({ description: "Processors of a project's machine." }),
       diskMib: count.default(20_480).meta({ description: "Disk of a project's machine, in MiB." }),

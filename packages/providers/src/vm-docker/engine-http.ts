@@ -12,7 +12,7 @@ export interface EngineCall {
 /** One plain call of an engine at a Unix socket; answers with the body's text. */
 export async function callEngine(engineUrl: string, { path, method, body, signal }: EngineCall): Promise<string> {
   const options: RequestOptions = {
-    socketPath: decodeURIComponent(new URL(engineUrl).pathname),
+    socketPath: engineUrl.slice("unix://".length),
     path,
     method,
     signal,

@@ -2,6 +2,9 @@ import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Tunnel } from "@sandpiper/core";
 
+/** What Windows has instead of such sockets: names that are no files. */
+const PIPE_PREFIX = "//?/pipe/";
+
 /** A socket of this host whose every connection is one to something in a machine; each direction ends by itself. */
 export class EngineRelay implements AsyncDisposable {
   readonly path: string;
@@ -15,7 +18,8 @@ export class EngineRelay implements AsyncDisposable {
 
   /** Takes the place of what a program that was killed has left there. */
   static async listen(path: string, dial: () => Promise<Tunnel>): Promise<EngineRelay> {
-    await rm(path, { force: true });
+    const isFile = !path.startsWith(PIPE_PREFIX);
+    if (isFile) await rm(path, { force: true });
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
     const relay = new EngineRelay(path, server);
     server.on("connection", (socket) => void relay.#serve(socket, dial));
@@ -24,7 +28,7 @@ export class EngineRelay implements AsyncDisposable {
       server.listen(path, resolve);
     });
     // Whoever connects here is root in the machine.
-    await chmod(path, 0o600);
+    if (isFile) await chmod(path, 0o600);
     return relay;
   }
 
@@ -34,7 +38,6 @@ export class EngineRelay implements AsyncDisposable {
     });
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-    await rm(this.path, { force: true });
   }
 
   async #serve(socket: Socket, dial: () => Promise<Tunnel>): Promise<void> {
