@@ -52,8 +52,6 @@ interface QemuSettings {
 
 /** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */
 interface VmDockerSettings {
-  /** Of containers that name none. */
-  readonly image?: string | undefined;
   /** Files that `docker save` wrote; every machine has these images. */
   readonly images?: readonly string[] | undefined;
   /** What machines are made of where set-up builds nothing: a disk on macOS, an archive on Windows. */
@@ -87,7 +85,7 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
     case "qemu":
       return new QemuProvider({ ...place, ...qemu });
     case "vm-docker":
-      return createVmDockerProvider(place.stateDirectory ?? stateDirectory(), vmDocker);
+      return createVmDockerProvider(place.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
     case "local":
       return new LocalProvider(place);
     case "docker": {
@@ -97,8 +95,11 @@ export function createProvider(name: ComposedProviderName, options: ProviderOpti
   }
 }
 
-function createVmDockerProvider(home: string, settings: VmDockerSettings = {}): Provider {
-  const { image, memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
+function createVmDockerProvider(
+  home: string,
+  { image, ...settings }: VmDockerSettings & Pick<DockerSettings, "image">,
+): Provider {
+  const { memoryMib = 2048, vcpuCount = 2, diskMib = 20_480, idleMs } = settings;
   const driver = createVmDriver(home, settings);
   return new VmDockerProvider({
     vms: new ProjectVms({ driver, resources: { memoryMib, vcpuCount, diskMib }, idleMs }),

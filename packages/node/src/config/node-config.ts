@@ -139,9 +139,6 @@ export const nodeConfigSchema = z.strictObject({
     .prefault({}),
   vmDocker: z
     .strictObject({
-      image: imageSchema
-        .default("python:3.13-slim")
-        .meta({ description: "Image of containers that name none.", allowed: "a reference such as python:3.13-slim" }),
       images: z.array(absolutePath).default([]).meta({
         description: "Files written by `docker save`, whose images every project's machine has.",
         allowed: "absolute paths",
