@@ -1,7 +1,7 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
-import { type OrphanVm, ProjectVms, type Vm, type VmDriver } from "@sandpiper/core";
-import { describeProvider } from "@sandpiper/core/testing";
+import { type OrphanVm, ProjectVms, Sandbox, type Vm, type VmDriver } from "@sandpiper/core";
+import { describeProvider, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { createDockerFixture, type DockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
@@ -78,4 +78,49 @@ describeProvider("vm-docker", () => createProvider(), {
     await program.kill();
     return { provider: createProvider([{ id: "host", projectId: PROJECT, isRunning: true }]), id };
   },
+});
+
+describe("a sandbox in a project's machine", () => {
+  it("holds the machine until it is removed, whatever else is tried under its id", async () => {
+    const provider = createProvider();
+    const config = { container: { project: PROJECT } };
+    const sandbox = await Sandbox.create(provider, config);
+    const { id } = sandbox;
+    expect(await rejection(Sandbox.create(provider, config, { id }))).toMatchObject({ code: "already_exists" });
+    expect(await rejection(provider.adopt(id))).toMatchObject({ reason: "instance_owned" });
+    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [id] }]);
+    expect(await provider.containers.get(id)).toMatchObject({ state: "running" });
+    await sandbox.destroy();
+    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [] }]);
+  });
+
+  it("is watched with those of other machines, from the first on", async () => {
+    const provider = createProvider();
+    const ended = new AbortController();
+    const kinds: string[] = [];
+    const watching = (async () => {
+      for await (const { kind } of provider.containers.watch(ended.signal)) kinds.push(kind);
+    })();
+    const sandbox = await Sandbox.create(provider, { container: { project: PROJECT } });
+    await sandbox.destroy();
+    await expect.poll(() => kinds).toContain("removed");
+    expect(kinds).toContain("running");
+    ended.abort();
+    await watching;
+  });
+
+  it("shares caches with its project alone, which end with the machine", async () => {
+    const provider = createProvider();
+    const caches = [{ name: "npm", path: "/root/.npm" }];
+    await using sandbox = await Sandbox.create(provider, { container: { project: PROJECT, caches } });
+    expect(await provider.containers.listCaches()).toMatchObject([
+      { project: PROJECT, name: "npm", usedBy: [sandbox.id] },
+    ]);
+    expect(await rejection(provider.containers.clearCache({ project: "other", name: "npm" }))).toMatchObject({
+      reason: "no_such_cache",
+    });
+    await sandbox.destroy();
+    await provider.containers.clearCache({ project: PROJECT, name: "npm" });
+    expect(await provider.containers.listCaches()).toEqual([]);
+  });
 });

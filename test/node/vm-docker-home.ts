@@ -10,7 +10,8 @@ import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
 import { MachineDriver } from "../../packages/providers/src/vm-docker/machine-driver.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 
-const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
+/** Of every machine, so that all are copies of one. */
+export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
 
 export interface VmDockerParts {
   readonly provider: VmDockerProvider;

@@ -1,14 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { DEFAULT_VM_IDLE_MS, Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findImageRoot } from "../../packages/providers/src/guest/image-default.ts";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
-import { VmDockerHome } from "./vm-docker-home.ts";
+import { MachineVm } from "../../packages/providers/src/vm-docker/machine-vm.ts";
+import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
 
 /** A machine boots, its engine starts and loads an image; without KVM all of that is translated. */
 const FIRST_MS = 180_000;
@@ -67,6 +70,26 @@ describe("sandboxes of one project", () => {
       await sandbox.destroy();
       await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
       expect(await provider.list()).toEqual([]);
+    },
+    FIRST_MS,
+  );
+});
+
+describe("a machine", () => {
+  it(
+    "whose engine ends is of no use, and ends too",
+    async () => {
+      const { machines } = home.open();
+      const rootfs = await findImageRoot("docker-image");
+      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
+      const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
+      const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
+      await machine.exec("pkill -9 dockerd", { user: "root" });
+      expect(await vm.exited).toMatchObject({
+        reason: "crashed",
+        message: expect.stringContaining("its engine ended"),
+      });
+      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
     },
     FIRST_MS,
   );

@@ -57,17 +57,13 @@ export class ProjectVm {
     return this.#begin(() => this.#start(options));
   }
 
-  /** Whether it could be taken over. */
-  async takeOver(adopt: () => Promise<Vm>, sessionsOf: (vm: Vm) => Promise<readonly string[]>): Promise<boolean> {
-    const adopted = this.#begin(async () => {
+  /** With the sessions that are found in it. */
+  async takeOver(adopt: () => Promise<Vm>, sessionsOf: (vm: Vm) => Promise<readonly string[]>): Promise<void> {
+    await this.#begin(async () => {
       const vm = await adopt();
       for (const session of await sessionsOf(vm)) this.add(session);
       return vm;
     });
-    return await adopted.then(
-      () => true,
-      () => false,
-    );
   }
 
   /** Ends it whatever it does. */

@@ -148,7 +148,7 @@ describe("removing a project's machine", () => {
 });
 
 describe("machines of a program that has ended", () => {
-  it("are taken over with their sessions, and what does not run or answer is removed", async () => {
+  it("are taken over with their sessions; what does not run or answer is removed, what another program took is left to it", async () => {
     const { driver, clock, vms } = create(1000);
     driver.orphans = [
       { id: "of-shop", projectId: "shop", isRunning: true },
@@ -156,6 +156,7 @@ describe("machines of a program that has ended", () => {
       { id: "of-blog", projectId: "blog", isRunning: true },
       { id: "dead", projectId: "wiki", isRunning: false },
       { id: "mute", projectId: "docs", isRunning: true },
+      { id: "claimed", projectId: "mail", isRunning: true },
     ];
     await vms.reconcile(async ({ projectId }) => (projectId === "shop" ? ["a"] : []));
     expect(driver.removed.sort()).toEqual(["dead", "mute", "second"]);

@@ -95,11 +95,16 @@ export class ProjectVms implements VmManager {
     return vm;
   }
 
-  /** One that cannot be taken over is of no use to anybody. */
   async #takeOver({ id, projectId, isRunning }: OrphanVm, sessionsOf: (vm: Vm) => Promise<readonly string[]>) {
-    const isWanted = isRunning && !this.#isShutDown && this.#of(projectId).isFree;
-    const isTaken = isWanted && (await this.#of(projectId).takeOver(() => this.#driver.adopt(id), sessionsOf));
-    if (!isTaken) await this.#driver.remove(id);
+    if (isRunning && !this.#isShutDown && this.#of(projectId).isFree) {
+      try {
+        return await this.#of(projectId).takeOver(() => this.#driver.adopt(id), sessionsOf);
+      } catch (thrown) {
+        // Another program was faster. One that cannot be taken over for any other reason is of no use to anybody.
+        if (SandboxError.from(thrown).code === "failed_precondition") return;
+      }
+    }
+    await this.#driver.remove(id);
   }
 }
 

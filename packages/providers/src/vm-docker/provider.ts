@@ -42,12 +42,13 @@ export class VmDockerProvider implements Provider {
   readonly capabilities = vmDockerCapabilities;
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;
-  readonly #vms: VmManager;
+  /** The machines themselves, for whoever runs this: to look at, and to remove. */
+  readonly vms: VmManager;
   readonly #engines: ProjectEngines;
   #entered: Promise<void> | undefined;
 
   constructor({ vms, probe, createEngineProvider, clock = systemClock }: VmDockerProviderOptions) {
-    this.#vms = vms;
+    this.vms = vms;
     this.probe = probe;
     this.#engines = new ProjectEngines((vm) => new ProjectEngine(vm, (time) => createEngineProvider(vm, time), clock));
     this.containers = new VmDockerContainers(this.#engines, (id) => this.#find(id));
@@ -81,14 +82,12 @@ export class VmDockerProvider implements Provider {
     return found.flat();
   }
 
+  /** One that is found holds its machine already. */
   async adopt(id: SandboxId): Promise<Instance> {
     const engine = await this.#find(id);
     if (engine === undefined) throw noSuchInstance(id);
-    const { projectId } = engine.vm;
-    return await this.#held(projectId, id, { signal: engine.gone }, async (onRemoved) => {
-      const container = await engine.while(() => engine.provider.adopt(id));
-      return new VmDockerInstance({ engine, container, onRemoved });
-    });
+    const container = await engine.while(() => engine.provider.adopt(id));
+    return new VmDockerInstance({ engine, container, onRemoved: () => this.#leave(id, engine) });
   }
 
   async remove(id: SandboxId, options?: DestroyOptions): Promise<void> {
@@ -102,6 +101,7 @@ export class VmDockerProvider implements Provider {
     await this.#leave(id, engine);
   }
 
+  /** The machine of its project is the sandbox's until it is removed, or could not be made. */
   async #inMachine<T>(
     spec: InstanceSpec,
     options: Pick<CreateInstanceOptions, "onProgress"> & { readonly signal: AbortSignal },
@@ -114,23 +114,16 @@ export class VmDockerProvider implements Provider {
       throw error;
     });
     await this.#entered;
-    return await this.#held(projectId, spec.id, options, async (onRemoved, engine) => await work(engine, onRemoved));
-  }
-
-  /** The machine is the sandbox's until it is removed, or could not be made. */
-  async #held<T>(
-    projectId: string,
-    id: SandboxId,
-    options: Pick<CreateInstanceOptions, "onProgress"> & { readonly signal: AbortSignal },
-    work: (onRemoved: () => Promise<void>, engine: ProjectEngine) => Promise<T>,
-  ): Promise<T> {
-    const engine = this.#engines.of(await this.#vms.getOrCreateVm(projectId, id, options));
+    const { id } = spec;
+    const engine = this.#engines.of(await this.vms.getOrCreateVm(projectId, id, options));
+    // The engine refuses another one of the same id, which keeps what it has.
+    const isNew = this.#engines.placeOf(id) === undefined;
     this.#engines.place(id, engine);
     const onRemoved = () => this.#leave(id, engine);
     try {
-      return await work(onRemoved, engine);
+      return await work(engine, onRemoved);
     } catch (thrown) {
-      await onRemoved();
+      if (isNew) await onRemoved();
       throw thrown;
     }
   }
@@ -139,7 +132,7 @@ export class VmDockerProvider implements Provider {
   async #leave(id: SandboxId, engine: ProjectEngine): Promise<void> {
     if (this.#engines.placeOf(id) !== engine) return;
     this.#engines.unplace(id, engine);
-    await this.#vms.releaseVm(engine.vm.projectId, id);
+    await this.vms.releaseVm(engine.vm.projectId, id);
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
@@ -150,7 +143,7 @@ export class VmDockerProvider implements Provider {
   }
 
   #reconcile(): Promise<void> {
-    return this.#vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
+    return this.vms.reconcile(async (vm) => (await this.#listIn(this.#engines.of(vm))).map(({ id }) => id));
   }
 
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
