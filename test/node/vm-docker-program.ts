@@ -4,7 +4,7 @@ import { openVmDocker } from "./vm-docker-home.ts";
 /** A program that makes a sandbox in a project's machine, starts a command in it, says so, and is killed by a test. */
 const [place = "{}", config = "{}", command = "true"] = process.argv.slice(2);
 const { provider } = openVmDocker(JSON.parse(place));
-const sandbox = await Sandbox.create(provider, JSON.parse(config));
+const sandbox = await Sandbox.create(provider, JSON.parse(config), { connectTimeoutMs: 120_000 });
 const { id } = await sandbox.start(command);
 process.stdout.write(`${JSON.stringify({ sandbox: sandbox.id, process: id })}\n`);
 setInterval(() => {}, 60_000);

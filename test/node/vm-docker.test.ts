@@ -34,9 +34,9 @@ describe("sandboxes of one project", () => {
       expect(record).toMatchObject({ id: orphan.sandbox, isRunning: true, isOrphan: true });
       const [machine] = await machines.list();
 
-      const one = await Sandbox.adopt(provider, orphan.sandbox);
+      const one = await Sandbox.adopt(provider, orphan.sandbox, { connectTimeoutMs: FIRST_MS });
       expect(await one.process(orphan.process)).toMatchObject({ isRunning: true });
-      const two = await Sandbox.create(provider, home.config("shop"));
+      const two = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
       expect(await machines.list()).toHaveLength(1);
       expect(vms.list()).toMatchObject([{ projectId: "shop", state: "ready", sessions: [one.id, two.id] }]);
       const { stdout: kernel } = await two.exec("echo mine > /tmp/file; cat /proc/version");
@@ -60,7 +60,7 @@ describe("sandboxes of one project", () => {
     "are told when their machine is killed, and nothing is left of it",
     async () => {
       const { provider, vms, machines } = home.open();
-      const sandbox = await Sandbox.create(provider, home.config("shop"));
+      const sandbox = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
       const [machine] = await machines.list();
       const waiting = rejection(sandbox.exec("sleep 600"));
       await crashMachine(machine?.id as SandboxId);

@@ -68,7 +68,6 @@ export class ProjectVm {
 
   /** Ends it whatever it does. */
   async end(): Promise<void> {
-    this.#sessions.clear();
     this.#giveUp.abort(removed(this.#options.projectId));
     await this.#starting?.catch(() => {});
     await this.#stop();
@@ -131,6 +130,8 @@ export class ProjectVm {
   }
 
   async #destroy(): Promise<void> {
+    // Those who have this one are told by the machine; whoever comes from now on waits for the next.
+    this.#sessions.clear();
     this.#state = "stopped";
     this.#error = undefined;
     try {

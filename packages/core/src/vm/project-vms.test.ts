@@ -136,6 +136,19 @@ describe("removing a project's machine", () => {
     await vms.removeVm("unknown");
   });
 
+  it("leaves no session behind that would keep the next machine", async () => {
+    const { driver, clock, vms } = create(1000);
+    await vms.getOrCreateVm("shop", "a");
+    const removing = vms.removeVm("shop");
+    const late = await vms.getOrCreateVm("shop", "b");
+    await removing;
+    expect(await late.exited).toMatchObject({ reason: "destroyed" });
+    await vms.getOrCreateVm("shop", "c");
+    await vms.releaseVm("shop", "c");
+    await clock.advance(1000);
+    expect(driver.started.every(({ isDestroyed }) => isDestroyed)).toBe(true);
+  });
+
   it("ends a start under way, and tells who waits for it", async () => {
     const { driver, vms } = create();
     driver.gate = new Promise(() => {});

@@ -36,6 +36,16 @@ describe("a provider", () => {
     });
   });
 
+  it("of machines for projects is only looked at: nobody has asked for a machine", async () => {
+    const provider = failing({
+      capabilities: { supportsContainers: true } as Provider["capabilities"],
+      probe: async () => ({ available: true, detail: "QEMU 7" }),
+      create: () =>
+        Promise.reject(new SandboxError("invalid_argument", { reason: "project_required", message: "no project" })),
+    });
+    expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; nothing was run in one" });
+  });
+
   it("that claims to be available and starts nothing fails all the same", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),
