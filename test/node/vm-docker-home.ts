@@ -1,9 +1,14 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
 import { type Clock, ProjectVms, type Provider, type SandboxConfigOptions, type VmManager } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
@@ -12,6 +17,13 @@ import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provide
 
 /** Of every machine, so that all are copies of one. */
 export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
+
+const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
+
+interface LeftSandbox {
+  readonly sandbox: SandboxId;
+  readonly process: string;
+}
 
 export interface VmDockerParts {
   readonly provider: VmDockerProvider;
@@ -32,9 +44,9 @@ export class VmDockerHome implements AsyncDisposable {
     this.image = image;
   }
 
-  static async create(): Promise<VmDockerHome> {
+  static async create(variant: "tiny" | "base" = "tiny"): Promise<VmDockerHome> {
     const home = await mkdtemp(join(tmpdir(), "sp-vm-"));
-    const { name, archive } = await testImageArchive({ variant: "tiny" });
+    const { name, archive } = await testImageArchive({ variant });
     const path = join(home, "image.tar");
     await pipeline(archive, createWriteStream(path));
     return new VmDockerHome(home, path, name);
@@ -52,6 +64,21 @@ export class VmDockerHome implements AsyncDisposable {
     return parts;
   }
 
+  /** What is there when a program that made a sandbox, and started a command in it, was killed. */
+  async leaveSandbox(config: SandboxConfigOptions, command: string): Promise<LeftSandbox> {
+    const { home, archive } = this;
+    const args = [PROGRAM, JSON.stringify({ home, archive }), JSON.stringify(config), command];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "exit");
+    try {
+      const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended.then(endedByItself)]);
+      return JSON.parse(line);
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
+    }
+  }
+
   /** What of machines and their containers is on this host. */
   async left(): Promise<readonly string[]> {
     const below = async (name: string) => await readdir(join(this.home, "vm", name)).catch(() => []);
@@ -67,7 +94,7 @@ export class VmDockerHome implements AsyncDisposable {
 }
 
 /** The parts of the provider, with time that a test may own. */
-export function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clock): VmDockerParts {
+function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clock): VmDockerParts {
   const directory = join(place.home, "vm");
   const machines = new QemuProvider({ stateDirectory: directory });
   const driver = new MachineDriver({
@@ -84,4 +111,8 @@ export function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, cloc
       new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
   });
   return { provider, vms, machines };
+}
+
+function endedByItself(): never {
+  throw new Error("the program ended by itself");
 }

@@ -1,9 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { DEFAULT_VM_IDLE_MS, Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -15,7 +11,6 @@ import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
 
 /** A machine boots, its engine starts and loads an image; without KVM all of that is translated. */
 const FIRST_MS = 180_000;
-const program = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
 
 let home: VmDockerHome;
 beforeAll(async () => {
@@ -27,7 +22,7 @@ describe("sandboxes of one project", () => {
   it(
     "share a virtual machine that outlives a killed program, and stops half an hour after the last of them",
     async () => {
-      const orphan = await leaveSandbox("shop", "while sleep 0.1; do echo on; done");
+      const orphan = await home.leaveSandbox(home.config("shop"), "while sleep 0.1; do echo on; done");
       const clock = new FakeClock();
       const { provider, vms, machines } = home.open(clock);
       const [record] = await provider.list();
@@ -94,18 +89,3 @@ describe("a machine", () => {
     FIRST_MS,
   );
 });
-
-/** What is left when a program that made a sandbox is killed. */
-async function leaveSandbox(project: string, command: string): Promise<{ sandbox: SandboxId; process: string }> {
-  const place = JSON.stringify({ home: home.home, archive: home.archive });
-  const args = [program, place, JSON.stringify(home.config(project)), command];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  try {
-    const [line] = await once(createInterface(child.stdout), "line");
-    return JSON.parse(line);
-  } finally {
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
-    await ended;
-  }
-}

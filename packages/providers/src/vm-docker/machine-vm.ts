@@ -47,15 +47,11 @@ export class MachineVm implements Vm {
   /** Starts the engine in a new machine. */
   static async start(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
     await options.machine.start([START_ENGINE, ENGINE_SOCKET], { id: ENGINE_PROCESS, user: "root" });
-    return await MachineVm.#open(options, signal);
+    return await MachineVm.adopt(options, signal);
   }
 
-  /** One whose engine was started by another program. */
+  /** Its engine was started before, by this program or another. */
   static async adopt(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
-    return await MachineVm.#open(options, signal);
-  }
-
-  static async #open(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
     const { machine, directory } = options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const relay = await EngineRelay.listen(join(directory, "engine.sock"), () => machine.dial({ path: ENGINE_SOCKET }));
