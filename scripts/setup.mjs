@@ -12,6 +12,7 @@ import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planPodman } from "./setup/podman.mjs";
 import { planQemu } from "./setup/qemu.mjs";
+import { isReporting, reportFailure } from "./setup/report.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
 
@@ -33,8 +34,8 @@ const steps = {
 /** Done when they are named: only tests need the first four, and only virtual machines the others. */
 const namedSteps = ["cluster", "docker", "podman", "servers", "qemu", "kernel", "image", "docker-image"];
 
-const isQuiet = process.argv.includes("--quiet");
-const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet");
+const isQuiet = isReporting || process.argv.includes("--quiet");
+const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet" && argument !== "--report");
 const unknown = chosen.filter((name) => !Object.hasOwn(steps, name));
 if (unknown.length > 0) {
   console.error(`Set-up has no step ${unknown.join(", ")}. Its steps: ${Object.keys(steps).join(", ")}.`);
@@ -46,7 +47,8 @@ try {
   await setUp();
 } catch (error) {
   if (!(error instanceof CommandError)) throw error;
-  console.error(`\n${error.message}`);
+  if (isReporting) reportFailure(error.message);
+  else console.error(`\n${error.message}`);
   process.exit(1);
 }
 
@@ -73,6 +75,10 @@ async function setUp() {
 
 /** @param {import("./setup/plan.d.ts").Problem[]} problems */
 function stop(problems) {
+  if (isReporting) {
+    reportFailure(problems);
+    process.exit(1);
+  }
   const text = problems.map((problem) => `  ✗ ${problem.missing}\n    ${problem.remedy.replaceAll("\n", "\n    ")}`);
   console.error(`Sandpiper cannot be set up yet:\n\n${text.join("\n\n")}\n`);
   process.exit(1);

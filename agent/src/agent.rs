@@ -30,6 +30,15 @@ impl Agent {
         })
     }
 
+    /// Nothing is sent from now on but what is asked for by name; a machine may stand still, and wake up as another.
+    pub fn quiesce(&self) {
+        if self.args.is_init {
+            init::prepare();
+            self.processes.settle();
+        }
+        self.gate.close();
+    }
+
     /// Lets everything go on that `system.quiesce` stopped.
     pub fn thaw(&self) {
         if self.args.is_init && !self.gate.is_open() {

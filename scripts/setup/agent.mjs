@@ -5,6 +5,7 @@ import { findProgram, isProgram } from "./find-program.mjs";
 import { installCommand } from "./host.mjs";
 import { outputOf } from "./output-of.mjs";
 import { repoDirectory } from "./repo-directory.mjs";
+import { isReporting, tellComplete } from "./report.mjs";
 
 const agentDirectory = join(repoDirectory, "agent");
 const binaryDirectory = join(agentDirectory, "target/release");
@@ -23,9 +24,11 @@ async function build() {
     argv: ["cargo", "build", "--release", "--locked"],
     cwd: agentDirectory,
     describe: (line) => /^\s+(Compiling|Downloaded|Downloading) (.*)$/.exec(line)?.slice(1, 3).join(" ").toLowerCase(),
+    work: { part: "agent", status: "building" },
     hint: "The agent did not build; the lines above say why.",
   });
   linkBinaries();
+  if (isReporting) tellComplete("agent", agentBinary);
 }
 
 /** Cargo puts binaries for a named target into a directory of its own; everybody else looks in one place. */

@@ -8,6 +8,9 @@ const KEPT_LAST_LINES = 25;
 /** A command of set-up that failed; its message is all the user needs. */
 export class CommandError extends Error {}
 
+/** Somebody wanted it to end. */
+export class InterruptedError extends CommandError {}
+
 /**
  * @typedef {object} Command
  * @property {string} title what the user reads while it runs
@@ -15,6 +18,8 @@ export class CommandError extends Error {}
  * @property {string} cwd
  * @property {Record<string, string | undefined>} [env] added to this process's own
  * @property {(line: string) => string | undefined} [describe] turns a line of output into a word on progress
+ * @property {(line: string) => number | undefined} [expectedBytes] finds in a line of output how much it will be
+ * @property {import("./progress.mjs").Work | undefined} [work] told to a program that started set-up
  * @property {string} hint what to do when it fails
  */
 
@@ -34,7 +39,7 @@ export function runCommand(command) {
     /** @type {string[]} */
     const lines = [];
     let wasCut = false;
-    const progress = showProgress(command.title);
+    const progress = showProgress(command.title, command.work);
     const interruption = forwardSignals(child);
     for (const stream of [child.stdout, child.stderr]) {
       let rest = "";
@@ -45,6 +50,7 @@ export function runCommand(command) {
           lines.push(line);
           if (lines.length > KEPT_FIRST_LINES + KEPT_LAST_LINES) wasCut = lines.splice(KEPT_FIRST_LINES, 1).length > 0;
           progress.say(command.describe?.(line));
+          progress.expect(command.expectedBytes?.(line));
         }
       });
       stream.on("end", () => rest !== "" && lines.push(rest));
@@ -64,7 +70,7 @@ export function runCommand(command) {
       interruption.stop();
       if (interruption.signal !== undefined) {
         progress.end("✗");
-        reject(new CommandError(`${command.title}: interrupted. The next run takes it up again.`));
+        reject(new InterruptedError(`${command.title}: interrupted. The next run takes it up again.`));
       } else if (code === 0) {
         progress.end("✓");
         resolve();

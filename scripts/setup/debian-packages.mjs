@@ -1,13 +1,25 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { runCommand } from "./command.mjs";
+import { InterruptedError, runCommand } from "./command.mjs";
 import { findProgram } from "./find-program.mjs";
 import { outputOf } from "./output-of.mjs";
 
 /** Where set-up keeps what it fetched or built. */
 export const cacheDirectory = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
 
+/** Where packages are unpacked; the number of the process that does it follows. */
+const STAGING = ".packages-";
 const APT_HINT = "Check the network and /etc/apt/sources.list, then run the same command again.";
 const DISK_HINT = "Look whether the disk is full, then run the same command again.";
 
@@ -39,6 +51,7 @@ export async function ensureListed(names) {
 /**
  * What packages to fetch, and whether for a machine that has none yet.
  * @typedef {object} Request
+ * @property {string} part what they are for, in a word
  * @property {string} title
  * @property {readonly string[]} names
  * @property {"none" | "missing" | "all"} dependencies those that this machine lacks, or all there are
@@ -51,13 +64,16 @@ export async function ensureListed(names) {
  */
 export async function withPackages(request, work) {
   mkdirSync(cacheDirectory, { recursive: true });
-  const staging = mkdtempSync(join(cacheDirectory, ".packages-"));
+  removeAbandoned();
+  const interruption = noteInterruption(request.title);
+  const staging = mkdtempSync(join(cacheDirectory, `${STAGING}${process.pid}-`));
   try {
     const archives = join(staging, "archives");
     mkdirSync(join(archives, "partial"), { recursive: true });
     // apt knows policies of packages, not of their versions.
     await ensureListed(request.names.map((name) => name.replace(/=.*/, "")));
-    await download(request, staging).catch(async () => {
+    await download(request, staging).catch(async (error) => {
+      if (error instanceof InterruptedError) throw error;
       // The list names packages that the server has replaced since.
       await update("Reading the list of packages again");
       await download(request, staging);
@@ -65,10 +81,41 @@ export async function withPackages(request, work) {
     const root = join(staging, "root");
     mkdirSync(root);
     if (request.dependencies === "all") mergeDirectories(root);
-    await unpack(archives, root);
+    interruption.check();
+    await unpack(request.part, archives, root);
+    interruption.check();
     await work(root);
   } finally {
-    rmSync(staging, { recursive: true, force: true });
+    interruption.stop();
+    // What was interrupted may still be writing for a moment.
+    rmSync(staging, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+}
+
+/** A signal between two commands must not end set-up before it has cleared away. @param {string} title */
+function noteInterruption(title) {
+  let isInterrupted = false;
+  const note = () => {
+    isInterrupted = true;
+  };
+  process.on("SIGINT", note).on("SIGTERM", note);
+  return {
+    check() {
+      if (isInterrupted) throw new InterruptedError(`${title}: interrupted. The next run takes it up again.`);
+    },
+    stop() {
+      process.off("SIGINT", note).off("SIGTERM", note);
+    },
+  };
+}
+
+/** What set-ups left that were killed. */
+function removeAbandoned() {
+  for (const name of readdirSync(cacheDirectory)) {
+    const pid = name.startsWith(STAGING) ? name.slice(STAGING.length).split("-")[0] : undefined;
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) {
+      rmSync(join(cacheDirectory, name), { recursive: true, force: true });
+    }
   }
 }
 
@@ -86,10 +133,12 @@ export function publish(from, to) {
  * @param {Request} request
  * @param {string} staging
  */
-async function download({ title, names, dependencies }, staging) {
+async function download({ part, title, names, dependencies }, staging) {
   const archives = join(staging, "archives");
+  /** @type {import("./progress.mjs").Work} */
+  const work = { part, status: "downloading", doneBytes: () => filesSize(archives) };
   if (dependencies === "none") {
-    await apt(title, ["download", ...names], archives);
+    await apt(title, ["download", ...names], archives, work);
     return;
   }
   const flags = ["--download-only", "--yes", "--no-install-recommends", "-o", `Dir::Cache::archives=${archives}`];
@@ -99,15 +148,36 @@ async function download({ title, names, dependencies }, staging) {
     writeFileSync(status, "");
     flags.push("-o", `Dir::State::status=${status}`, "-o", "APT::Install-Suggests=false");
   }
-  await apt(title, ["install", ...flags, ...names], archives);
+  await apt(title, ["install", ...flags, ...names], archives, work);
+}
+
+/** As apt says how much it is about to fetch: `Need to get 38.5 MB of archives.` and `Get:1 … [14.2 MB]`. @param {string} line */
+function expectedBytes(line) {
+  const [, amount, unit = ""] =
+    /^Need to get ([\d.,]+) (k?M?G?)B/.exec(line) ?? /^Get:1 .*\[([\d.,]+) (k?M?G?)B\]$/.exec(line) ?? [];
+  const factors = { k: 1e3, M: 1e6, G: 1e9 };
+  return amount === undefined
+    ? undefined
+    : Number(amount.replaceAll(",", "")) * (factors[/** @type {"k"} */ (unit)] ?? 1);
+}
+
+/** Of the files in a directory, and of those that are not whole yet. @param {string} directory */
+function filesSize(directory) {
+  let bytes = 0;
+  for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
+    const info = statSync(join(directory, name), { throwIfNoEntry: false });
+    if (info?.isFile() === true) bytes += info.size;
+  }
+  return bytes;
 }
 
 /**
  * Directories that a package has and the root has as links (/bin, /lib) stay links.
+ * @param {string} part
  * @param {string} archives
  * @param {string} root
  */
-async function unpack(archives, root) {
+async function unpack(part, archives, root) {
   const script = [
     "set -eo pipefail",
     'for file in *.deb; do echo "$file"; dpkg-deb --fsys-tarfile "$file" | tar -x --keep-directory-symlink -C "$0"; done',
@@ -117,6 +187,7 @@ async function unpack(archives, root) {
     argv: ["bash", "-c", script, root],
     cwd: archives,
     describe: (line) => line.split("_")[0],
+    work: { part, status: "unpacking" },
     hint: DISK_HINT,
   });
 }
@@ -138,8 +209,9 @@ function update(title) {
  * @param {string} title
  * @param {readonly string[]} args
  * @param {string} cwd
+ * @param {import("./progress.mjs").Work} [work]
  */
-function apt(title, args, cwd) {
+function apt(title, args, cwd, work) {
   const env = { DEBIAN_FRONTEND: "noninteractive" };
-  return runCommand({ title, argv: ["apt-get", ...args], cwd, env, hint: APT_HINT });
+  return runCommand({ title, argv: ["apt-get", ...args], cwd, env, work, expectedBytes, hint: APT_HINT });
 }

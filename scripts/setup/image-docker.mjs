@@ -6,7 +6,9 @@ import { buildImage } from "./image.mjs";
 import { dockerRecipe, recipeDigest } from "./image-recipe.mjs";
 import { copyModules, kernelPackage, kernelVersion } from "./kernel.mjs";
 import { withLock } from "./lock.mjs";
+import { tellWaiting } from "./report.mjs";
 
+const PART = "root files with a container engine";
 const missing = {
   missing: "The image of machines with an engine: Debian's packages, which only root can fetch, on a Debian or Ubuntu.",
   remedy: "Copy ~/.cache/sandpiper/docker-image from a Debian machine, where `npm run setup docker-image` makes it.",
@@ -21,7 +23,7 @@ export function planDockerImage() {
   const found = target();
   if (found !== undefined && existsSync(found)) return { detail: found, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  const onWait = () => console.error("  ▸ Waiting for somebody else to build the image");
+  const onWait = () => tellWaiting(PART, "build the image");
   return { detail: directory, problems: [], work: () => withLock("docker-image", build, onWait) };
 }
 
@@ -36,7 +38,7 @@ function target() {
 async function build() {
   const path = target();
   if (path === undefined) throw new CommandError("Machines have no kernel yet. Run: npm run setup kernel docker-image");
-  if (!existsSync(path)) await buildImage(dockerRecipe, path, addModules);
+  if (!existsSync(path)) await buildImage(dockerRecipe, { part: PART, target: path, complete: addModules });
 }
 
 /** @param {string} root */
@@ -44,7 +46,7 @@ async function addModules(root) {
   const version = kernelVersion() ?? "";
   const names = [`${kernelPackage(version)}=${version}`];
   const title = `Downloading the modules of kernel ${version} (once; nothing is installed)`;
-  await withPackages({ title, names, dependencies: "none" }, async (unpacked) => {
+  await withPackages({ part: PART, title, names, dependencies: "none" }, async (unpacked) => {
     const to = join(root, "usr/lib/sandpiper/modules");
     copyModules(unpacked, { list: join(dockerRecipe.directory, "modules.txt"), to });
   });

@@ -4,8 +4,9 @@ import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debi
 import { finishImage } from "./image-finish.mjs";
 import { defaultRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
 import { withLock } from "./lock.mjs";
-import { outputOf } from "./output-of.mjs";
+import { tellComplete, tellWaiting } from "./report.mjs";
 
+const PART = "root files";
 const missing = {
   missing: "The root filesystem of machines: Debian's packages, which only root can fetch, on a Debian or Ubuntu.",
   remedy: "Copy ~/.cache/sandpiper/image from a Debian machine, where `npm run setup image` makes it.",
@@ -19,26 +20,27 @@ export function planImage() {
   const target = join(cacheDirectory, "image", recipeDigest(defaultRecipe));
   if (existsSync(target)) return { detail: target, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  const onWait = () => console.error("  ▸ Waiting for somebody else to build the image");
-  const buildOnce = async () => (existsSync(target) ? undefined : buildImage(defaultRecipe, target));
+  const onWait = () => tellWaiting(PART, "build the image");
+  const buildOnce = async () => (existsSync(target) ? undefined : buildImage(defaultRecipe, { part: PART, target }));
   return { detail: target, problems: [], work: () => withLock("image", buildOnce, onWait) };
 }
 
 /**
  * @param {import("./image-recipe.mjs").Recipe} recipe
- * @param {string} target
- * @param {(root: string) => Promise<void>} [complete] with what is no file of the recipe and of no package
+ * @param {object} options
+ * @param {string} options.part what progress calls it
+ * @param {string} options.target
+ * @param {(root: string) => Promise<void>} [options.complete] with what is no file of the recipe and of no package
  */
-export async function buildImage(recipe, target, complete) {
+export async function buildImage(recipe, { part, target, complete }) {
   const names = recipeLines(recipe, "packages.txt");
   const title = "Downloading the packages of the image (once; nothing is installed)";
-  await withPackages({ title, names, dependencies: "all" }, async (unpacked) => {
+  await withPackages({ part, title, names, dependencies: "all" }, async (unpacked) => {
     await finishImage(unpacked, recipe);
     await complete?.(unpacked);
     // A package may have given it a date of its own, and the newest image is the one that is used.
     utimesSync(unpacked, new Date(), new Date());
     publish(unpacked, target);
   });
-  const mebibytes = /^\d+/.exec(outputOf("du", ["-sm", target]))?.[0];
-  console.error(`  ✓ The image has ${mebibytes} MiB: ${target}`);
+  tellComplete(part, target);
 }

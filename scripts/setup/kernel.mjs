@@ -12,9 +12,11 @@ import {
 import { withLock } from "./lock.mjs";
 import { outputOf } from "./output-of.mjs";
 import { repoDirectory } from "./repo-directory.mjs";
+import { tellComplete, tellWaiting } from "./report.mjs";
 
 /** Names the newest kernel, and is of its version. */
 const META_PACKAGE = "linux-image-cloud-amd64";
+const PART = "kernel";
 const root = join(cacheDirectory, "kernel");
 const missing = {
   missing: "A kernel for machines: Debian's packages, which only root can fetch, and only on a Debian or Ubuntu.",
@@ -26,7 +28,7 @@ export function planKernel() {
   const found = findKernel();
   if (found !== undefined) return { detail: found, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  const onWait = () => console.error("  ▸ Waiting for somebody else to fetch the kernel");
+  const onWait = () => tellWaiting(PART, "fetch the kernel");
   const fetchOnce = async () => (findKernel() === undefined ? fetchKernel() : undefined);
   return { detail: root, problems: [], work: () => withLock("kernel", fetchOnce, onWait) };
 }
@@ -60,7 +62,7 @@ async function fetchKernel() {
   if (version === undefined) throw new CommandError(`apt knows no package ${META_PACKAGE}.`);
   const name = kernelPackage(version);
   const title = `Downloading Debian's cloud kernel ${version} (once; nothing is installed)`;
-  await withPackages({ title, names: [name], dependencies: "none" }, async (unpacked) => {
+  await withPackages({ part: PART, title, names: [name], dependencies: "none" }, async (unpacked) => {
     const draft = join(unpacked, "sandpiper");
     mkdirSync(draft);
     const kernel = readdirSync(join(unpacked, "boot")).find((file) => file.startsWith("vmlinuz-"));
@@ -69,6 +71,7 @@ async function fetchKernel() {
     copyModules(unpacked, { list: join(repoDirectory, "images/kernel/modules.txt"), to: join(draft, "modules") });
     publish(draft, join(root, version));
   });
+  tellComplete(PART, join(root, version));
 }
 
 /**

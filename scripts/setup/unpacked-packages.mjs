@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { cacheDirectory, ensureListed, publish, withPackages } from "./debian-packages.mjs";
 import { findProgram, isProgram } from "./find-program.mjs";
 import { withLock } from "./lock.mjs";
+import { tellComplete, tellWaiting } from "./report.mjs";
 
 /** A root shell that was not a login has no sbin on its PATH. */
 const SYSTEM_DIRECTORIES = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
@@ -32,7 +33,7 @@ export function pathWith(directories) {
  */
 export async function unpackPackages(name, choose) {
   const root = unpackedRoot(name);
-  const onWait = () => console.error(`  ▸ Waiting for somebody else to unpack ${name}`);
+  const onWait = () => tellWaiting(partOf(name), `unpack ${name}`);
   await withLock(name, async () => (existsSync(root) ? undefined : unpack(name, root, choose)), onWait);
 }
 
@@ -44,5 +45,12 @@ export async function unpackPackages(name, choose) {
 async function unpack(name, root, choose) {
   await ensureListed([name]);
   const title = `Downloading Debian's ${name} (once; nothing is installed)`;
-  await withPackages({ title, names: choose(), dependencies: "missing" }, async (files) => publish(files, root));
+  const request = { part: partOf(name), title, names: choose(), dependencies: /** @type {const} */ ("missing") };
+  await withPackages(request, async (files) => publish(files, root));
+  tellComplete(partOf(name), root);
+}
+
+/** In a word. @param {string} name */
+function partOf(name) {
+  return name.split("-")[0] ?? name;
 }

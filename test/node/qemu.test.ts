@@ -1,26 +1,24 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createProvider } from "@sandpiper/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
 import { NodeProcess } from "./node-process.ts";
+import { MACHINE, QemuHome } from "./qemu-home.ts";
 
-const MACHINE = { memoryMib: 192, diskMib: 64, vcpuCount: 1 };
 /** The first machine of its shape boots, and its image may have to be made. */
 const FIRST_MS = 120_000;
+/** A busy machine takes its time. */
+const PATIENCE = { timeout: 20_000, interval: 100 };
 
-let home: string;
+let home: QemuHome;
 let node: NodeProcess;
-const start = () => NodeProcess.start({ home, port: 0, logLevel: "warn", defaultProvider: "qemu" });
+const start = () => NodeProcess.start(home.config());
+const crash = (id: string) => crashMachine(id as Parameters<typeof crashMachine>[0]);
 beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "sp-"));
+  home = await QemuHome.make();
   node = await start();
 }, FIRST_MS);
 afterAll(async () => {
-  await node[Symbol.asyncDispose]();
-  const provider = createProvider("qemu", { home: join(home, "node") });
-  for (const { id } of await provider.list()) await provider.remove(id);
-  await rm(home, { recursive: true });
+  await node?.[Symbol.asyncDispose]();
+  await home?.[Symbol.asyncDispose]();
 });
 
 describe("a node with virtual machines", () => {
@@ -45,7 +43,57 @@ describe("a node with virtual machines", () => {
       const running = (await again.processes()).filter(({ isRunning }) => isRunning).map(({ id }) => id);
       expect(running).toEqual([counting.id]);
       await again.destroy();
+      expect(home.left()).toEqual([]);
     },
     FIRST_MS,
   );
+
+  it("tells of a machine whose QEMU was killed, and leaves nothing of it", async () => {
+    const sandbox = await node.client.sandboxes.create(MACHINE);
+    expect(home.left().toSorted()).toEqual(
+      [...(await machineProcesses(sandbox.id)).map(String), sandbox.id].toSorted(),
+    );
+    const sleeping = await sandbox.start("sleep 600");
+    const waiting = expect(sleeping.wait()).rejects.toMatchObject({ code: "gone" });
+    await crash(sandbox.id);
+    await waiting;
+    await expect.poll(async () => (await sandbox.refresh()).state, PATIENCE).toBe("failed");
+    await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "gone", reason: "instance_crashed" });
+    await sandbox.destroy();
+    expect(await home.traces(sandbox.id)).toEqual([]);
+    expect(home.left()).toEqual([]);
+  });
+
+  it("that was killed with its machines has what was saved again, tells of what was not, and leaves nothing", async () => {
+    const [saved, lost] = await Promise.all([
+      node.client.sandboxes.create(MACHINE),
+      node.client.sandboxes.create(MACHINE),
+    ]);
+    await saved.exec("echo kept > file");
+    await saved.checkpoint();
+    await saved.exec("echo later > file");
+    await node.kill();
+    for (const { id } of [saved, lost]) await crash(id);
+    node = await start();
+    expect(node.started).toMatchObject({ adopted: [], lost: [lost.id] });
+    expect(home.left()).toEqual([]);
+    const again = await node.client.sandboxes.connect(saved.id);
+    expect((await again.exec("cat file")).stdout).toBe("kept\n");
+    expect((await again.refresh()).rolledBackTo).not.toBeNull();
+    expect((await node.client.sandboxes.connect(lost.id)).info).toMatchObject({ state: "failed" });
+    await again.destroy();
+    expect(home.left()).toEqual([]);
+  });
+
+  it("that was killed while it made machines has what it made, and nothing else runs", async () => {
+    for (let count = 0; count < 3; count++) node.client.sandboxes.create(MACHINE).catch(() => {});
+    await expect.poll(() => home.left().length, { ...PATIENCE, interval: 5 }).toBeGreaterThan(0);
+    await node.kill();
+    node = await start();
+    const ready: string[] = [];
+    for await (const sandbox of node.client.sandboxes.list({ state: "ready" })) ready.push(sandbox.id);
+    expect(node.started.adopted.toSorted()).toEqual(ready.toSorted());
+    for (const id of ready) await (await node.client.sandboxes.connect(id)).destroy();
+    expect(home.left()).toEqual([]);
+  });
 });

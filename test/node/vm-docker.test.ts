@@ -4,7 +4,8 @@ import { DEFAULT_VM_IDLE_MS, Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findImageRoot } from "../../packages/providers/src/guest/image-default.ts";
+import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
+import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
 import { MachineVm } from "../../packages/providers/src/vm-docker/machine-vm.ts";
 import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
@@ -75,7 +76,7 @@ describe("a machine", () => {
     "whose engine ends is of no use, and ends too",
     async () => {
       const { machines } = home.open();
-      const rootfs = await findImageRoot("docker-image");
+      const rootfs = await findDockerRoot(cacheDirectory());
       const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);

@@ -13,6 +13,8 @@ const RTC_LATE_MS: &str = "/run/sandpiper/rtc-late-ms";
 const RTC_RD_TIME: libc::Ioctl = 0x8024_7009u32 as libc::Ioctl;
 /// Less than this is within what the two ways of reading differ by.
 const TOLERANCE: Duration = Duration::from_millis(50);
+/// What a machine was woken up for comes first.
+const LET_OTHERS_BEGIN: Duration = Duration::from_millis(400);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// As the kernel's RTC interface has it.
@@ -27,23 +29,39 @@ struct RtcTime {
     _unused: [i32; 3],
 }
 
-/// Right to the second at once.
-pub fn step() -> io::Result<()> {
-    let rtc = read_rtc(&File::open(RTC)?)? + lateness();
-    if is_other_second(now(), rtc) { set(rtc) } else { Ok(()) }
+/// The RTC, and what it is late by. Opened before the machine stands still: one that wakes up has no time to look for it. Not for
+/// longer, because it can be open only once.
+pub struct Rtc {
+    file: File,
+    late: Duration,
 }
 
-/// Right to some milliseconds, which takes until the RTC's next second.
-pub async fn refine() -> io::Result<()> {
-    let file = File::open(RTC)?;
-    let first = read_rtc(&file)?;
-    loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        let second = read_rtc(&file)?;
-        if second != first {
-            let exact = second + lateness();
-            return if now().abs_diff(exact) > TOLERANCE { set(exact) } else { Ok(()) };
+impl Rtc {
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { file: File::open(RTC)?, late: lateness() })
+    }
+
+    /// Makes the clock right to the second, at once.
+    pub fn step(&self) -> io::Result<()> {
+        let rtc = self.read()?;
+        if is_other_second(now(), rtc) { set(rtc) } else { Ok(()) }
+    }
+
+    /// Makes it right to some milliseconds, which takes until the RTC's next second.
+    pub async fn refine(self) -> io::Result<()> {
+        tokio::time::sleep(LET_OTHERS_BEGIN).await;
+        let first = self.read()?;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let exact = self.read()?;
+            if exact != first {
+                return if now().abs_diff(exact) > TOLERANCE { set(exact) } else { Ok(()) };
+            }
         }
+    }
+
+    fn read(&self) -> io::Result<Duration> {
+        Ok(read_rtc(&self.file)? + self.late)
     }
 }
 

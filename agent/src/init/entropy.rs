@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
 
 const MAX_BYTES: usize = 256;
 
@@ -17,12 +18,22 @@ struct Pool {
 const RNDADDENTROPY: libc::Ioctl = 0x4008_5203u32 as libc::Ioctl;
 const RNDRESEEDCRNG: libc::Ioctl = 0x5207;
 
+/// Opened once: a machine that wakes up has no time to look for it.
+pub fn device() -> io::Result<&'static File> {
+    static DEVICE: OnceLock<File> = OnceLock::new();
+    if let Some(device) = DEVICE.get() {
+        return Ok(device);
+    }
+    let device = File::options().write(true).open("/dev/urandom")?;
+    Ok(DEVICE.get_or_init(|| device))
+}
+
 /// Mixes the seed in and has the kernel draw from it at once, not at its next turn in some minutes.
 pub fn add(seed: &[u8]) -> io::Result<()> {
     let size = seed.len().min(MAX_BYTES);
     let mut pool = Pool { entropy_count: size as libc::c_int * 8, size: size as libc::c_int, bytes: [0; MAX_BYTES] };
     pool.bytes[..size].copy_from_slice(&seed[..size]);
-    let random = File::options().write(true).open("/dev/urandom")?;
+    let random = device()?;
     // SAFETY: the kernel reads as many bytes as the structure says it has; the other call takes nothing.
     unsafe {
         if libc::ioctl(random.as_raw_fd(), RNDADDENTROPY, &pool) < 0

@@ -1,10 +1,13 @@
 //! What the host says about this machine: lines of a name and a value. It is a file of QEMU's fw_cfg and not an argument of the
 //! kernel, because a machine that was copied from a running one has another such file and still the old arguments.
 
-use std::fs;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 const PATH: &str = "/sys/firmware/qemu_fw_cfg/by_name/opt/sandpiper/instance/raw";
+const MAX_BYTES: usize = 4096;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Instance {
@@ -17,8 +20,20 @@ pub struct Instance {
 
 /// A host that says nothing is fine.
 pub fn read() -> io::Result<Option<Instance>> {
-    match fs::read(PATH) {
-        Ok(bytes) => Ok(Some(parse(&String::from_utf8_lossy(&bytes)))),
+    let Some(file) = file()? else { return Ok(None) };
+    let mut bytes = [0; MAX_BYTES];
+    let size = file.read_at(&mut bytes, 0)?;
+    Ok(Some(parse(&String::from_utf8_lossy(&bytes[..size]))))
+}
+
+/// Opened once: each reading of it asks the host anew.
+fn file() -> io::Result<Option<&'static File>> {
+    static FILE: OnceLock<File> = OnceLock::new();
+    if let Some(file) = FILE.get() {
+        return Ok(Some(file));
+    }
+    match File::open(PATH) {
+        Ok(file) => Ok(Some(FILE.get_or_init(|| file))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

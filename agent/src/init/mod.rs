@@ -18,7 +18,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-pub use wake::wake;
+pub use wake::{prepare, wake};
 
 /// Modules of the initramfs, in the order of their names.
 const MODULES: &str = "/modules";

@@ -1,18 +1,38 @@
 //! What a machine does when it finds that it stood still: it may be another one by now, at another time.
 
-use super::{attempt, clock, entropy, instance};
+use super::clock::Rtc;
+use super::{attempt, entropy, instance};
 use crate::log;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
 use std::sync::OnceLock;
 use tokio::task::spawn_local;
 
+thread_local! {
+    static RTC: RefCell<Option<Rtc>> = const { RefCell::new(None) };
+}
+
+/// When a quiescence begins: opens what is needed at its end.
+pub fn prepare() {
+    RTC.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = attempt("open the RTC", Rtc::open());
+        }
+    });
+    attempt("open the source of randomness", entropy::device());
+}
+
 /// After a hello or a thaw that ended a quiescence. The caller's answer comes after it.
 pub fn wake() {
-    attempt("step the clock", clock::step());
+    let rtc = RTC.take();
+    if let Some(rtc) = &rtc {
+        attempt("step the clock", rtc.step());
+    }
     apply_instance();
     spawn_local(async {
-        if let Err(error) = clock::refine().await {
+        let Some(rtc) = rtc else { return };
+        if let Err(error) = rtc.refine().await {
             log::warn(format_args!("cannot set the clock: {error}"));
         }
     });
@@ -42,8 +62,16 @@ fn set_hostname(name: &str) -> io::Result<()> {
 /// The limit is on all threads, and the kernel has some of its own: those that were there before the first process.
 fn limit_processes(processes: u64) -> io::Result<()> {
     static KERNEL_THREADS: OnceLock<u64> = OnceLock::new();
+    thread_local! {
+        static LIMIT: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    if LIMIT.get() == Some(processes) {
+        return Ok(());
+    }
     let kernel_threads = *KERNEL_THREADS.get_or_init(|| fs::read_dir("/proc").map_or(0, count_processes));
-    fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())
+    fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())?;
+    LIMIT.set(Some(processes));
+    Ok(())
 }
 
 fn count_processes(entries: fs::ReadDir) -> u64 {

@@ -4,7 +4,7 @@ use crate::error::Result;
 use serde_json::{Value, json};
 
 pub async fn run(agent: &Agent, call: Call) -> Result<Value> {
-    agent.gate.close();
+    agent.quiesce();
     call.outbox.flushed().await;
     Ok(json!({}))
 }

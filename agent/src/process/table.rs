@@ -61,9 +61,13 @@ impl ProcessTable {
             let message = format!("{MAX_RUNNING} processes started by callers are running");
             return Err(AgentError::new(Code::ResourceExhausted, "process_limit", message));
         }
-        // A kill from before this process is not to be blamed on it.
-        self.memory_kills.any_new();
+        self.memory_kills.forget_earlier();
         Ok(())
+    }
+
+    /// Before everything stands still: what goes on afterwards begins with a process, and has no time to look around.
+    pub fn settle(&self) {
+        self.memory_kills.any_new();
     }
 
     pub fn insert(&self, process: Rc<Process>) {

@@ -31,7 +31,7 @@ describe("a pull on a terminal", () => {
     await clock.advance(150);
     add("aaaaaaaaaaaaaaaa", "complete", 8 * MIB, 8 * MIB);
     expect(written()).toBe(
-      "\x1b[2A\r\x1b[Jpulling python:3.13: 1 of 2 layers\naaaaaaaaaaaa  complete\nbb            waiting\n",
+      "\x1b[2A\r\x1b[Jpulling python:3.13: 1 of 2 layers\naaaaaaaaaaaa  complete  8.00 MiB\nbb            waiting\n",
     );
     view[Symbol.dispose]();
     view[Symbol.dispose]();
@@ -61,7 +61,7 @@ describe("a pull that nobody watches", () => {
     expect(written()).toBe(
       "sandpiper: pulling python:3.13\n" +
         "sandpiper: aa            downloading  1.00 MiB of 2.00 MiB\n" +
-        "sandpiper: aa            complete\n",
+        "sandpiper: aa            complete  2.00 MiB\n",
     );
   });
 

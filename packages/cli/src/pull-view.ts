@@ -82,7 +82,7 @@ export function pullViewOf(arguments_: Arguments): Pick<PullViewOptions, "as"> {
 }
 
 function lineOf({ layer, status, doneBytes, totalBytes }: LayerProgress): string {
-  const total = totalBytes === undefined || totalBytes === null ? "" : ` of ${shortBytes(totalBytes)}`;
-  const bytes = doneBytes > 0 && status !== "complete" ? `  ${shortBytes(doneBytes)}${total}` : "";
+  const isOver = status === "complete" || totalBytes === undefined || totalBytes === null;
+  const bytes = doneBytes > 0 ? `  ${shortBytes(doneBytes)}${isOver ? "" : ` of ${shortBytes(totalBytes)}`}` : "";
   return `${plainText(layer).slice(0, 12).padEnd(12)}  ${status}${bytes}`;
 }

@@ -13,7 +13,7 @@ export function reportError(thrown: unknown, options: ReportErrorOptions): numbe
   const isOurFault = error.code === "internal";
   // The node's own hint is for those who write requests.
   const hint = error.code === "unauthenticated" ? KEY_HINT : error.hint;
-  const lines = [`sandpiper: ${error.message}`, hint && `  ${hint}`];
+  const lines = [`sandpiper: ${error.message}`, hint && `  ${hint.replaceAll("\n", "\n  ")}`];
   if (isOurFault && thrown instanceof Error) lines.push(thrown.stack);
   write(`${lines.filter(Boolean).join("\n")}\n`);
   return exitCodeOfError(error, options);

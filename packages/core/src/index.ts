@@ -46,7 +46,7 @@ export type { BackOffOptions } from "./pool/back-off.ts";
 export type { WarmPoolStats } from "./pool/pool-shelf.ts";
 export { WarmPool, type WarmPoolOptions } from "./pool/warm-pool.ts";
 export type { Command, CommandOptions } from "./process/command.ts";
-export type { ExecOptions, ExecResult } from "./process/exec.ts";
+export { type ExecOptions, type ExecResult, exec } from "./process/exec.ts";
 export { DEFAULT_MAX_OUTPUT_BYTES } from "./process/exec-output.ts";
 export type { ProcessExit } from "./process/process-exit.ts";
 export type {
@@ -58,6 +58,7 @@ export type {
 } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
 export type {
+  AskAgent,
   CheckpointOptions,
   CheckpointRequirements,
   ConnectedChannel,
@@ -68,6 +69,7 @@ export type {
   InstanceRecord,
   InstanceSpec,
   PreparedInstance,
+  ProvideOptions,
   Provider,
   ProviderCapabilities,
   ProviderName,

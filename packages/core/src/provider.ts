@@ -26,7 +26,12 @@ export interface ProviderCapabilities {
 
 /** Whether a provider works on this host, and if not, what to do about it. */
 export type ProviderStatus =
-  | { readonly available: true; readonly detail: string }
+  | {
+      readonly available: true;
+      readonly detail: string;
+      /** The first instance waits for something that is fetched or built then. */
+      readonly isFirstUse?: boolean | undefined;
+    }
   | { readonly available: false; readonly reason: string; readonly hint: string };
 
 /** Everything that shapes an instance; complete, checked and frozen. */
@@ -69,9 +74,14 @@ export interface Instance {
    * quiesced. Unless it keeps running it has ended afterwards, and only `destroy` is left to do.
    */
   checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
+  /** Given a way to ask its agent, where an instance may hang without ending. Called once. */
+  heedAgent?(ask: AskAgent): void;
   /** Stops everything and removes every trace; may be called again. */
   destroy(options?: DestroyOptions): Promise<void>;
 }
+
+/** Resolves when the agent has answered, however long that takes; rejects when its channel is lost. */
+export type AskAgent = (signal: AbortSignal) => Promise<void>;
 
 export interface DestroyOptions {
   /** Leaves the volumes of the sandbox, which a new instance of the same id then has again. */
@@ -83,6 +93,11 @@ export interface CreateInstanceOptions {
   readonly onProgress?: ((progress: PullProgress) => void) | undefined;
   /** An earlier instance of the same id left volumes: they stay, also when this one cannot be made. */
   readonly keepsVolumes?: boolean | undefined;
+}
+
+export interface ProvideOptions extends Pick<CreateInstanceOptions, "onProgress"> {
+  /** Nobody waits for it any more. */
+  readonly signal: AbortSignal;
 }
 
 export interface CheckpointOptions {
@@ -129,6 +144,8 @@ export interface Provider {
   probe(): Promise<ProviderStatus>;
   /** What a provider of containers can do beside. */
   readonly containers?: Containers | undefined;
+  /** Fetches or builds ahead what instances of this root filesystem need, where that may take minutes. */
+  provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */
   create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance>;
   list(): Promise<readonly InstanceRecord[]>;

@@ -63,6 +63,15 @@ describe("a pull", () => {
     await client.sandboxes.create({ image: "python" });
     expect(asked).toHaveLength(4);
   });
+
+  it("goes before the making of a virtual machine for whoever wants to be told of it", async () => {
+    const { client, asked } = setUp(done);
+    await client.sandboxes.create({ provider: "qemu" });
+    expect(asked).toHaveLength(1);
+    await client.sandboxes.create({ provider: "qemu", onProgress: () => {} });
+    expect(asked[1]).toBe('/v1/images/pull {"provider":"qemu","image":"host"}');
+    expect(asked).toHaveLength(3);
+  });
 });
 
 describe("a rebuild", () => {

@@ -8,7 +8,7 @@ import type { SandboxHandle } from "./sandbox-handle.ts";
 export interface CreateOptions extends CreateSandboxBody, CallOptions {
   /** Asking twice with the same key makes one sandbox; a fresh key by default. */
   readonly idempotencyKey?: string | undefined;
-  /** Told how far the download of a container's image is, where it has to be downloaded. */
+  /** Told how far the download of a container's image is, or what virtual machines are made of, where it is not there yet. */
   readonly onProgress?: PullOptions["onProgress"];
 }
 
@@ -45,6 +45,10 @@ export class Sandboxes {
     // A download may take longer than anything on the way lets a request without an answer wait.
     if (provider === "docker" && image !== undefined) {
       await this.#images.pull(image, { provider, policy: container?.imagePullPolicy, signal, onProgress });
+    }
+    // The first virtual machine of a node waits for what all are made of.
+    if (provider === "qemu" && onProgress !== undefined) {
+      await this.#images.pull("host", { provider, signal, onProgress });
     }
     const headers = { "idempotency-key": idempotencyKey ?? randomId() };
     const request = { json: body, headers, signal, isRepeatable: true };

@@ -44,6 +44,7 @@ export async function createNodeGuest(
     // Here, because this can be stopped half-way.
     await client.images.pull(image, { provider, policy: container.imagePullPolicy, signal, onProgress });
   }
+  if (provider === "qemu") await client.images.pull("host", { provider, signal, onProgress });
   // Not stopped half-way, since then nobody would know which sandbox to destroy.
   const sandbox = await client.sandboxes.create({
     provider,

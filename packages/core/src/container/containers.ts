@@ -35,11 +35,11 @@ export interface ContainerEvent {
   readonly exit: ContainerExit | undefined;
 }
 
-/** How far the download of an image is; a layer is told of again and again. */
+/** How far an image is on its way to this machine; a layer is told of again and again. */
 export interface PullProgress {
   readonly image: string;
   readonly layer: string;
-  readonly status: "waiting" | "downloading" | "unpacking" | "complete";
+  readonly status: "waiting" | "downloading" | "unpacking" | "building" | "complete";
   readonly doneBytes: number;
   /** Unknown before the registry has said so. */
   readonly totalBytes: number | undefined;

@@ -78,6 +78,8 @@ export class Sandbox implements AsyncDisposable {
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
+  /** Calls that its own instance makes, and that say nothing about how busy it is. */
+  #openQuestions = 0;
   #destroying: Promise<void> | undefined;
 
   private constructor(parts: SandboxParts) {
@@ -92,6 +94,7 @@ export class Sandbox implements AsyncDisposable {
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
     this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
+    parts.instance.heedAgent?.((signal) => this.#ask(signal));
   }
 
   /** Boots an instance and waits for its agent; on failure or abort nothing is left behind. */
@@ -295,7 +298,7 @@ export class Sandbox implements AsyncDisposable {
   async isHealthy(options: CallOptions = {}): Promise<boolean> {
     if (this.#state !== "ready") return false;
     const { latest } = this.#link;
-    if (!latest.isClosed && latest.openCalls > 0) return true;
+    if (!latest.isClosed && latest.openCalls > this.#openQuestions) return true;
     try {
       await (await this.#client()).ping(options);
       return true;
@@ -350,6 +353,17 @@ export class Sandbox implements AsyncDisposable {
 
   #become(state: SandboxState): void {
     this.#state = transition(this.id, this.#state, state);
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { latest } = this.#link;
+    if (latest.isClosed) return;
+    this.#openQuestions += 1;
+    try {
+      await latest.ping({ signal, timeoutMs: Number.POSITIVE_INFINITY });
+    } finally {
+      this.#openQuestions -= 1;
+    }
   }
 
   async #client(): Promise<AgentClient> {

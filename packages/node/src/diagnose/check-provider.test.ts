@@ -46,6 +46,14 @@ describe("a provider", () => {
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; nothing was run in one" });
   });
 
+  it("that still has to fetch what it needs is not made to", async () => {
+    const provider = failing({
+      probe: async () => ({ available: true, detail: "not fetched yet", isFirstUse: true }),
+      create: () => Promise.reject(new Error("it was asked for an instance")),
+    });
+    expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "not fetched yet" });
+  });
+
   it("that claims to be available and starts nothing fails all the same", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),

@@ -13,6 +13,7 @@ export async function checkProvider(provider: Provider): Promise<Check> {
   try {
     const status = await provider.probe();
     if (!status.available) return { name, status: bad, detail: status.reason, hint: status.hint };
+    if (status.isFirstUse === true) return { name, status: "ok", detail: status.detail };
     found = status.detail;
     const startedAtMs = performance.now();
     const config = supportsContainers ? { container: { imagePullPolicy: "never" } as const } : {};

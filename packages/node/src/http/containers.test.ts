@@ -1,3 +1,4 @@
+import type { Provider } from "@sandpiper/core";
 import type { CacheResource } from "@sandpiper/protocol";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
@@ -105,6 +106,18 @@ describe("POST /v1/images/pull", () => {
     expect(await errorOf(await pull({ image: "a:1", provider: "gvisor" }))).toMatchObject({ status: 501 });
     const plain = await setUp(new MockProvider());
     expect(await errorOf(await plain.pull({ image: "a:1" }))).toMatchObject({ status: 501, reason: "no_containers" });
+  });
+
+  it("has a provider of virtual machines fetch what they need, and no path of the node's machine", async () => {
+    const provide: Provider["provide"] = async (rootfs, { onProgress }) =>
+      onProgress?.({ image: rootfs, layer: "kernel", status: "building", doneBytes: 0, totalBytes: undefined });
+    const { pull } = await setUp(Object.assign(new MockProvider(), { provide }));
+    expect(await eventsOf(await pull({ image: "host", provider: "mock" }))).toEqual([
+      ["progress", { image: "host", layer: "kernel", status: "building", doneBytes: 0, totalBytes: null }],
+      ["done", { image: "host" }],
+    ]);
+    const refused = await pull({ image: "srv/own", provider: "mock" });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "no_such_image" });
   });
 
   it("stops waiting when whoever asked has gone", async () => {

@@ -15,6 +15,9 @@ export interface NodeContainersOptions {
   readonly defaultProvider: string;
 }
 
+/** What sandboxes start from where nothing else is named. */
+const DEFAULT_ROOT = "host";
+
 /** Images and caches of the engines of this node, for those who may. */
 export class NodeContainers implements ContainerService {
   readonly #options: NodeContainersOptions;
@@ -24,6 +27,12 @@ export class NodeContainers implements ContainerService {
   }
 
   pull({ image, policy = "missing", provider }: PullImageBody): (options: PullImageOptions) => Promise<void> {
+    const named = provider === undefined ? undefined : this.#options.providers.byName.get(provider);
+    if (named?.provide !== undefined) {
+      // A path of this machine is nothing that callers may name.
+      if (image !== DEFAULT_ROOT) throw noSuchRoot(named.name, image);
+      return async (options) => await named.provide?.(DEFAULT_ROOT, options);
+    }
     const containers = this.#containersOf(provider);
     return (options) => containers.pull(image, { policy, ...options });
   }
@@ -74,6 +83,14 @@ export class NodeContainers implements ContainerService {
       hint: "whoever runs the node can add docker to its setting providers",
     });
   }
+}
+
+function noSuchRoot(provider: string, image: string): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "no_such_image",
+    message: `provider ${provider} has no image ${JSON.stringify(image)}`,
+    hint: `give "${DEFAULT_ROOT}", which has what its sandboxes start from`,
+  });
 }
 
 /** In words that its tenant knows. */

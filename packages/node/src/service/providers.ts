@@ -60,13 +60,15 @@ export class Providers {
   }
 
   /**
-   * Has the engine fetch the image of a container, which may take minutes: whoever waits for that must not keep others from
+   * Has what an instance starts from fetched or built, which may take minutes: whoever waits for that must not keep others from
    * booting.
    */
   async fetchImage(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const policy = key.container?.imagePullPolicy ?? "missing";
     try {
-      await this.require(key.provider).containers?.pull(key.image, { policy, signal });
+      const provider = this.require(key.provider);
+      await provider.containers?.pull(key.image, { policy, signal });
+      await provider.provide?.(this.#rootfsOf(key), { signal });
     } catch (thrown) {
       throw publicBootError(SandboxError.from(thrown, signal.aborted ? "canceled" : "internal"), key);
     }
@@ -101,10 +103,13 @@ export class Providers {
   }
 
   /** What a node must have in common with this one to restore what is saved here. */
-  async checkpointRequirements({ provider, image }: InstanceKey): Promise<CheckpointRequirements> {
+  async checkpointRequirements(key: InstanceKey): Promise<CheckpointRequirements> {
+    return (await this.byName.get(key.provider)?.checkpointRequirements(this.#rootfsOf(key))) ?? {};
+  }
+
+  #rootfsOf({ image }: InstanceKey): string {
     const { imagesDir } = this.#options;
-    const rootfs = image === "host" || imagesDir === undefined ? image : join(imagesDir, image);
-    return (await this.byName.get(provider)?.checkpointRequirements(rootfs)) ?? {};
+    return image === "host" || imagesDir === undefined ? image : join(imagesDir, image);
   }
 
   #configOf({ provider, image, container, ...shape }: InstanceKey): SandboxConfigOptions {

@@ -17,7 +17,7 @@ export const pullProgressSchema = z
   .strictObject({
     image: z.string(),
     layer: z.string(),
-    status: z.enum(["waiting", "downloading", "unpacking", "complete"]),
+    status: z.enum(["waiting", "downloading", "unpacking", "building", "complete"]),
     doneBytes: z.int(),
     /** Null before the registry has said so. */
     totalBytes: z.int().nullable(),

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { type PullOptions, type PullProgress, SandboxError } from "@sandpiper/core";
+import { SharedPulls } from "../host/shared-pulls.ts";
 import type { Engine } from "./engine.ts";
 import { type EngineImage, requireRunnable, resolveImage } from "./image.ts";
 import { parseImageReference } from "./image-reference.ts";
@@ -7,7 +8,6 @@ import { pullError } from "./pull-error.ts";
 import { PullReader } from "./pull-reader.ts";
 import { readLines } from "./read-lines.ts";
 import { registryCredential } from "./registry-credential.ts";
-import { SharedPulls } from "./shared-pulls.ts";
 
 /** Each engine's downloads that are under way. */
 const pulls = new WeakMap<Engine, SharedPulls<EngineImage>>();

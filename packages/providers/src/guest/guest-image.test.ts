@@ -65,7 +65,7 @@ describe("an image of a directory", () => {
   it("tells how far it is", async () => {
     const told: PullProgress[] = [];
     await make(root, (progress) => told.push(progress));
-    expect(told[0]).toMatchObject({ image: root, status: "unpacking" });
+    expect(told[0]).toMatchObject({ image: root, status: "building" });
     expect(told.at(-1)).toMatchObject({ status: "complete" });
     expect(told.at(-1)?.doneBytes).toBe(told.at(-1)?.totalBytes);
   });

@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
-import { isAbsolute, relative } from "node:path";
+import { isAbsolute, join, relative } from "node:path";
 import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
-import { directoryGuestImage } from "./image-build.ts";
+import { remembered } from "../host/remembered.ts";
+import { findPacking } from "./archive/find-packing.ts";
+import { archiveGuestImage, directoryGuestImage } from "./image-build.ts";
 
 /** A root filesystem as one file, which all machines read and none can write to. */
 export interface GuestImage {
@@ -17,24 +19,30 @@ export interface GuestImageOptions {
   /** Where images of directories are kept; each is made once, and another when the directory has changed. */
   readonly imagesDirectory: string;
   readonly stateDirectory: string;
+  /** Nobody writes to the directory any more: it need not be looked through to see whether it has changed. */
+  readonly isSealed?: boolean | undefined;
   readonly onProgress?: CreateInstanceOptions["onProgress"];
 }
 
-/** A directory of the host, or a file that has a filesystem in it already. */
+/** A directory of the host, an archive of an image of containers, or a file that has a filesystem in it already. */
 export async function guestImage(rootfs: string, options: GuestImageOptions): Promise<GuestImage> {
   const refuse = (reason: string, why: string) =>
     new SandboxError("invalid_argument", {
       reason,
       message: `the root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}`,
-      hint: 'give "host", or the absolute path of a directory with a whole root filesystem or of an ext4 image',
+      hint: 'give "host", or the absolute path of a directory with a whole root filesystem, of an ext4 image, or of a container\'s image as an archive',
     });
   if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
   const path = await realpath(rootfs).catch(() => undefined);
   if (path === undefined) throw refuse("no_such_rootfs", "there is nothing at that path");
   const info = await stat(path);
   if (info.isFile()) {
-    if (!(await isFilesystem(path))) throw refuse("rootfs_not_a_filesystem", "it is a file without an ext4 filesystem");
-    return { path, format: "raw", sha: await digestOf(path) };
+    const isFinished = await isFilesystem(path);
+    if (!isFinished && (await findPacking(path)) === undefined) {
+      throw refuse("rootfs_not_a_filesystem", "it is a file without an ext4 filesystem, and no tar archive");
+    }
+    const sha = await digestOf(path, options);
+    return isFinished ? { path, format: "raw", sha } : await archiveGuestImage(path, sha, options);
   }
   if (!info.isDirectory()) throw refuse("rootfs_not_a_directory", "it is neither a directory nor a file");
   const state = await realpath(options.stateDirectory).catch(() => options.stateDirectory);
@@ -57,17 +65,10 @@ async function isFilesystem(path: string): Promise<boolean> {
   return bytesRead === 2 && buffer.readUInt16LE() === 0xef53;
 }
 
-const digests = new Map<string, { readonly version: string; readonly digest: Promise<string> }>();
-
 /** Computed again only for a file that has changed. */
-async function digestOf(path: string): Promise<string> {
-  const { ino, size, mtimeMs } = await stat(path);
-  const version = `${ino} ${size} ${mtimeMs}`;
-  const known = digests.get(path);
-  if (known?.version === version) return await known.digest;
-  const digest = digestFile(path);
-  digests.set(path, { version, digest });
-  return await digest;
+function digestOf(path: string, { imagesDirectory }: GuestImageOptions): Promise<string> {
+  const directory = join(imagesDirectory, "known");
+  return remembered({ directory, fact: "digest", files: [path] }, () => digestFile(path));
 }
 
 export async function digestFile(path: string): Promise<string> {

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -23,25 +23,57 @@ const FORMAT = [
   ...["-O", "^has_journal,^resize_inode,^metadata_csum", "-E", "nodiscard,root_owner=0:0,lazy_itable_init=1"],
 ];
 
-/** Built once for what is in the directory. Whoever finds an image finds all of it: it gets its name when it is complete. */
+/** Built once for what is in the directory. */
 export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
-  const { imagesDirectory } = options;
-  const tree = await readImageTree(root);
-  const target = join(imagesDirectory, `${tree.version.slice(0, 24)}-${GENERATION}`);
-  if (!existsSync(target)) await build(root, target, tree, options);
+  const version = options.isSealed === true ? await sealedVersion(root) : (await readImageTree(root)).version;
+  return await cachedImage(version, { source: root, makeRoot: async () => root }, options);
+}
+
+/** Built once for what is in the archive. What it is unpacked to goes when the image is there. */
+export async function archiveGuestImage(path: string, digest: string, options: GuestImageOptions): Promise<GuestImage> {
+  const makeRoot = async (draft: string) => {
+    const root = join(draft, "root");
+    await mkdir(root, { mode: 0o755 });
+    // Loaded when it is needed, which for most machines is never.
+    const { unpackImage } = await import("./archive/unpack-image.ts");
+    await unpackImage({ path, root, scratch: join(draft, "layers"), onProgress: options.onProgress });
+    return root;
+  };
+  return await cachedImage(digest, { source: path, makeRoot }, options);
+}
+
+interface ImageSource {
+  /** As progress and errors call it. */
+  readonly source: string;
+  /** Given a directory that is empty, and gone afterwards. */
+  readonly makeRoot: (draft: string) => Promise<string>;
+}
+
+/** Whoever finds an image finds all of it: it gets its name when it is complete. */
+async function cachedImage(version: string, source: ImageSource, options: GuestImageOptions): Promise<GuestImage> {
+  const target = join(options.imagesDirectory, `${version.slice(0, 24)}-${GENERATION}`);
+  if (!existsSync(target)) await build(source, target, options);
   return { path: join(target, IMAGE), format: "raw", sha: await readFile(join(target, DIGEST), "utf8") };
 }
 
-async function build(root: string, target: string, tree: ImageTree, options: GuestImageOptions): Promise<void> {
+/** It was given its name as a whole, and another one would be another directory. */
+async function sealedVersion(root: string): Promise<string> {
+  const { dev, ino, ctimeNs } = await stat(root, { bigint: true });
+  return createHash("sha256").update(`${root} ${dev} ${ino} ${ctimeNs}`).digest("hex");
+}
+
+async function build({ source, makeRoot }: ImageSource, target: string, options: GuestImageOptions): Promise<void> {
   const { imagesDirectory } = options;
   await mkdir(imagesDirectory, { recursive: true, mode: 0o700 });
   await removeAbandoned(imagesDirectory);
   const draft = join(imagesDirectory, transientName(randomUUID(), await currentOwner()));
   try {
-    await mkdir(draft, { mode: 0o700 });
-    await fill(join(draft, IMAGE), root, tree, options);
-    await writeFile(join(draft, DIGEST), await digestFile(join(draft, IMAGE)));
-    await rename(draft, target);
+    const [made, work] = [join(draft, "made"), join(draft, "work")];
+    await mkdir(made, { recursive: true, mode: 0o700 });
+    await mkdir(work, { mode: 0o700 });
+    await fill(join(made, IMAGE), source, await makeRoot(work), options);
+    await writeFile(join(made, DIGEST), await digestFile(join(made, IMAGE)));
+    await rename(made, target);
   } catch (error) {
     // Another program may have built the same one meanwhile.
     if (!existsSync(target)) throw error;
@@ -50,16 +82,17 @@ async function build(root: string, target: string, tree: ImageTree, options: Gue
   }
 }
 
-async function fill(path: string, root: string, tree: ImageTree, { onProgress }: GuestImageOptions): Promise<void> {
+async function fill(path: string, image: string, root: string, { onProgress }: GuestImageOptions): Promise<void> {
+  const tree = await readImageTree(root);
   await using file = await open(path, "wx", 0o600);
   await file.truncate(sizeOf(tree));
-  const tell = async (status: "unpacking" | "complete") => {
+  const tell = async (status: "building" | "complete") => {
     const doneBytes =
       status === "complete" ? tree.dataBytes : Math.min((await stat(path)).blocks * 512, tree.dataBytes);
-    onProgress?.({ image: root, layer: "root filesystem", status, doneBytes, totalBytes: tree.dataBytes });
+    onProgress?.({ image, layer: "disk image", status, doneBytes, totalBytes: tree.dataBytes });
   };
-  await tell("unpacking");
-  const timer = setInterval(() => void tell("unpacking").catch(() => {}), PROGRESS_INTERVAL_MS);
+  await tell("building");
+  const timer = setInterval(() => void tell("building").catch(() => {}), PROGRESS_INTERVAL_MS);
   try {
     await format(path, root, tree);
   } finally {

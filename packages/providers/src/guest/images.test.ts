@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { findImageRoot } from "./image-default.ts";
+import { findDefaultRoot } from "./image-default.ts";
 import { Images } from "./images.ts";
 
 let directory: string;
@@ -61,6 +61,6 @@ it("the default image is the newest that set-up made; without one, create says w
   });
   const [older, newer] = [await makeRoot("sandpiper/image/b"), await makeRoot("sandpiper/image/a")];
   await utimes(older, 1, 1);
-  expect(await findImageRoot("image")).toBe(newer);
+  expect(await findDefaultRoot(join(directory, "sandpiper"))).toBe(newer);
   expect((await createImages().find("host")).path).toContain(join(directory, "sandpiper/images"));
 });

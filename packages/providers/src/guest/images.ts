@@ -1,7 +1,9 @@
 import { join } from "node:path";
-import { type Clock, type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { type Clock, type CreateInstanceOptions, type PullProgress, SandboxError } from "@sandpiper/core";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type GuestImage, guestImage } from "./guest-image.ts";
-import { findImageRoot, setUpCache } from "./image-default.ts";
+import { findDefaultRoot } from "./image-default.ts";
+import { MACHINE_IMAGE } from "./provision.ts";
 
 /** How soon a change of a directory shows in new sandboxes: looking at all that is in it takes a moment. */
 const CHECK_INTERVAL_MS = 60_000;
@@ -34,7 +36,8 @@ export class Images {
   }
 
   async #look(rootfs: string, onProgress: CreateInstanceOptions["onProgress"]): Promise<GuestImage> {
-    const root = rootfs === "host" ? await findImageRoot("image") : rootfs;
+    const cache = cacheDirectory();
+    const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
     if (root === undefined) {
       throw new SandboxError("failed_precondition", {
         reason: "image_missing",
@@ -42,7 +45,10 @@ export class Images {
         hint: "run `npm run setup image` in Sandpiper's directory, which builds it of Debian's packages",
       });
     }
-    const imagesDirectory = join(setUpCache(), "images");
-    return await guestImage(root, { imagesDirectory, stateDirectory: this.#stateDirectory, onProgress });
+    const imagesDirectory = join(cache, "images");
+    const options = { imagesDirectory, stateDirectory: this.#stateDirectory };
+    if (rootfs !== "host") return await guestImage(root, { ...options, onProgress });
+    const tell = onProgress && ((progress: PullProgress) => onProgress({ ...progress, image: MACHINE_IMAGE }));
+    return await guestImage(root, { ...options, isSealed: true, onProgress: tell });
   }
 }

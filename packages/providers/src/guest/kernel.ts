@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { currentOwner } from "../host/process-owner.ts";
+import { remembered } from "../host/remembered.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
+import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
 /** A kernel, and the modules it needs in the order in which they load. */
@@ -22,7 +23,7 @@ export interface MissingKernel {
 
 /** The newest that set-up fetched. */
 export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
-  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/kernel");
+  const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {
@@ -41,7 +42,9 @@ export interface GuestKernel {
   readonly path: string;
   readonly initramfs: string;
   readonly commandLine: string;
-  /** Of all three, for what must not be mixed up with that of another kernel or agent. */
+  /** A file with as little in it as an emulator takes for this kernel, for a machine that has it in its memory already. */
+  readonly stub: string;
+  /** Of kernel, initramfs and command line, for what must not be mixed up with that of another kernel or agent. */
   readonly sha: string;
 }
 
@@ -53,7 +56,23 @@ export interface GuestKernelOptions {
   readonly agent: string;
 }
 
-export async function guestKernel({ directory, kernel, agent }: GuestKernelOptions): Promise<GuestKernel> {
+/** More than a kernel's own loader has, which comes first in its file. */
+const STUB_BYTES = 64 * 1024;
+
+export async function guestKernel(options: GuestKernelOptions): Promise<GuestKernel> {
+  const { directory, kernel, agent } = options;
+  const files = [kernel.path, agent, ...kernel.modules];
+  const fact = `guest kernel ${kernelCommandLine}`;
+  const compute = async () => (await build(options)).sha;
+  const sha = await remembered({ directory: join(directory, "known"), fact, files }, compute);
+  const initramfs = join(directory, initramfsName(sha));
+  const stub = join(directory, stubName(sha));
+  if (!existsSync(initramfs) || !existsSync(stub)) await build(options);
+  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, stub, sha };
+}
+
+/** Reads everything whole, which takes a moment. */
+async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
     throw new SandboxError("invalid_argument", {
@@ -63,9 +82,24 @@ export async function guestKernel({ directory, kernel, agent }: GuestKernelOptio
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
-  const initramfs = join(directory, `initramfs-${sha.slice(0, 16)}`);
+  const initramfs = join(directory, initramfsName(sha));
   if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
-  return { path: kernel.path, initramfs, commandLine: kernelCommandLine, sha };
+  const stub = join(directory, stubName(sha));
+  if (!existsSync(stub)) await publish(directory, stub, stubOf(kernelBytes));
+  return { sha };
+}
+
+function stubOf(kernel: Buffer): Uint8Array {
+  const isBzImage = kernel.toString("latin1", 0x202, 0x206) === "HdrS";
+  return isBzImage ? kernel.subarray(0, STUB_BYTES) : kernel;
+}
+
+function initramfsName(sha: string): string {
+  return `initramfs-${sha.slice(0, 16)}`;
+}
+
+function stubName(sha: string): string {
+  return `stub-${sha.slice(0, 16)}`;
 }
 
 /**
@@ -75,6 +109,8 @@ export async function guestKernel({ directory, kernel, agent }: GuestKernelOptio
 export const kernelCommandLine = [
   ...["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "tsc=reliable", "mitigations=off", "random.trust_cpu=on"],
   ...["no_timer_check", "noreplace-smp", "pci=lastbus=0", "8250.nr_uarts=1", "cryptomgr.notests"],
+  // What nobody inside uses, and every process would pay for.
+  ...["lsm=", "psi=0", "audit=0", "randomize_kstack_offset=off"],
   ...["--", "--init", "--channel", "serial:/dev/virtio-ports/agent", "--default-user", "user"],
 ].join(" ");
 

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bootsGuest, findAccelerator } from "./accelerator.ts";
-import { findQemuHost, type QemuHost } from "./host.ts";
+import { findQemuHost, findQemuPlace, type QemuHost } from "./host.ts";
 
 let stateDirectory: string;
 let host: QemuHost;
 beforeAll(async () => {
   stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-qemu-"));
-  host = await findQemuHost({ stateDirectory });
+  host = await findQemuHost(findQemuPlace({ stateDirectory }));
 });
 afterAll(() => rm(stateDirectory, { recursive: true }));
 

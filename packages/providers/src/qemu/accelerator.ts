@@ -52,14 +52,13 @@ export async function bootsGuest(
 ): Promise<boolean> {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-boot-"));
   const args = machineArguments({
+    qemuVersion: qemu.version,
     accelerator,
     memoryMib: PROBE_MIB,
     processors: 1,
-    kernel: kernel.path,
-    initramfs: kernel.initramfs,
-    commandLine: kernel.commandLine,
-    memory: {},
+    kernel,
     isIncoming: false,
+    memory: {},
     uid: PROBE_UID,
   });
   // It ends by itself, also when this program does not live to see it.

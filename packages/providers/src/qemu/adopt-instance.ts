@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { MONITOR_SOCKET } from "./machine-arguments.ts";
 import { QmpClient } from "./qmp-client.ts";
@@ -10,7 +10,7 @@ import { QmpClient } from "./qmp-client.ts";
 const MONITOR_TIMEOUT_MS = 10_000;
 
 /** Takes over a machine whose program has ended. */
-export async function adoptInstance(host: QemuHost, id: SandboxId, clock: Clock): Promise<QemuInstance> {
+export async function adoptInstance(host: QemuPlace, id: SandboxId, clock: Clock): Promise<QemuInstance> {
   const { spec } = await host.store.claim(id);
   const path = join(host.machineDirectory(id), MONITOR_SOCKET);
   const monitor = await QmpClient.connect(path, AbortSignal.timeout(MONITOR_TIMEOUT_MS)).catch((error: unknown) => {

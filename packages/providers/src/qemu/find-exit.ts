@@ -1,12 +1,13 @@
 import type { InstanceExit } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
+import { cgroupOfInstance } from "./instance-cgroup-name.ts";
 import { explainMachine } from "./start-machine.ts";
 
 /** Why a machine is not running any more; must be asked before its cgroup is removed, which keeps the count. */
-export async function findExit(host: QemuHost, id: SandboxId): Promise<InstanceExit> {
+export async function findExit(host: QemuPlace, id: SandboxId): Promise<InstanceExit> {
   if (await host.store.isRemoved(id)) return { reason: "destroyed", message: "it was removed by its id" };
-  if ((await host.cgroups.oomKills(host.cgroupPath(id))) > 0) {
+  if ((await host.cgroups.oomKills(await cgroupOfInstance(host, id))) > 0) {
     return { reason: "out_of_memory", message: "QEMU took more memory than its guest's and what it needs beside" };
   }
   const explanation = await explainMachine(host.machineDirectory(id));

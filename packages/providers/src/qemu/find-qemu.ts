@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findProgram, isProgram } from "../host/find-program.ts";
+import { remembered } from "../host/remembered.ts";
 import { runProgram } from "../host/run-program.ts";
 
 /** QEMU's program, and what it needs to run from where it is. */
@@ -27,16 +28,18 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
   if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const installed = chosen ?? findProgram(name, environment["PATH"]);
-  const root = join(environment["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/qemu-system-x86");
+  const root = join(cacheDirectory(environment), "qemu-system-x86");
   const found =
     installed === undefined
       ? unpacked(root, name)
       : { program: installed, args: [], env: {} as Record<string, string> };
-  const version = isProgram(found.program) ? await versionOf(found) : undefined;
+  const version = isProgram(found.program)
+    ? await versionOf(found, join(cacheDirectory(environment), "known"))
+    : undefined;
   if (version !== undefined) return { ...found, version };
   return {
     reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
-    hint: "run `npm run setup` in Sandpiper's directory, which unpacks it, or set SANDPIPER_QEMU to the path of one",
+    hint: "install it, run `npm run setup qemu` in Sandpiper's directory, which unpacks Debian's, or set SANDPIPER_QEMU to the path of one",
   };
 }
 
@@ -50,7 +53,11 @@ function unpacked(root: string, name: string): Omit<Qemu, "version"> {
   };
 }
 
-async function versionOf({ program, env }: Omit<Qemu, "version">): Promise<string | undefined> {
-  const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });
-  return /version (\d+\.\d+\.\d+)/.exec(stdout)?.[1];
+/** Asked once of each program: it takes as long as a tenth of a machine. */
+async function versionOf({ program, env }: Omit<Qemu, "version">, directory: string): Promise<string | undefined> {
+  const version = await remembered({ directory, fact: "QEMU's version", files: [program] }, async () => {
+    const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });
+    return /version (\d+\.\d+\.\d+)/.exec(stdout)?.[1] ?? "";
+  });
+  return version === "" ? undefined : version;
 }

@@ -20,26 +20,30 @@ export interface QemuOptions {
   readonly cgroupParent?: string | undefined;
 }
 
-/** Everything on this host that machines are made with. */
-export interface QemuHost {
+/** Where machines are on this host. What runs can be found and ended without anything that machines are made with. */
+export interface QemuPlace {
   readonly stateDirectory: string;
   readonly store: InstanceStore;
-  readonly qemu: Qemu;
-  readonly accelerator: Accelerator;
   readonly cgroups: Cgroups;
   /** Where machines that are no instances are. */
   readonly nursery: string;
   readonly templates: string;
-  readonly kernelVersion: string;
-  /** What a machine boots with: the given kernel, or the one that set-up fetched. */
-  guestKernel(path: string | undefined): Promise<GuestKernel>;
   /** Of the directory that QEMU starts in. */
   machineDirectory(id: SandboxId): string;
   cgroupPath(name: string): string;
 }
 
-/** Looks for what virtual machines need; what is missing is said with what to do about it. */
-export async function findQemuHost(options: QemuOptions): Promise<QemuHost> {
+/** Everything on this host that machines are made with. */
+export interface QemuHost extends QemuPlace {
+  readonly qemu: Qemu;
+  readonly accelerator: Accelerator;
+  readonly kernelVersion: string;
+  /** What a machine boots with: the given kernel, or the one that set-up fetched. */
+  guestKernel(path: string | undefined): Promise<GuestKernel>;
+}
+
+/** Looks for what this host must have; what is missing is said with what to do about it. */
+export function findQemuPlace(options: QemuOptions): QemuPlace {
   if (process.platform !== "linux") {
     throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
   }
@@ -53,24 +57,15 @@ export async function findQemuHost(options: QemuOptions): Promise<QemuHost> {
     const message = `the path of the state directory ${options.stateDirectory} is too long for sockets in it`;
     throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
   }
-  const qemu = await findQemu();
-  if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
-  const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const cgroups = findCgroups();
   if (cgroups === undefined) {
     const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
     throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
   }
-  const kernels = guestKernels(join(directory, "boot"), kernel);
   const store = new InstanceStore(join(directory, "instances"));
   return {
     stateDirectory: options.stateDirectory,
     store,
-    qemu,
-    accelerator: await findAccelerator(qemu, () => kernels(undefined)),
-    kernelVersion: kernel.version,
-    guestKernel: kernels,
     cgroups,
     nursery: join(directory, "nursery"),
     templates: join(directory, "templates"),
@@ -79,12 +74,29 @@ export async function findQemuHost(options: QemuOptions): Promise<QemuHost> {
   };
 }
 
+/** Looks for what machines are made with: what set-up provides. */
+export async function findQemuHost(place: QemuPlace): Promise<QemuHost> {
+  const agent = findAgent();
+  const qemu = await findQemu();
+  if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
+  const kernel = await findKernel();
+  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
+  const kernels = guestKernels(join(place.stateDirectory, "qemu/boot"), kernel, agent);
+  const accelerator = await findAccelerator(qemu, () => kernels(undefined));
+  return { ...place, qemu, accelerator, kernelVersion: kernel.version, guestKernel: kernels };
+}
+
+/** Whether set-up provides what was not found. */
+export function isProvidable({ reason }: SandboxError): boolean {
+  return reason === "agent_missing" || reason === "qemu_missing" || reason === "kernel_missing";
+}
+
 /** Made once for each kernel: that reads the kernel and the agent whole. */
-function guestKernels(directory: string, found: Kernel): QemuHost["guestKernel"] {
+function guestKernels(directory: string, found: Kernel, agent: string): QemuHost["guestKernel"] {
   const known = new Map<string, Promise<GuestKernel>>();
   return (path = found.path) => {
     const kernel = path === found.path ? found : { path, version: "its own", modules: found.modules };
-    const made = known.get(path) ?? guestKernel({ directory, kernel, agent: findAgent() });
+    const made = known.get(path) ?? guestKernel({ directory, kernel, agent });
     known.set(path, made);
     made.catch(() => known.delete(path));
     return made;

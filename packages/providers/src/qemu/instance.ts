@@ -2,6 +2,7 @@ import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import {
+  type AskAgent,
   type CheckpointOptions,
   type Clock,
   type ConnectedChannel,
@@ -17,8 +18,10 @@ import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
+import { GuestPulse } from "./guest-pulse.ts";
 import { Heartbeat } from "./heartbeat.ts";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
+import { cgroupOfInstance } from "./instance-cgroup-name.ts";
 import { AGENT_SOCKET } from "./machine-arguments.ts";
 import { prepareMigration, saveState } from "./migration.ts";
 import type { QmpClient } from "./qmp-client.ts";
@@ -36,10 +39,15 @@ export interface QemuInstanceOptions {
 export class QemuInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: QemuHost;
+  readonly #host: QemuPlace;
   readonly #monitor: QmpClient;
   readonly #directory: string;
   readonly #heartbeat: Heartbeat;
+  readonly #clock: Clock;
+  #pulse: GuestPulse | undefined;
+  #isHeard = false;
+  /** While it is being saved. */
+  #isStill = false;
   #unused: Socket | undefined;
   #channel: SocketChannel | undefined;
   #needsResync: boolean;
@@ -47,10 +55,11 @@ export class QemuInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: QemuHost, { spec, clock, monitor, agent }: QemuInstanceOptions) {
+  constructor(host: QemuPlace, { spec, clock, monitor, agent }: QemuInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#monitor = monitor;
+    this.#clock = clock;
     this.#directory = host.machineDirectory(spec.id);
     this.#unused = agent;
     this.#needsResync = agent === undefined && WriteMark.isSet(this.#directory);
@@ -69,9 +78,28 @@ export class QemuInstance implements Instance {
     this.#unused = undefined;
     // A channel that has to be opened again was not left in order.
     this.#needsResync = true;
-    const channel = new SocketChannel(agentChannelEnds(socket, this.#directory), () => {});
+    const ends = agentChannelEnds(socket, this.#directory);
+    const startReader: typeof ends.startReader = (receive) =>
+      ends.startReader((chunk) => {
+        this.#isHeard = true;
+        receive(chunk);
+      });
+    const channel = new SocketChannel({ ...ends, startReader }, () => {});
     this.#channel = channel;
     return { channel, needsResync };
+  }
+
+  heedAgent(ask: AskAgent): void {
+    this.#pulse = new GuestPulse(ask, {
+      clock: this.#clock,
+      takeHeard: () => {
+        const isHeard = this.#isHeard;
+        this.#isHeard = false;
+        return isHeard;
+      },
+      isStill: () => this.#isStill,
+      onSilent: (message) => this.#silent(message),
+    });
   }
 
   async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
@@ -80,6 +108,7 @@ export class QemuInstance implements Instance {
     await prepareMigration(monitor, { ignoresShared: false });
     // The end of what is saved is no crash.
     this.#isSaved = !keepsRunning;
+    this.#isStill = true;
     await monitor.execute("stop", {});
     try {
       await saveState(monitor, this.#directory, file);
@@ -87,9 +116,11 @@ export class QemuInstance implements Instance {
     } catch (error) {
       this.#isSaved = false;
       await monitor.execute("cont", {});
+      this.#isStill = false;
       throw error;
     }
     await monitor.execute(keepsRunning ? "cont" : "quit", {});
+    this.#isStill = false;
     onCaptured?.();
     if (!keepsRunning) await monitor.closed;
   }
@@ -103,7 +134,7 @@ export class QemuInstance implements Instance {
   }
 
   async #destroy(): Promise<void> {
-    this.#heartbeat.stop();
+    this.#stopListening();
     this.#unused?.destroy();
     this.#channel?.close();
     await removeInstance(this.#host, this.id);
@@ -127,7 +158,7 @@ export class QemuInstance implements Instance {
 
   /** QEMU holds the other end of the monitor for as long as it lives. */
   async #ended(): Promise<void> {
-    this.#heartbeat.stop();
+    this.#stopListening();
     if (this.#destroyed !== undefined || this.#isSaved) return;
     this.#resolveExited(
       await findExit(this.#host, this.id).catch((error: unknown) => ({
@@ -137,10 +168,18 @@ export class QemuInstance implements Instance {
     );
   }
 
+  #stopListening(): void {
+    this.#heartbeat.stop();
+    this.#pulse?.stop();
+  }
+
   #silent(message: string): void {
     if (this.#destroyed !== undefined) return;
+    this.#stopListening();
     this.#resolveExited({ reason: "crashed", message });
     this.#channel?.close();
-    this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
+    cgroupOfInstance(this.#host, this.id)
+      .then((path) => this.#host.cgroups.kill(path))
+      .catch(() => {});
   }
 }

@@ -3,9 +3,10 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { connectSocket } from "../host/unix-socket.ts";
 import type { QemuHost } from "./host.ts";
+import { noteCgroup } from "./instance-cgroup-name.ts";
 import { INSTANCE_FILE, writeInstanceFile } from "./instance-file.ts";
 import { AGENT_SOCKET, type MemoryArguments, machineArguments } from "./machine-arguments.ts";
-import { createMachineCgroup, enterCgroup } from "./machine-cgroup.ts";
+import { createMachineCgroup } from "./machine-cgroup.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { prepareMigration } from "./migration.ts";
 import { type StartedMachine, startMachine } from "./start-machine.ts";
@@ -49,16 +50,15 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
     chown(directory, uid, uid),
   ]);
   const args = machineArguments({
+    qemuVersion: host.qemu.version,
     accelerator: host.accelerator,
     memoryMib: shape.memoryMib,
     processors: Math.ceil(shape.vcpuCount),
-    kernel: shape.kernel.path,
-    initramfs: shape.kernel.initramfs,
-    commandLine: shape.kernel.commandLine,
+    kernel: shape.kernel,
+    isIncoming: stateFile !== undefined,
     disks: { base: shape.image.path, path: DISK, backing: options.hasBaseDisk ? BASE_DISK : undefined },
     memory,
     instanceFile: INSTANCE_FILE,
-    isIncoming: stateFile !== undefined,
     uid,
   });
   const started = await startMachine({ qemu: host.qemu, args, directory, cgroupEntrances, stateFile, signal });
@@ -74,15 +74,10 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
   }
 }
 
-/** Makes a machine that was started under another name one of that name, with its directory and its cgroup. */
-export async function moveMachine(
-  host: QemuHost,
-  machine: LaunchedMachine,
-  { name, directory, shape }: Pick<LaunchOptions, "name" | "directory" | "shape">,
-): Promise<void> {
+/** Makes the directory of a machine that was started under another name one of that name; its cgroup it keeps. */
+export async function moveMachine(machine: LaunchedMachine, directory: string): Promise<void> {
+  await noteCgroup(machine.directory, machine.name);
   await rename(machine.directory, directory);
-  await enterCgroup(await createMachineCgroup(host.cgroups, host.cgroupPath(name), shape), machine.pid);
-  await host.cgroups.remove(host.cgroupPath(machine.name));
 }
 
 /** Only its own user may enter it, and root. */

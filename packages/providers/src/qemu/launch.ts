@@ -1,10 +1,10 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { QemuHost } from "./host.ts";
+import type { QemuPlace } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
 /** What fails half-way leaves nothing behind. */
-export async function undoneOnFailure<T>(host: QemuHost, id: SandboxId, start: () => Promise<T>): Promise<T> {
+export async function undoneOnFailure<T>(host: QemuPlace, id: SandboxId, start: () => Promise<T>): Promise<T> {
   try {
     return await start();
   } catch (error) {

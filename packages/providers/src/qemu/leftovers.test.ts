@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
@@ -52,6 +53,33 @@ describe("nothing is left", () => {
       reason: "crashed",
       message: expect.stringContaining("did not answer"),
     });
+    await sandbox.destroy();
+    expect(await traces(sandbox.id)).toEqual([]);
+  });
+
+  it("of a sandbox whose guest hangs while QEMU runs on, and its owner is told", async () => {
+    const clock = new FakeClock();
+    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, clock });
+    const sandbox = await Sandbox.create(provider, fixture.config);
+    // In steps, each of which leaves the time to answer to what can.
+    const twoMinutes = async (answer: () => Promise<unknown>) => {
+      for (let step = 0; step < 24; step++) {
+        await clock.advance(5_000);
+        await answer();
+      }
+    };
+    await twoMinutes(() => sandbox.exec("true"));
+    expect(sandbox.state).toBe("ready");
+    // Somebody with root inside brings the agent to a stop.
+    const freeze = [
+      "mkdir /tmp/all && mount -t cgroup2 none /tmp/all && mkdir /tmp/all/ice",
+      "echo 1 > /tmp/all/ice/cgroup.procs && echo 1 > /tmp/all/ice/cgroup.freeze",
+    ];
+    await sandbox.start(freeze.join(" && "), { user: "root" });
+    await expect.poll(() => sandbox.isHealthy({ timeoutMs: 1000 }), PATIENCE).toBe(false);
+    await twoMinutes(() => sleep(100));
+    const exit = { reason: "crashed", message: expect.stringContaining("its guest did not answer") };
+    expect(await sandbox.closed).toMatchObject(exit);
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);
   });
@@ -115,7 +143,7 @@ describe("machines that were started ahead", () => {
         for (const name of await nursery()) seen.add(name.slice(0, UUID_CHARACTERS));
         await using sandbox = await Sandbox.create(provider, fixture.config);
         const hostname = (await sandbox.exec("hostname")).stdout.trim();
-        expect(await machineProcesses(sandbox.id)).toHaveLength(1);
+        expect(await provider.list()).toContainEqual(expect.objectContaining({ id: sandbox.id, isRunning: true }));
         return [...seen].some((name) => hostname === `sandbox-${name.slice(0, 8)}`);
       };
       await expect.poll(takesOne, { ...PATIENCE, interval: 500 }).toBe(true);

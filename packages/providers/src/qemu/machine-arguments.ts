@@ -1,20 +1,22 @@
+import type { GuestKernel } from "../guest/kernel.ts";
+import { privilegeArguments } from "./privilege-arguments.ts";
+
 /** How guest code runs: by the processor's own help, or translated by QEMU. */
 export type Accelerator = "kvm" | "tcg";
 
 export interface Machine {
+  readonly qemuVersion: string;
   readonly accelerator: Accelerator;
   readonly memoryMib: number;
   readonly processors: number;
-  readonly kernel: string;
-  readonly initramfs: string;
-  readonly commandLine: string;
+  readonly kernel: Omit<GuestKernel, "sha">;
+  /** Waits to be told where its memory and state come from, with the kernel in it. */
+  readonly isIncoming: boolean;
   /** Without any, the guest stays in its initramfs. */
   readonly disks?: DiskArguments | undefined;
   readonly memory: MemoryArguments;
   /** What the guest is told of itself, as a file in the machine's directory. */
   readonly instanceFile?: string | undefined;
-  /** Waits to be told where its memory and state come from. */
-  readonly isIncoming: boolean;
   /** Whom QEMU runs as once it has opened everything. */
   readonly uid: number;
 }
@@ -41,26 +43,29 @@ export const CONSOLE_LOG = "console.log";
 
 /** QEMU's command line: a machine with nothing in it that a sandbox does not need. */
 export function machineArguments(machine: Machine): string[] {
-  const { accelerator, memoryMib, processors, instanceFile, uid } = machine;
+  const { accelerator, memoryMib, processors, instanceFile } = machine;
   const accel = accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=multi`;
   return [
     ...["-M", "q35,memory-backend=ram,usb=off,smbus=off,sata=off,hpet=off,vmport=off", "-accel", accel],
     ...["-cpu", accelerator === "kvm" ? "host" : "max", "-smp", String(processors), "-m", `${memoryMib}M`],
     ...["-object", JSON.stringify(memoryObject(machine))],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
-    ...["-kernel", machine.kernel, "-initrd", machine.initramfs, "-append", machine.commandLine],
+    ...bootArguments(machine),
     ...["-chardev", `file,id=console,path=${CONSOLE_LOG}`, "-serial", "chardev:console"],
     ...["-qmp", `unix:${MONITOR_SOCKET},server=on,wait=off`],
     ...["-device", "virtio-serial-pci,max_ports=2"],
     ...["-chardev", `socket,id=agent,path=${AGENT_SOCKET},server=on,wait=off`],
     ...["-device", "virtserialport,chardev=agent,name=agent"],
     ...(machine.disks === undefined ? [] : diskArguments(machine.disks)),
-    ...["-object", "rng-builtin,id=rng", "-device", "virtio-rng-pci,rng=rng"],
     ...(instanceFile === undefined ? [] : ["-fw_cfg", `name=opt/sandpiper/instance,file=${instanceFile}`]),
-    // Privileges are given up by QEMU itself, after it has opened its files, which a filter must let it do.
-    ...["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny", "-runas", `${uid}:${uid}`, "-chroot", "."],
-    ...(machine.isIncoming ? ["-incoming", "defer"] : []),
+    ...privilegeArguments(machine),
   ];
+}
+
+/** One that boots nothing is told of a kernel too: with one, QEMU numbers the files differently that the guest reads. */
+function bootArguments({ kernel, isIncoming }: Machine): string[] {
+  if (isIncoming) return ["-kernel", kernel.stub, "-incoming", "defer"];
+  return ["-kernel", kernel.path, "-initrd", kernel.initramfs, "-append", kernel.commandLine];
 }
 
 function memoryObject({ memoryMib, memory }: Machine): object {

@@ -21,10 +21,6 @@ export async function createMachineCgroup(cgroups: Cgroups, path: string, limits
   return cgroups.version === 1 ? await createV1(cgroups, path, limits) : await createV2(cgroups, path, limits);
 }
 
-export async function enterCgroup(entrances: readonly string[], pid: number): Promise<void> {
-  for (const file of entrances) await writeFile(file, String(pid));
-}
-
 async function createV1({ canLimitSwap }: Cgroups, path: string, limits: MachineLimits): Promise<string[]> {
   const [cpu, memory, pids] = CONTROLLERS.map((controller) => join(ROOT, controller, path)) as [string, string, string];
   for (const directory of [cpu, memory, pids]) await mkdir(directory, { recursive: true });

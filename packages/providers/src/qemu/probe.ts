@@ -1,14 +1,27 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { findQemuHost, type QemuOptions } from "./host.ts";
+import { cacheDirectory } from "../guest/cache-directory.ts";
+import { findDefaultRoot } from "../guest/image-default.ts";
+import { canProvision } from "../guest/provision.ts";
+import { findProgram } from "../host/find-program.ts";
+import { findQemuHost, findQemuPlace, isProvidable, type QemuOptions } from "./host.ts";
+
+const FETCHED_LATER =
+  "not fetched yet: the first sandbox fetches QEMU, a kernel and Debian's packages (about 110 MB), and takes a minute";
+const BUILT_LATER = "the default image is not built yet: the first sandbox without one of its own takes a minute";
 
 export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   try {
-    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(options);
+    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuPlace(options));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
     const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
-    return { available: true, detail };
+    if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };
+    return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
-    const { message, hint } = SandboxError.from(thrown);
-    return { available: false, reason: message, hint: hint ?? "run `sandpiper doctor`" };
+    const error = SandboxError.from(thrown);
+    // Nothing that was looked for speaks against it.
+    const isBuildable = error.reason !== "agent_missing" || findProgram("cargo") !== undefined;
+    if (isProvidable(error) && isBuildable && canProvision())
+      return { available: true, detail: FETCHED_LATER, isFirstUse: true };
+    return { available: false, reason: error.message, hint: error.hint ?? "run `sandpiper doctor`" };
   }
 }

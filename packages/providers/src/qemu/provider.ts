@@ -7,19 +7,25 @@ import {
   type InstanceRecord,
   type InstanceSpec,
   type PreparedInstance,
+  type ProvideOptions,
   type Provider,
   type ProviderStatus,
+  type PullProgress,
+  SandboxError,
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { cacheDirectory } from "../guest/cache-directory.ts";
+import { findDefaultRoot } from "../guest/image-default.ts";
 import { Images } from "../guest/images.ts";
+import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { qemuCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { type CloneOptions, launchClone } from "./clone.ts";
-import { findQemuHost, type QemuHost, type QemuOptions } from "./host.ts";
+import { findQemuHost, findQemuPlace, isProvidable, type QemuHost, type QemuOptions, type QemuPlace } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
 import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launch-machine.ts";
@@ -31,6 +37,7 @@ import { QemuPrepared } from "./prepared.ts";
 import { probeQemu } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 import { Spares } from "./spares.ts";
+import { findTemplate, type Template, templateKey } from "./template.ts";
 import { Templates } from "./templates.ts";
 
 /** Boots keep the processors busy; more of them at once only make each of them slower. */
@@ -40,6 +47,8 @@ export interface QemuProviderOptions extends Partial<QemuOptions> {
   readonly clock?: Clock | undefined;
   /** How many machines of each shape that was asked for are started ahead and wait. */
   readonly preStarted?: number | undefined;
+  /** Called for what is not there yet; set-up of this clone unless given. */
+  readonly provision?: Provision | undefined;
 }
 
 /** Sandboxes in virtual machines, each a copy of one that has booted before. */
@@ -52,13 +61,21 @@ export class QemuProvider implements Provider, AsyncDisposable {
   readonly #spares: Spares;
   readonly #images: Images;
   readonly #clock: Clock;
+  readonly #provision: Provision;
+  #place: QemuPlace | undefined;
   #host: Promise<QemuHost> | undefined;
 
-  constructor({ clock = systemClock, preStarted = 0, ...options }: QemuProviderOptions = {}) {
+  constructor({
+    clock = systemClock,
+    preStarted = 0,
+    provision: provide = provision,
+    ...options
+  }: QemuProviderOptions = {}) {
     this.#spares = new Spares(preStarted);
     this.#options = { stateDirectory: stateDirectory(), ...options };
     this.#images = new Images(this.#options.stateDirectory, clock);
     this.#clock = clock;
+    this.#provision = provide;
   }
 
   probe(): Promise<ProviderStatus> {
@@ -72,9 +89,9 @@ export class QemuProvider implements Provider, AsyncDisposable {
 
   async create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance> {
     signal.throwIfAborted();
-    const host = await this.#findHost();
+    const host = await this.#provideHost(spec.rootfs, { signal, ...options });
     const shape = await this.#shape(host, spec, options);
-    const template = await this.#templates.get(host, shape, signal);
+    const template = await this.#template(host, shape, { signal, ...options });
     return await this.#boots.run(async () => {
       await this.#write(host, spec);
       return await undoneOnFailure(host, spec.id, async () => {
@@ -87,27 +104,32 @@ export class QemuProvider implements Provider, AsyncDisposable {
 
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
-    const host = await this.#findHost();
+    const host = await this.#provideHost(spec.rootfs, { signal });
     const shape = await this.#shape(host, spec);
     await this.#write(host, spec);
     return new QemuPrepared(host, { spec, shape, clock: this.#clock });
   }
 
   async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
-    const host = await this.#findHost();
+    const host = await this.#provideHost(rootfs, { signal: new AbortController().signal });
     return checkpointRequirements(host, await this.#images.find(rootfs));
   }
 
+  async provide(rootfs: string, options: ProvideOptions): Promise<void> {
+    await this.#provideHost(rootfs, options);
+    await this.#images.find(rootfs, options);
+  }
+
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(await this.#findHost());
+    return await listInstances(this.#findPlace());
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(await this.#findHost(), id, this.#clock);
+    return await adoptInstance(this.#findPlace(), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(await this.#findHost(), id);
+    await removeInstance(this.#findPlace(), id);
   }
 
   /** One that was started ahead, or a new one. */
@@ -125,7 +147,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       return machine;
     }
     try {
-      await moveMachine(host, spare, place);
+      await moveMachine(spare, place.directory);
       await spare.monitor.execute("cont", {});
       return spare;
     } catch (error) {
@@ -145,6 +167,36 @@ export class QemuProvider implements Provider, AsyncDisposable {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
 
+  /** What is missing of what machines are made with is fetched and built first. */
+  async #provideHost(rootfs: string, options: ProvisionOptions): Promise<QemuHost> {
+    const found = await this.#findHost().catch((thrown: unknown) => SandboxError.from(thrown));
+    const isHostMissing = found instanceof SandboxError;
+    if (isHostMissing && !isProvidable(found)) throw found;
+    const parts: readonly Part[] = [
+      ...(isHostMissing && found.reason === "agent_missing" ? (["agent"] as const) : []),
+      ...(isHostMissing ? (["qemu", "kernel"] as const) : []),
+      ...(rootfs === "host" && (await findDefaultRoot(cacheDirectory())) === undefined ? (["image"] as const) : []),
+    ];
+    if (parts.length > 0) await this.#provision(parts, options);
+    return isHostMissing ? await this.#findHost() : found;
+  }
+
+  /** The first machine of its shape takes seconds. */
+  async #template(host: QemuHost, shape: MachineShape, { signal, onProgress }: ProvisionOptions): Promise<Template> {
+    const tell = (status: PullProgress["status"]) =>
+      onProgress?.({ image: MACHINE_IMAGE, layer: "template", status, doneBytes: 0, totalBytes: undefined });
+    const isMissing = onProgress !== undefined && (await findTemplate(host, templateKey(host, shape))) === undefined;
+    if (isMissing) tell("building");
+    const template = await this.#templates.get(host, shape, signal);
+    if (isMissing) tell("complete");
+    return template;
+  }
+
+  #findPlace(): QemuPlace {
+    this.#place ??= findQemuPlace(this.#options);
+    return this.#place;
+  }
+
   #findHost(): Promise<QemuHost> {
     this.#host ??= this.#enterHost().catch((error: unknown) => {
       this.#host = undefined;
@@ -154,7 +206,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async #enterHost(): Promise<QemuHost> {
-    const host = await findQemuHost(this.#options);
+    const host = await findQemuHost(this.#findPlace());
     await sweepNursery(host);
     return host;
   }

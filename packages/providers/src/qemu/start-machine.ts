@@ -1,6 +1,7 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { type FileHandle, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
 import type { Qemu } from "./find-qemu.ts";
@@ -10,8 +11,14 @@ import { QmpClient } from "./qmp-client.ts";
 const QEMU_LOG = "qemu.log";
 const RETRY_MS = 2;
 const MAX_EXPLANATION_CHARACTERS = 2000;
-/** Enters each cgroup, so that no process is ever outside of its own, and becomes QEMU. */
-const ENTER = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; shift; exec "$@"';
+/**
+ * Becomes QEMU, and takes it into each cgroup meanwhile: the kernel lets whoever moves a process wait for milliseconds, in which QEMU
+ * loads its libraries. Says so on descriptor 4 once it is there. The one that does it is nobody's child, so that QEMU has no dead one.
+ */
+const ENTER = `
+( ( while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; echo >&4 ) & )
+while [ "$1" != -- ]; do shift; done; shift
+exec "$@" 4>&-`;
 
 export interface StartMachineOptions {
   readonly qemu: Qemu;
@@ -30,21 +37,12 @@ export interface StartedMachine {
   readonly monitor: QmpClient;
 }
 
-/** Starts QEMU as a process that outlives this program, and waits until its monitor answers. */
+/** Starts QEMU as a process that outlives this program, and waits until its monitor answers and it is within its limits. */
 export async function startMachine(options: StartMachineOptions): Promise<StartedMachine> {
-  const { qemu, args, directory, cgroupEntrances, stateFile, signal } = options;
+  const { directory, signal } = options;
   signal.throwIfAborted();
-  await using log = await open(join(directory, QEMU_LOG), "a", 0o600);
-  await using state: FileHandle | undefined = stateFile === undefined ? undefined : await open(stateFile, "r");
-  const words = ["-c", ENTER, "sh", ...cgroupEntrances, "--", qemu.program, ...qemu.args, ...args];
-  const child = spawn("/bin/sh", words, {
-    cwd: directory,
-    env: { ...qemu.env },
-    stdio: ["ignore", log.fd, log.fd, ...(state === undefined ? [] : [state.fd])],
-    // Neither a Ctrl-C in the terminal nor the end of this program is for the machine.
-    detached: true,
-  });
-  child.unref();
+  const child = await spawnQemu(options);
+  const entered = hasEntered(child);
   let failure: string | undefined;
   child.once("error", (error) => {
     failure = error.message;
@@ -52,13 +50,48 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
   child.once("exit", (code, ended) => {
     failure = ended === null ? `QEMU exited with ${code}` : `QEMU was ended by ${ended}`;
   });
-  for (;;) {
-    signal.throwIfAborted();
-    if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
-    const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(() => undefined);
-    if (monitor !== undefined) return { pid: Number(child.pid), monitor };
-    await sleep(RETRY_MS);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
+      const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(() => undefined);
+      if (monitor === undefined) {
+        await sleep(RETRY_MS);
+        continue;
+      }
+      if (await entered) return { pid: Number(child.pid), monitor };
+      monitor.close();
+      throw startFailed("it could not be taken into its cgroup", await explainMachine(directory));
+    }
+  } catch (error) {
+    // It may not be in its cgroup yet, by which it would be found.
+    child.kill("SIGKILL");
+    await entered;
+    throw error;
   }
+}
+
+async function spawnQemu(options: StartMachineOptions): Promise<ChildProcess> {
+  const { qemu, args, directory, cgroupEntrances, stateFile } = options;
+  await using log = await open(join(directory, QEMU_LOG), "a", 0o600);
+  await using state: FileHandle | undefined = stateFile === undefined ? undefined : await open(stateFile, "r");
+  const words = ["-c", ENTER, "sh", ...cgroupEntrances, "--", qemu.program, ...qemu.args, ...args];
+  const child = spawn("/bin/sh", words, {
+    cwd: directory,
+    env: { ...qemu.env },
+    stdio: ["ignore", log.fd, log.fd, state?.fd ?? "ignore", "pipe"],
+    // Neither a Ctrl-C in the terminal nor the end of this program is for the machine.
+    detached: true,
+  });
+  child.unref();
+  return child;
+}
+
+/** Whether it has been taken into all its cgroups, once that has been tried. */
+async function hasEntered(child: ChildProcess): Promise<boolean> {
+  const said = child.stdio[4] as Readable | null | undefined;
+  const pieces = await said?.toArray().catch(() => []);
+  return pieces !== undefined && pieces.length > 0;
 }
 
 /** The last words of QEMU and of the guest's kernel. */

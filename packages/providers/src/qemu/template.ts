@@ -7,18 +7,20 @@ import { SocketChannel } from "../host/socket-channel.ts";
 import { blankDisk } from "./blank-disk.ts";
 import type { QemuHost } from "./host.ts";
 import { DISK, type LaunchedMachine, launchMachine } from "./launch-machine.ts";
+import type { Accelerator } from "./machine-arguments.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { saveState } from "./migration.ts";
 import { clearNurseryPlace, makeNurseryPlace } from "./nursery.ts";
 import { pruneTemplates } from "./prune-templates.ts";
 import { measureRtcLateness } from "./rtc-lateness.ts";
+import { settleGuest } from "./settle-guest.ts";
 
 /** A guest that translated code runs in takes a few seconds; a busy host makes that many. */
 const BOOT_TIMEOUT_MS = 60_000;
 const MEMORY = "memory";
 const STATE = "state";
 /** Raised when templates are made in another way. */
-const GENERATION = 1;
+const GENERATION = 2;
 
 /** A machine that has booted once, and stands still: its memory as a file, its devices' state, and its disk. */
 export interface Template {
@@ -46,7 +48,7 @@ export async function findTemplate(host: QemuHost, key: string): Promise<Templat
   );
 }
 
-/** Boots a machine, tells it what its RTC is late by, and saves it with what it ran for that in its memory. */
+/** Boots a machine, lets it come to rest, and saves it with what it ran in its memory. */
 export async function makeTemplate(host: QemuHost, key: string, shape: MachineShape): Promise<void> {
   const signal = AbortSignal.timeout(BOOT_TIMEOUT_MS);
   const place = await makeNurseryPlace(host);
@@ -60,7 +62,7 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
     await file.truncate(shape.memoryMib * 2 ** 20);
     const options = { ...place, shape, memory: { file: memory, isShared: true }, hasBaseDisk: false, signal };
     const machine = await launchMachine(host, { ...options, ignoresShared: true });
-    await save(machine, join(directory, STATE), signal);
+    await save(machine, { accelerator: host.accelerator, path: join(directory, STATE), signal });
     await publish(directory, join(host.templates, key));
     await pruneTemplates(host.templates);
   } finally {
@@ -68,14 +70,22 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
   }
 }
 
-async function save({ directory, monitor, agent }: LaunchedMachine, path: string, signal: AbortSignal): Promise<void> {
+interface SaveOptions {
+  readonly accelerator: Accelerator;
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+async function save(
+  { directory, monitor, agent }: LaunchedMachine,
+  { accelerator, path, signal }: SaveOptions,
+): Promise<void> {
   const channel = new SocketChannel(agentChannelEnds(agent, directory), () => {});
-  const [client, lateMs] = await Promise.all([
+  const [client, rtcLateMs] = await Promise.all([
     AgentClient.open({ channel, needsResync: false }, { signal, rpcTimeoutMs: BOOT_TIMEOUT_MS }),
     measureRtcLateness(monitor, signal),
   ]);
-  await client.exec(`mkdir -p /run/sandpiper && echo ${lateMs} > /run/sandpiper/rtc-late-ms`, { user: "root" });
-  await client.quiesce({ signal });
+  await settleGuest(client, { accelerator, rtcLateMs, signal });
   await monitor.execute("stop", {});
   await using file = await open(path, "wx", 0o600);
   await saveState(monitor, directory, file);

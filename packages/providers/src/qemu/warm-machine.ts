@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { AgentClient, type Channel, type ChannelReceiver } from "@sandpiper/core";
+import { AgentClient, type Channel, type ChannelReceiver, exec } from "@sandpiper/core";
 import { writePieces } from "../host/write-pieces.ts";
 
 /**
@@ -10,7 +10,10 @@ export async function warmMachine(agent: Socket, signal: AbortSignal): Promise<v
   const connected = { channel: new LentChannel(agent), needsResync: false };
   const client = await AgentClient.open(connected, { signal });
   try {
+    // In both ways in which a command can be asked for.
+    await exec(client, { argv: ["true"] });
     await client.exec("true");
+    await exec(client, { argv: ["true"] });
     await client.quiesce({ signal });
   } finally {
     client.close();

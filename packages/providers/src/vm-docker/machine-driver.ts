@@ -12,7 +12,9 @@ import {
   type VmDriver,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findImageRoot } from "../guest/image-default.ts";
+import { cacheDirectory } from "../guest/cache-directory.ts";
+import { findDockerRoot } from "../guest/image-default.ts";
+import { canProvision, type ProvisionOptions, provision } from "../guest/provision.ts";
 import { loadImages } from "./load-images.ts";
 import { MachineVm } from "./machine-vm.ts";
 
@@ -20,6 +22,7 @@ import { MachineVm } from "./machine-vm.ts";
 const PROJECT_LABEL = "project";
 /** Of the containers all together; each has its own limit. */
 const MAX_PROCESSES = 32_768;
+const BUILT_LATER = "their image is not built yet: the first machine takes half a minute longer";
 const ADOPT_TIMEOUT_MS = 30_000;
 
 export interface MachineDriverOptions {
@@ -45,15 +48,15 @@ export class MachineDriver implements VmDriver {
   async probe(): Promise<ProviderStatus> {
     const status = await this.#options.machines.probe();
     if (!status.available) return status;
-    const root = await findImageRoot("docker-image");
-    if (root !== undefined) return { available: true, detail: `a machine for each project: ${status.detail}` };
+    const detail = `a machine for each project: ${status.detail}`;
+    if ((await findDockerRoot(cacheDirectory())) !== undefined) return { ...status, detail };
+    if (canProvision()) return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
     const { message, hint } = imageMissing();
     return { available: false, reason: message, hint: hint ?? "" };
   }
 
   async start(projectId: string, { resources, signal, onProgress }: StartVmOptions): Promise<Vm> {
-    const rootfs = await findImageRoot("docker-image");
-    if (rootfs === undefined) throw imageMissing();
+    const rootfs = await provideRoot({ signal, onProgress });
     const config = { ...resources, rootfs, maxProcesses: MAX_PROCESSES, labels: { [PROJECT_LABEL]: projectId } };
     const machine = await Sandbox.create(this.#options.machines, config, { signal, onProgress });
     try {
@@ -106,6 +109,17 @@ export class MachineDriver implements VmDriver {
   async #forget(id: string): Promise<void> {
     await rm(this.#directory(id), { recursive: true, force: true });
   }
+}
+
+/** Built by the first machine, where set-up can. */
+async function provideRoot(options: ProvisionOptions): Promise<string> {
+  const cache = cacheDirectory();
+  const found = await findDockerRoot(cache);
+  if (found !== undefined) return found;
+  if (canProvision()) await provision(["kernel", "docker-image"], options);
+  const built = await findDockerRoot(cache);
+  if (built !== undefined) return built;
+  throw imageMissing();
 }
 
 function projectOf({ labels }: InstanceRecord["spec"]): string {

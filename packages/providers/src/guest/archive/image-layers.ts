@@ -1,0 +1,66 @@
+import { posix } from "node:path";
+
+/** The small files of an archive, by name: what describes an image. */
+export type Documents = ReadonlyMap<string, string>;
+
+/** The processors that this machine runs programs of, in the words of images. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+/** An index may name other indexes, and would otherwise name itself. */
+const MAX_INDEXES = 4;
+
+/**
+ * The layers of an image, the lowest first, by the names of their files in the archive; undefined where no image is described, and the
+ * archive is a root filesystem itself. Throws with words for people.
+ */
+export function findLayers(documents: Documents, architecture = ARCHITECTURES[process.arch]): string[] | undefined {
+  const manifest = documents.get("manifest.json");
+  if (manifest !== undefined) return engineLayers(manifest);
+  const index = documents.get("index.json");
+  if (documents.get("oci-layout") === undefined || index === undefined) return undefined;
+  return layoutLayers(documents, index, { architecture, indexes: 0 });
+}
+
+/** As engines write them, whatever else they write. */
+function engineLayers(text: string): string[] {
+  const images = JSON.parse(text) as readonly { readonly Layers?: unknown }[];
+  if (!Array.isArray(images) || images.length !== 1) throw new Error("it has to hold exactly one image");
+  const layers = images[0]?.Layers;
+  if (!isTexts(layers)) throw new Error("its manifest.json names no layers");
+  return layers.map((name) => posix.normalize(name));
+}
+
+interface Descriptor {
+  readonly digest?: unknown;
+  readonly platform?: { readonly architecture?: string } | undefined;
+}
+
+interface Search {
+  readonly architecture: string | undefined;
+  readonly indexes: number;
+}
+
+function layoutLayers(documents: Documents, text: string, { architecture, indexes }: Search): string[] {
+  const { manifests, layers } = JSON.parse(text) as {
+    manifests?: readonly Descriptor[];
+    layers?: readonly Descriptor[];
+  };
+  if (Array.isArray(layers)) return layers.map(blobName);
+  if (!Array.isArray(manifests) || indexes >= MAX_INDEXES) throw new Error("its index.json leads to no image");
+  const fitting = manifests.filter(({ platform }) => (platform?.architecture ?? architecture) === architecture);
+  const [chosen, ...others] = fitting;
+  if (chosen === undefined) throw new Error(`it has no image for ${architecture}`);
+  if (others.length > 0) throw new Error("it has to hold exactly one image");
+  const next = documents.get(blobName(chosen));
+  if (next === undefined) throw new Error(`${blobName(chosen)} is missing`);
+  return layoutLayers(documents, next, { architecture, indexes: indexes + 1 });
+}
+
+function blobName({ digest }: Descriptor): string {
+  const hex = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1] : undefined;
+  if (hex === undefined) throw new Error("a digest in it is none");
+  return `blobs/sha256/${hex}`;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
+}

@@ -1,0 +1,95 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { PullProgress } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Part, provisionBy } from "./provision.ts";
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), "sandpiper-provision-"));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+const patient = () => new AbortController().signal;
+
+/** Set-up that does as the script says. */
+async function setUpThat(name: string, script: string) {
+  const path = join(directory, `${name}.mjs`);
+  const say = "const say = (line) => console.log(JSON.stringify(line));";
+  await writeFile(path, `import { appendFileSync, writeFileSync } from "node:fs";\n${say}\n${script}`);
+  return provisionBy(path);
+}
+
+describe("what set-up provides", () => {
+  it("is told of as it comes, as the layers of an image are", async () => {
+    const provision = await setUpThat(
+      "progress",
+      `say({ part: process.argv.slice(2).join(" "), status: "downloading", doneBytes: 1, totalBytes: 2 });
+       say({ part: "kernel", status: "complete", doneBytes: 5 });`,
+    );
+    const heard: PullProgress[] = [];
+    await provision(["qemu", "kernel"], { signal: patient(), onProgress: (progress) => heard.push(progress) });
+    const image = "the image of virtual machines";
+    expect(heard).toEqual([
+      { image, layer: "--report qemu kernel", status: "downloading", doneBytes: 1, totalBytes: 2 },
+      { image, layer: "kernel", status: "complete", doneBytes: 5, totalBytes: undefined },
+    ]);
+  });
+
+  it("is refused with everything that is missing, and what to do about each", async () => {
+    const provision = await setUpThat(
+      "missing",
+      `say({ problems: [{ missing: "QEMU.", remedy: "Run: one" }, { missing: "A kernel.", remedy: "Copy two" }] });
+       process.exitCode = 1;`,
+    );
+    await expect(provision(["qemu"], { signal: patient() })).rejects.toMatchObject({
+      code: "failed_precondition",
+      reason: "set_up_impossible",
+      message: expect.stringContaining("QEMU. A kernel."),
+      hint: "Run: one\nCopy two",
+    });
+  });
+
+  it("is not there when a command of set-up fails, whose last words are told", async () => {
+    const text = "Downloading: `apt-get` exited with 100\\n  │ Could not resolve\\nCheck the network.";
+    const provision = await setUpThat("failure", `say({ error: "${text}" }); process.exitCode = 1;`);
+    await expect(provision(["qemu"], { signal: patient() })).rejects.toMatchObject({
+      reason: "set_up_failed",
+      message: expect.stringContaining("Could not resolve"),
+      hint: "Check the network.",
+    });
+  });
+
+  it("is fetched once for all who wait for it, and no more when the last of them has gone", async () => {
+    const [starts, end] = ["starts", "end"].map((name) => join(directory, name)) as [string, string];
+    const provision = await setUpThat(
+      "long",
+      `appendFileSync(${JSON.stringify(starts)}, "x");
+       process.on("SIGTERM", () => { writeFileSync(${JSON.stringify(end)}, "ended"); process.exit(1); });
+       say({ part: "qemu", status: "downloading" });
+       setInterval(() => {}, 1000);`,
+    );
+    const [one, other] = [new AbortController(), new AbortController()];
+    const started = Promise.withResolvers<void>();
+    const first = provision(["qemu"], { signal: one.signal, onProgress: () => started.resolve() });
+    const second = provision(["qemu"], { signal: other.signal });
+    const outcomes = Promise.allSettled([first, second]);
+    await started.promise;
+    one.abort();
+    await expect(first).rejects.toMatchObject({ name: "AbortError" });
+    await sleep(50);
+    await expect(readFile(end)).rejects.toMatchObject({ code: "ENOENT" });
+    other.abort();
+    await outcomes;
+    await expect.poll(() => readFile(end, "utf8").catch(() => "")).toBe("ended");
+    expect(await readFile(starts, "utf8")).toBe("x");
+  });
+
+  it("is known to set-up by the names that are asked for", async () => {
+    const parts: Record<Part, true> = { agent: true, qemu: true, kernel: true, image: true };
+    const source = await readFile(new URL("../../../../scripts/setup.mjs", import.meta.url), "utf8");
+    for (const part of Object.keys(parts)) expect(source).toMatch(new RegExp(`^  ${part}: plan`, "m"));
+  });
+});

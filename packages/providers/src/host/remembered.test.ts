@@ -1,0 +1,42 @@
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { remembered } from "./remembered.ts";
+
+let directory: string;
+let file: string;
+let computed: number;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "remembered-"));
+  file = join(directory, "file");
+  await writeFile(file, "one");
+  computed = 0;
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const ask = (fact = "size", files = [file]) =>
+  remembered({ directory: join(directory, "known"), fact, files }, async () => `${++computed}`);
+
+it("what follows from files is computed once, and once for each thing that is asked", async () => {
+  expect([await ask(), await ask(), await ask("name"), await ask()]).toEqual(["1", "1", "2", "1"]);
+  expect(await readdir(join(directory, "known"))).toHaveLength(2);
+});
+
+it("is computed again for a file that was written to, also when its time was set back", async () => {
+  await ask();
+  const { atime, mtime } = await stat(file);
+  await writeFile(file, "two");
+  await utimes(file, atime, mtime);
+  expect(await ask()).toBe("2");
+});
+
+it("is not kept for a file that is not there", async () => {
+  const missing = [join(directory, "none")];
+  expect([await ask("size", missing), await ask("size", missing)]).toEqual(["1", "2"]);
+});
+
+it("is told all the same where nothing can be kept", async () => {
+  await writeFile(join(directory, "known"), "no directory");
+  expect([await ask(), await ask()]).toEqual(["1", "2"]);
+});

@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Sandbox, SandboxError } from "@sandpiper/core";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Provision } from "../guest/provision.ts";
+import { QemuProvider } from "./provider.ts";
+
+let place: string;
+beforeEach(async () => {
+  place = await mkdtemp(join(tmpdir(), "sp-"));
+  vi.stubEnv("XDG_CACHE_HOME", join(place, "cache"));
+  vi.stubEnv("SANDPIPER_QEMU", "");
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await rm(place, { recursive: true });
+});
+
+const offline = new SandboxError("failed_precondition", { reason: "set_up_failed", message: "there is no network" });
+
+describe("before anything was fetched", () => {
+  it("a look fetches nothing and says that the first sandbox will; nor does a list, nor a removal", async () => {
+    const provision = vi.fn<Provision>();
+    const provider = new QemuProvider({ stateDirectory: place, provision });
+    expect(await provider.probe()).toMatchObject({
+      available: true,
+      isFirstUse: true,
+      detail: expect.stringMatching(/^not fetched yet/),
+    });
+    expect(await provider.list()).toEqual([]);
+    await provider.remove("00000000-0000-4000-8000-000000000000" as Parameters<typeof provider.remove>[0]);
+    expect(provision).not.toHaveBeenCalled();
+  });
+
+  it("the first sandbox asks for what is missing, and is told why when it cannot be had", async () => {
+    const asked: string[][] = [];
+    const provision: Provision = async (parts) => {
+      asked.push([...parts]);
+      throw offline;
+    };
+    const provider = new QemuProvider({ stateDirectory: place, provision });
+    await expect(Sandbox.create(provider, {})).rejects.toMatchObject({ message: "there is no network" });
+    await expect(Sandbox.create(provider, { rootfs: "/srv/own" })).rejects.toMatchObject({ reason: "set_up_failed" });
+    expect(asked).toEqual([
+      ["qemu", "kernel", "image"],
+      ["qemu", "kernel"],
+    ]);
+  });
+});
