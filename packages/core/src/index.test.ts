@@ -26,6 +26,7 @@ it("exports these values and no others", () => {
     "checkStoreKey",
     "checkStorePrefix",
     "connectAgent",
+    "exec",
     "sandboxTransitions",
     "stateNames",
     "systemClock",
