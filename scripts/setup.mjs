@@ -7,6 +7,7 @@ import { CommandError } from "./setup/command.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
 import { planImage } from "./setup/image.mjs";
+import { planDockerImage } from "./setup/image-docker.mjs";
 import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
 import { planPodman } from "./setup/podman.mjs";
@@ -28,9 +29,10 @@ const steps = {
   qemu: planQemu,
   kernel: planKernel,
   image: planImage,
+  "docker-image": planDockerImage,
 };
 /** Done when they are named: only tests need the first four, and only virtual machines the others. */
-const namedSteps = ["cluster", "docker", "podman", "servers", "qemu", "kernel", "image"];
+const namedSteps = ["cluster", "docker", "podman", "servers", "qemu", "kernel", "image", "docker-image"];
 
 const isQuiet = isReporting || process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet" && argument !== "--report");

@@ -70,7 +70,8 @@ export async function withPackages(request, work) {
   try {
     const archives = join(staging, "archives");
     mkdirSync(join(archives, "partial"), { recursive: true });
-    await ensureListed(request.names);
+    // apt knows policies of packages, not of their versions.
+    await ensureListed(request.names.map((name) => name.replace(/=.*/, "")));
     await download(request, staging).catch(async (error) => {
       if (error instanceof InterruptedError) throw error;
       // The list names packages that the server has replaced since.

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "./command.mjs";
-import { recipeDirectory } from "./image-recipe.mjs";
+import { recipeLines } from "./image-recipe.mjs";
 
 const USER = 1000;
 /** For those who read about packages, which nobody inside does. */
@@ -22,20 +22,25 @@ const UNUSED = ["bug", "doc", "doc-base", "info", "lintian", "locale", "man"].ma
  * Does to unpacked packages what their scripts would have done, as far as a sandbox needs it: the scripts themselves
  * expect a system that is being installed.
  * @param {string} root
+ * @param {import("./image-recipe.mjs").Recipe} recipe
  */
-export async function finishImage(root) {
+export async function finishImage(root, recipe) {
   for (const path of UNUSED) rmSync(join(root, path), { recursive: true, force: true });
-  cpSync(join(recipeDirectory, "files"), root, { recursive: true, force: true });
-  makeLinks(root);
+  for (const files of recipe.files) cpSync(files, root, { recursive: true, force: true });
+  makeLinks(root, recipe);
   makeDirectories(root);
   bundleCertificates(root);
   await inside(root, "Listing the image's libraries", ["/sbin/ldconfig"]);
   await compilePython(root);
 }
 
-/** The choices that Debian leaves to its alternatives. @param {string} root */
-function makeLinks(root) {
-  for (const line of readFileSync(join(recipeDirectory, "links.txt"), "utf8").trim().split("\n")) {
+/**
+ * The choices that Debian leaves to its alternatives.
+ * @param {string} root
+ * @param {import("./image-recipe.mjs").Recipe} recipe
+ */
+function makeLinks(root, recipe) {
+  for (const line of recipeLines(recipe, "links.txt")) {
     const [path = "", target = ""] = line.split(" ");
     rmSync(join(root, path), { force: true });
     symlinkSync(target, join(root, path));

@@ -6,15 +6,40 @@ import { repoDirectory } from "./repo-directory.mjs";
 /** Raised when the same recipe is followed in another way. */
 const GENERATION = 1;
 
-export const recipeDirectory = join(repoDirectory, "images/default");
+/**
+ * What an image is made of: a directory with `packages.txt` and `links.txt`, and directories whose files are put over those of
+ * the packages, one after the other.
+ * @typedef {object} Recipe
+ * @property {string} directory
+ * @property {readonly string[]} files
+ */
 
-/** Changes with every file of the recipe, so that an image is named for what it is made of. */
-export function recipeDigest(directory = recipeDirectory) {
+const images = join(repoDirectory, "images");
+const defaultFiles = join(images, "default/files");
+
+/** @type {Recipe} */
+export const defaultRecipe = { directory: join(images, "default"), files: [defaultFiles] };
+
+/** @type {Recipe} */
+export const dockerRecipe = {
+  directory: join(images, "docker"),
+  files: [defaultFiles, join(images, "docker/files")],
+};
+
+/** Changes with every file of the recipe, so that an image is named for what it is made of. @param {Recipe} recipe */
+export function recipeDigest({ directory, files }) {
   const hash = createHash("sha256").update(`${GENERATION}`);
-  for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" }).sort()) {
-    const path = join(directory, name);
-    if (statSync(path).isDirectory()) continue;
-    hash.update(`${name}\0`).update(readFileSync(path)).update("\0");
+  for (const part of [directory, ...files.filter((path) => !path.startsWith(directory))]) {
+    for (const name of readdirSync(part, { recursive: true, encoding: "utf8" }).sort()) {
+      const path = join(part, name);
+      if (statSync(path).isDirectory()) continue;
+      hash.update(`${name}\0`).update(readFileSync(path)).update("\0");
+    }
   }
   return hash.digest("hex").slice(0, 16);
+}
+
+/** @param {Recipe} recipe @param {string} name of a file with one entry a line */
+export function recipeLines({ directory }, name) {
+  return readFileSync(join(directory, name), "utf8").trim().split("\n");
 }

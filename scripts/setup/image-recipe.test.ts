@@ -8,11 +8,12 @@ test("an image has another name when a file of its recipe has changed, and only 
   const directory = mkdtempSync(join(tmpdir(), "recipe-"));
   try {
     writeFileSync(join(directory, "packages.txt"), "bash\n");
-    const first = recipeDigest(directory);
+    const recipe = { directory, files: [] };
+    const first = recipeDigest(recipe);
     writeFileSync(join(directory, "packages.txt"), "bash\n");
-    expect(recipeDigest(directory)).toBe(first);
+    expect(recipeDigest(recipe)).toBe(first);
     writeFileSync(join(directory, "packages.txt"), "bash\ngit\n");
-    expect(recipeDigest(directory)).not.toBe(first);
+    expect(recipeDigest(recipe)).not.toBe(first);
   } finally {
     rmSync(directory, { recursive: true });
   }

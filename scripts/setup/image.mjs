@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDirectory, hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { finishImage } from "./image-finish.mjs";
-import { recipeDigest, recipeDirectory } from "./image-recipe.mjs";
+import { defaultRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
 import { withLock } from "./lock.mjs";
 import { tellComplete, tellWaiting } from "./report.mjs";
 
@@ -17,21 +17,30 @@ const missing = {
  * @returns {import("./plan.d.ts").Plan}
  */
 export function planImage() {
-  const target = join(cacheDirectory, "image", recipeDigest());
+  const target = join(cacheDirectory, "image", recipeDigest(defaultRecipe));
   if (existsSync(target)) return { detail: target, problems: [] };
   if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
   const onWait = () => tellWaiting(PART, "build the image");
-  const buildOnce = async () => (existsSync(target) ? undefined : build(target));
+  const buildOnce = async () => (existsSync(target) ? undefined : buildImage(defaultRecipe, { part: PART, target }));
   return { detail: target, problems: [], work: () => withLock("image", buildOnce, onWait) };
 }
 
-/** @param {string} target */
-async function build(target) {
-  const names = readFileSync(join(recipeDirectory, "packages.txt"), "utf8").trim().split("\n");
+/**
+ * @param {import("./image-recipe.mjs").Recipe} recipe
+ * @param {object} options
+ * @param {string} options.part what progress calls it
+ * @param {string} options.target
+ * @param {(root: string) => Promise<void>} [options.complete] with what is no file of the recipe and of no package
+ */
+export async function buildImage(recipe, { part, target, complete }) {
+  const names = recipeLines(recipe, "packages.txt");
   const title = "Downloading the packages of the image (once; nothing is installed)";
-  await withPackages({ part: PART, title, names, dependencies: "all" }, async (unpacked) => {
-    await finishImage(unpacked);
+  await withPackages({ part, title, names, dependencies: "all" }, async (unpacked) => {
+    await finishImage(unpacked, recipe);
+    await complete?.(unpacked);
+    // A package may have given it a date of its own, and the newest image is the one that is used.
+    utimesSync(unpacked, new Date(), new Date());
     publish(unpacked, target);
   });
-  tellComplete(PART, target);
+  tellComplete(part, target);
 }

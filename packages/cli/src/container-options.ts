@@ -39,7 +39,11 @@ export const containerOptions: readonly Option[] = [
     isRepeatable: true,
     summary: "a directory that all containers of the project share",
   },
-  { name: "project", value: "NAME", summary: "whose caches these are (default)" },
+  {
+    name: "project",
+    value: "NAME",
+    summary: "whose caches these are (default); with vm-docker whose machine, and needed",
+  },
   { name: "read-only", summary: "let nothing of the image be written" },
 ];
 

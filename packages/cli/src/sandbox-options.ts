@@ -13,8 +13,8 @@ export const shapeOptions: readonly Option[] = [
   {
     name: "provider",
     value: "NAME",
-    choices: ["gvisor", "qemu", "firecracker", "docker", "local"],
-    summary: "what runs it: gvisor (default), qemu, firecracker, docker or local",
+    choices: ["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"],
+    summary: "what runs it: gvisor (default), qemu, firecracker, docker, vm-docker or local",
   },
   { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
   { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },

@@ -86,3 +86,6 @@ export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
 export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";
 export { Turns } from "./turns.ts";
+export { DEFAULT_VM_IDLE_MS, ProjectVms, type ProjectVmsOptions } from "./vm/project-vms.ts";
+export type { OrphanVm, StartVmOptions, Vm, VmDriver, VmResources } from "./vm/vm-driver.ts";
+export type { GetVmOptions, VmInfo, VmManager, VmState } from "./vm/vm-manager.ts";

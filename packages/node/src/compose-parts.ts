@@ -216,7 +216,8 @@ export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
 function ownProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
+  const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };
   return [...new Set([defaultProvider, ...providers])].map((name) =>
-    createProvider(name, { home: join(home, "node"), docker, qemu }),
+    createProvider(name, { home: join(home, "node"), docker, qemu, vmDocker }),
   );
 }

@@ -25,11 +25,12 @@ const providers = new Map<string, Promise<Provider>>();
  * createSandbox of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
-  const { provider: name = defaultProvider, home, docker, qemu, signal, onProgress, ...config } = options;
-  const key = JSON.stringify([name, home, docker, qemu]);
+  const { provider: name = defaultProvider, home, docker, qemu, vmDocker, signal, onProgress, ...config } = options;
+  const key = JSON.stringify([name, home, docker, qemu, vmDocker]);
   let provider = providers.get(key);
   if (provider === undefined) {
-    provider = reconciledProvider(name, { home, docker, qemu });
+    // Programs end, and a machine that waits for more sandboxes would keep this one from it.
+    provider = reconciledProvider(name, { home, docker, qemu, vmDocker: { idleMs: 0, ...vmDocker } });
     providers.set(key, provider);
     // What kept this one from working may have changed when the next one asks.
     provider.catch(() => providers.delete(key));

@@ -12,3 +12,7 @@ export { LocalProvider } from "./local/provider.ts";
 export { MockContainers } from "./mock/containers.ts";
 export { MockProvider, type MockProviderOptions } from "./mock/provider.ts";
 export { QemuProvider } from "./qemu/provider.ts";
+export { MachineDriver } from "./vm-docker/machine-driver.ts";
+export { VmDockerProvider } from "./vm-docker/provider.ts";
+export { VzDriver } from "./vm-docker/vz-driver.ts";
+export { WslDriver } from "./vm-docker/wsl-driver.ts";

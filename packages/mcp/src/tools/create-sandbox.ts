@@ -21,7 +21,7 @@ export const createSandbox = defineTool({
       .optional()
       .describe('What it starts from, such as "python:3.13", where containers are offered.'),
     provider: z
-      .enum(["gvisor", "qemu", "firecracker", "docker", "local"])
+      .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
       .optional()
       .describe("What runs it; the server's default unless given."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),

@@ -81,15 +81,15 @@ export const nodeConfigSchema = z.strictObject({
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
-    .enum(["gvisor", "qemu", "firecracker", "docker", "local"])
+    .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
     .default("gvisor")
     .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
   providers: z
-    .array(z.enum(["gvisor", "qemu", "firecracker", "docker", "local"]))
+    .array(z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]))
     .default([])
     .meta({
       description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
-      allowed: "a list of gvisor, qemu, firecracker, docker; local only as the default provider",
+      allowed: "a list of gvisor, qemu, firecracker, docker, vm-docker; local only as the default provider",
     }),
   docker: z
     .strictObject({
@@ -134,6 +134,25 @@ export const nodeConfigSchema = z.strictObject({
       preStarted: z.int().min(0).max(64).default(0).meta({
         description: "How many virtual machines of each shape that was asked for are started ahead.",
         allowed: "a whole number from 0 to 64",
+      }),
+    })
+    .prefault({}),
+  vmDocker: z
+    .strictObject({
+      images: z.array(absolutePath).default([]).meta({
+        description: "Files written by `docker save`, whose images every project's machine has.",
+        allowed: "absolute paths",
+      }),
+      machineImage: absolutePath.nullable().default(null).meta({
+        description: "What machines are made of on macOS (a disk) and Windows (an archive).",
+        allowed: "an absolute path",
+        shownDefault: "on Linux the image that set-up builds",
+      }),
+      memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
+      vcpuCount: count.default(2).meta({ description: "Processors of a project's machine." }),
+      diskMib: count.default(20_480).meta({ description: "Disk of a project's machine, in MiB." }),
+      idleMs: durationMs.default(30 * 60_000).meta({
+        description: "A machine without sandboxes stops after this, in milliseconds.",
       }),
     })
     .prefault({}),

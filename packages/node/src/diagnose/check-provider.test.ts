@@ -42,6 +42,16 @@ describe("a provider", () => {
     expect(check).toMatchObject({ status: "warning", detail: "no KVM", hint: "use another" });
   });
 
+  it("of machines for projects is only looked at: nobody has asked for a machine", async () => {
+    const provider = failing({
+      capabilities: { supportsContainers: true } as Provider["capabilities"],
+      probe: async () => ({ available: true, detail: "QEMU 7" }),
+      create: () =>
+        Promise.reject(new SandboxError("invalid_argument", { reason: "project_required", message: "no project" })),
+    });
+    expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; nothing was run in one" });
+  });
+
   it("that still has to fetch what it needs is not made to", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "not fetched yet", isFirstUse: true }),

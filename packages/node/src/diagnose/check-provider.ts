@@ -30,6 +30,8 @@ export async function checkProvider(
     if (supportsContainers && reason === "image_not_found") {
       return { name, status: "ok", detail: `${found}; the image of containers that name none is not there yet` };
     }
+    // It starts a whole machine for a project, which nobody has asked for.
+    if (reason === "project_required") return { name, status: "ok", detail: `${found}; nothing was run in one` };
     return { name, status: bad, detail: message, hint: hint ?? "Run npm test in Sandpiper's directory for more." };
   }
 }

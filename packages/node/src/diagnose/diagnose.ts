@@ -23,7 +23,7 @@ export interface Diagnosis {
 /** What works on this host, what does not, and what to do about it. */
 export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis> {
   const { home = stateDirectory(), removeLeftovers = false } = options;
-  const providers = composedProviders.map((name) => createProvider(name, { home }));
+  const providers = composedProviders.map((name) => createProvider(name, { home, vmDocker: { idleMs: 0 } }));
   const leftovers = await checkLeftovers(providers, { remove: removeLeftovers });
   const [tools, parts, disk] = await Promise.all([checkTools(), checkParts(), checkDisk(home)]);
   // One after the other: they time themselves.

@@ -88,8 +88,8 @@ describe("what set-up provides", () => {
   });
 
   it("is known to set-up by the names that are asked for", async () => {
-    const parts: Record<Part, true> = { agent: true, qemu: true, kernel: true, image: true };
+    const parts: Record<Part, true> = { agent: true, qemu: true, kernel: true, image: true, "docker-image": true };
     const source = await readFile(new URL("../../../../scripts/setup.mjs", import.meta.url), "utf8");
-    for (const part of Object.keys(parts)) expect(source).toMatch(new RegExp(`^  ${part}: plan`, "m"));
+    for (const part of Object.keys(parts)) expect(source).toMatch(new RegExp(`^  "?${part}"?: plan`, "m"));
   });
 });

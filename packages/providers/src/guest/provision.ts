@@ -8,7 +8,7 @@ import { findProgram } from "../host/find-program.ts";
 import { SharedPulls } from "../host/shared-pulls.ts";
 
 /** What set-up can provide, by the names of its steps. */
-export type Part = "agent" | "qemu" | "kernel" | "image";
+export type Part = "agent" | "qemu" | "kernel" | "image" | "docker-image";
 
 export interface ProvisionOptions {
   readonly signal: AbortSignal;

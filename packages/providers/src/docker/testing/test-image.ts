@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import type { Pack } from "tar-stream";
 import { type RootVariant, rootLayer } from "../../host/testing/root-layer.ts";
 import type { Engine } from "../engine.ts";
 import { packArchive } from "./pack-archive.ts";
@@ -21,12 +22,7 @@ export interface TestImageOptions {
 
 /** Gives an engine an image to make containers of, and returns its name. */
 export async function importTestImage(engine: Engine, options: TestImageOptions = {}): Promise<string> {
-  const name = options.name ?? "sandpiper-test:latest";
-  const layer = await readFile(await rootLayer(options.variant ?? "base"));
-  const config = JSON.stringify(imageConfig(engine, layer, options));
-  const configName = `${sha256(config)}.json`;
-  const manifest = [{ Config: configName, RepoTags: [name], Layers: ["layer.tar"] }];
-  const archive = packArchive({ "manifest.json": JSON.stringify(manifest), [configName]: config, "layer.tar": layer });
+  const { name, archive } = await testImageArchive({ architecture: engine.info.architecture, ...options });
   await engine.call(`load image ${name}`, async (docker) => {
     const answer = await docker.loadImage(archive as unknown as NodeJS.ReadableStream, { quiet: true });
     for await (const line of answer) {
@@ -36,10 +32,21 @@ export async function importTestImage(engine: Engine, options: TestImageOptions 
   return name;
 }
 
-function imageConfig(engine: Engine, layer: Buffer, options: TestImageOptions): object {
+/** An image as an archive that engines load. */
+export async function testImageArchive(options: TestImageOptions): Promise<{ name: string; archive: Pack }> {
+  const name = options.name ?? "sandpiper-test:latest";
+  const layer = await readFile(await rootLayer(options.variant ?? "base"));
+  const config = JSON.stringify(imageConfig(layer, options));
+  const configName = `${sha256(config)}.json`;
+  const manifest = [{ Config: configName, RepoTags: [name], Layers: ["layer.tar"] }];
+  const files = { "manifest.json": JSON.stringify(manifest), [configName]: config, "layer.tar": layer };
+  return { name, archive: packArchive(files) };
+}
+
+function imageConfig(layer: Buffer, options: TestImageOptions): object {
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", ...options.env };
   return {
-    architecture: options.architecture ?? engine.info.architecture,
+    architecture: options.architecture ?? "amd64",
     os: "linux",
     created: "1970-01-01T00:00:00Z",
     config: {

@@ -1,0 +1,77 @@
+import {
+  type CacheVolume,
+  type ContainerEvent,
+  type ContainerInfo,
+  type Containers,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { ProjectEngine } from "./project-engine.ts";
+import type { ProjectEngines } from "./project-engines.ts";
+import { watchEngines } from "./watch.ts";
+
+/** What can be done with containers, each in its project's machine. */
+export class VmDockerContainers implements Containers {
+  readonly #engines: ProjectEngines;
+  readonly #find: (id: SandboxId) => Promise<ProjectEngine | undefined>;
+
+  constructor(engines: ProjectEngines, find: (id: SandboxId) => Promise<ProjectEngine | undefined>) {
+    this.#engines = engines;
+    this.#find = find;
+  }
+
+  get(id: SandboxId): Promise<ContainerInfo> {
+    return this.#inEngineOf(id, (containers) => containers.get(id));
+  }
+
+  start(id: SandboxId): Promise<void> {
+    return this.#inEngineOf(id, (containers) => containers.start(id));
+  }
+
+  stop(id: SandboxId, options: { readonly timeoutMs: number }): Promise<void> {
+    return this.#inEngineOf(id, (containers) => containers.stop(id, options));
+  }
+
+  isOutdated(id: SandboxId): Promise<boolean> {
+    return this.#inEngineOf(id, (containers) => containers.isOutdated(id));
+  }
+
+  watch(signal: AbortSignal): AsyncIterable<ContainerEvent> {
+    return watchEngines(this.#engines, signal);
+  }
+
+  /** Nothing is fetched ahead: an image has to be in the machine of the sandbox's own project, and `create` looks there. */
+  async pull(): Promise<void> {}
+
+  async listCaches(): Promise<readonly CacheVolume[]> {
+    const found = this.#engines.all.map((engine) => engine.while(() => containersOf(engine).listCaches()));
+    return (await Promise.all(found)).flat();
+  }
+
+  async clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void> {
+    const engine = this.#engines.all.find(({ vm }) => vm.projectId === cache.project);
+    if (engine === undefined) {
+      throw new SandboxError("not_found", {
+        reason: "no_such_cache",
+        message: `project ${cache.project} has no cache ${cache.name}: its machine does not run`,
+        hint: "caches end with the machine of their project",
+      });
+    }
+    await engine.while(() => containersOf(engine).clearCache(cache));
+  }
+
+  async #inEngineOf<T>(id: SandboxId, work: (containers: Containers) => Promise<T>): Promise<T> {
+    const engine = await this.#find(id);
+    if (engine !== undefined) return await engine.while(() => work(containersOf(engine)));
+    throw new SandboxError("not_found", {
+      reason: "no_such_container",
+      message: `sandbox ${id} has no container in any machine`,
+      hint: "list the provider's instances, or create a new sandbox",
+    });
+  }
+}
+
+function containersOf({ provider }: ProjectEngine): Containers {
+  if (provider.containers === undefined) throw new Error(`provider ${provider.name} makes no containers`);
+  return provider.containers;
+}

@@ -1,0 +1,60 @@
+import type {
+  CheckpointOptions,
+  ConnectedChannel,
+  DestroyOptions,
+  Instance,
+  InstanceExit,
+  SandboxError,
+} from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { ProjectEngine } from "./project-engine.ts";
+
+export interface VmDockerInstanceOptions {
+  readonly engine: ProjectEngine;
+  /** In the machine's engine. */
+  readonly container: Instance;
+  /** It does not need the machine any more. */
+  readonly onRemoved: () => Promise<void>;
+}
+
+/** A container in a project's machine; it ends with the machine at the latest. */
+export class VmDockerInstance implements Instance {
+  readonly id: SandboxId;
+  readonly exited: Promise<InstanceExit>;
+  readonly #engine: ProjectEngine;
+  readonly #container: Instance;
+  readonly #onRemoved: () => Promise<void>;
+
+  constructor({ engine, container, onRemoved }: VmDockerInstanceOptions) {
+    this.id = container.id;
+    this.#engine = engine;
+    this.#container = container;
+    this.#onRemoved = onRemoved;
+    this.exited = Promise.race([container.exited, machineExit(engine)]);
+  }
+
+  connect(signal: AbortSignal): Promise<ConnectedChannel> {
+    return this.#engine.while((both) => this.#container.connect(both), signal);
+  }
+
+  checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
+    return this.#engine.while(() => this.#container.checkpoint(directory, options));
+  }
+
+  async destroy(options?: DestroyOptions): Promise<void> {
+    try {
+      await this.#engine.while(() => this.#container.destroy(options));
+    } catch (thrown) {
+      // All of it was in the machine.
+      if (!this.#engine.gone.aborted) throw thrown;
+    }
+    await this.#onRemoved();
+  }
+}
+
+async function machineExit({ vm, gone }: ProjectEngine): Promise<InstanceExit> {
+  const { reason } = await vm.exited;
+  // The engine has heard of it first.
+  const { message } = gone.reason as SandboxError;
+  return { reason: reason === "destroyed" ? "destroyed" : "crashed", message };
+}

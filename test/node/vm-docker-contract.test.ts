@@ -1,0 +1,126 @@
+import { mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { type OrphanVm, ProjectVms, Sandbox, type Vm, type VmDriver } from "@sandpiper/core";
+import { describeProvider, rejection } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
+import { createDockerFixture, type DockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
+import { startHostProgram } from "../../packages/providers/src/docker/testing/start-host-program.ts";
+import { crashContainer, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
+import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
+
+const PROJECT = "shop";
+
+let fixture: DockerFixture;
+beforeAll(async () => {
+  fixture = await createDockerFixture();
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+
+/** A machine that is this one: what the provider does with an engine is the same in any, and here it takes no minutes. */
+class HostDriver implements VmDriver {
+  readonly name = "qemu";
+  readonly #orphans: OrphanVm[];
+
+  constructor(orphans: readonly OrphanVm[] = []) {
+    this.#orphans = [...orphans];
+  }
+
+  async probe() {
+    return { available: true, detail: "an engine of this machine" } as const;
+  }
+
+  async start(projectId: string): Promise<Vm> {
+    const { stateDirectory: directory, url: engineUrl } = fixture;
+    const exited = Promise.withResolvers<{ reason: "destroyed"; message: string }>();
+    const destroy = async () => exited.resolve({ reason: "destroyed", message: "it was destroyed" });
+    return { id: "host", projectId, directory, engineUrl, consoleLog: undefined, exited: exited.promise, destroy };
+  }
+
+  async listOrphans(): Promise<readonly OrphanVm[]> {
+    return this.#orphans.splice(0);
+  }
+
+  adopt(): Promise<Vm> {
+    return this.start(PROJECT);
+  }
+
+  async remove(): Promise<void> {}
+}
+
+function createProvider(orphans?: readonly OrphanVm[]): VmDockerProvider {
+  const driver = new HostDriver(orphans);
+  return new VmDockerProvider({
+    vms: new ProjectVms({ driver, resources: { memoryMib: 512, vcpuCount: 1, diskMib: 1024 } }),
+    probe: () => driver.probe(),
+    createEngineProvider: ({ directory, engineUrl }, clock) =>
+      new DockerProvider({ stateDirectory: directory, engineUrl, image: fixture.image, clock }),
+  });
+}
+
+describeProvider("vm-docker", () => createProvider(), {
+  framework: { describe, it, beforeAll, afterAll, expect },
+  capabilities: {
+    isolation: "vm",
+    checkpoint: "filesystem",
+    limits: { memory: true, cpu: true, processes: true, disk: false },
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: true,
+  },
+  config: { container: { project: PROJECT } },
+  crash: (_provider, id) => crashContainer(id, fixture),
+  leftovers: (_provider, id) => tracesOf(id, fixture),
+  makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
+  orphan: async (config) => {
+    const program = startHostProgram(fixture, { config });
+    const { id } = await program.ready();
+    await program.kill();
+    return { provider: createProvider([{ id: "host", projectId: PROJECT, isRunning: true }]), id };
+  },
+});
+
+describe("a sandbox in a project's machine", () => {
+  it("holds the machine until it is removed, whatever else is tried under its id", async () => {
+    const provider = createProvider();
+    const config = { container: { project: PROJECT } };
+    const sandbox = await Sandbox.create(provider, config);
+    const { id } = sandbox;
+    expect(await rejection(Sandbox.create(provider, config, { id }))).toMatchObject({ code: "already_exists" });
+    expect(await rejection(provider.adopt(id))).toMatchObject({ reason: "instance_owned" });
+    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [id] }]);
+    expect(await provider.containers.get(id)).toMatchObject({ state: "running" });
+    await sandbox.destroy();
+    expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [] }]);
+  });
+
+  it("is watched with those of other machines, from the first on", async () => {
+    const provider = createProvider();
+    const ended = new AbortController();
+    const kinds: string[] = [];
+    const watching = (async () => {
+      for await (const { kind } of provider.containers.watch(ended.signal)) kinds.push(kind);
+    })();
+    const sandbox = await Sandbox.create(provider, { container: { project: PROJECT } });
+    await sandbox.destroy();
+    await expect.poll(() => kinds).toContain("removed");
+    expect(kinds).toContain("running");
+    ended.abort();
+    await watching;
+  });
+
+  it("shares caches with its project alone, which end with the machine", async () => {
+    const provider = createProvider();
+    const caches = [{ name: "npm", path: "/root/.npm" }];
+    await using sandbox = await Sandbox.create(provider, { container: { project: PROJECT, caches } });
+    expect(await provider.containers.listCaches()).toMatchObject([
+      { project: PROJECT, name: "npm", usedBy: [sandbox.id] },
+    ]);
+    expect(await rejection(provider.containers.clearCache({ project: "other", name: "npm" }))).toMatchObject({
+      reason: "no_such_cache",
+    });
+    await sandbox.destroy();
+    await provider.containers.clearCache({ project: PROJECT, name: "npm" });
+    expect(await provider.containers.listCaches()).toEqual([]);
+  });
+});

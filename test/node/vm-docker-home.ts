@@ -1,0 +1,118 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import { type Clock, ProjectVms, type Provider, type SandboxConfigOptions, type VmManager } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
+import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
+import { MachineDriver } from "../../packages/providers/src/vm-docker/machine-driver.ts";
+import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
+
+/** Of every machine, so that all are copies of one. */
+export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
+
+const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
+
+interface LeftSandbox {
+  readonly sandbox: SandboxId;
+  readonly process: string;
+}
+
+export interface VmDockerParts {
+  readonly provider: VmDockerProvider;
+  readonly vms: VmManager;
+  readonly machines: Provider;
+}
+
+/** A directory for machines of projects with an image for their containers; nothing is left of it at the end. */
+export class VmDockerHome implements AsyncDisposable {
+  readonly home: string;
+  readonly archive: string;
+  readonly image: string;
+  readonly #parts: VmDockerParts[] = [];
+
+  private constructor(home: string, archive: string, image: string) {
+    this.home = home;
+    this.archive = archive;
+    this.image = image;
+  }
+
+  static async create(variant: "tiny" | "base" = "tiny"): Promise<VmDockerHome> {
+    const home = await mkdtemp(join(tmpdir(), "sp-vm-"));
+    const { name, archive } = await testImageArchive({ variant });
+    const path = join(home, "image.tar");
+    await pipeline(archive, createWriteStream(path));
+    return new VmDockerHome(home, path, name);
+  }
+
+  /** Of a sandbox in a project's machine. */
+  config(project: string): SandboxConfigOptions {
+    return { memoryMib: 128, vcpuCount: 1, container: { project, image: this.image } };
+  }
+
+  /** As a program would make them that starts anew. */
+  open(clock?: Clock): VmDockerParts {
+    const parts = openVmDocker(this, clock);
+    this.#parts.push(parts);
+    return parts;
+  }
+
+  /** What is there when a program that made a sandbox, and started a command in it, was killed. */
+  async leaveSandbox(config: SandboxConfigOptions, command: string): Promise<LeftSandbox> {
+    const { home, archive } = this;
+    const args = [PROGRAM, JSON.stringify({ home, archive }), JSON.stringify(config), command];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const ended = once(child, "exit");
+    try {
+      const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended.then(endedByItself)]);
+      return JSON.parse(line);
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
+    }
+  }
+
+  /** What of machines and their containers is on this host. */
+  async left(): Promise<readonly string[]> {
+    const below = async (name: string) => await readdir(join(this.home, "vm", name)).catch(() => []);
+    return [...(await below("engines")), ...(await below("qemu/instances"))];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { vms } of this.#parts) await vms.shutdown();
+    const machines = new QemuProvider({ stateDirectory: join(this.home, "vm") });
+    for (const { id } of await machines.list()) await machines.remove(id);
+    await rm(this.home, { recursive: true });
+  }
+}
+
+/** The parts of the provider, with time that a test may own. */
+function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clock): VmDockerParts {
+  const directory = join(place.home, "vm");
+  const machines = new QemuProvider({ stateDirectory: directory });
+  const driver = new MachineDriver({
+    machines,
+    directory: join(directory, "engines"),
+    consoleLog: (id) => join(directory, "qemu/instances", id, "machine/console.log"),
+    archives: [place.archive],
+  });
+  const vms = new ProjectVms({ driver, resources: RESOURCES, clock });
+  const provider = new VmDockerProvider({
+    vms,
+    probe: () => driver.probe(),
+    createEngineProvider: (vm, time) =>
+      new DockerProvider({ stateDirectory: vm.directory, engineUrl: vm.engineUrl, clock: time }),
+  });
+  return { provider, vms, machines };
+}
+
+function endedByItself(): never {
+  throw new Error("the program ended by itself");
+}

@@ -1,0 +1,92 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DEFAULT_VM_IDLE_MS, Sandbox } from "@sandpiper/core";
+import { FakeClock, rejection } from "@sandpiper/core/testing";
+import type { SandboxId } from "@sandpiper/protocol";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
+import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
+import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { MachineVm } from "../../packages/providers/src/vm-docker/machine-vm.ts";
+import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
+
+/** A machine boots, its engine starts and loads an image; without KVM all of that is translated. */
+const FIRST_MS = 180_000;
+
+let home: VmDockerHome;
+beforeAll(async () => {
+  home = await VmDockerHome.create();
+});
+afterAll(() => home[Symbol.asyncDispose]());
+
+describe("sandboxes of one project", () => {
+  it(
+    "share a virtual machine that outlives a killed program, and stops half an hour after the last of them",
+    async () => {
+      const orphan = await home.leaveSandbox(home.config("shop"), "while sleep 0.1; do echo on; done");
+      const clock = new FakeClock();
+      const { provider, vms, machines } = home.open(clock);
+      const [record] = await provider.list();
+      expect(record).toMatchObject({ id: orphan.sandbox, isRunning: true, isOrphan: true });
+      const [machine] = await machines.list();
+
+      const one = await Sandbox.adopt(provider, orphan.sandbox, { connectTimeoutMs: FIRST_MS });
+      expect(await one.process(orphan.process)).toMatchObject({ isRunning: true });
+      const two = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
+      expect(await machines.list()).toHaveLength(1);
+      expect(vms.list()).toMatchObject([{ projectId: "shop", state: "ready", sessions: [one.id, two.id] }]);
+      const { stdout: kernel } = await two.exec("echo mine > /tmp/file; cat /proc/version");
+      expect(kernel).toMatch(/^Linux version .*-cloud-/);
+      expect(kernel).not.toBe(await readFile("/proc/version", "utf8"));
+      expect((await one.exec("ls /tmp/file")).exitCode).not.toBe(0);
+
+      await one.destroy();
+      await two.destroy();
+      await clock.advance(DEFAULT_VM_IDLE_MS - 1);
+      expect(await machineProcesses(machine?.id ?? "")).not.toEqual([]);
+      await clock.advance(1);
+      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+      expect(await machineProcesses(machine?.id ?? "")).toEqual([]);
+      expect(vms.list()).toMatchObject([{ state: "stopped" }]);
+    },
+    FIRST_MS,
+  );
+
+  it(
+    "are told when their machine is killed, and nothing is left of it",
+    async () => {
+      const { provider, vms, machines } = home.open();
+      const sandbox = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
+      const [machine] = await machines.list();
+      const waiting = rejection(sandbox.exec("sleep 600"));
+      await crashMachine(machine?.id as SandboxId);
+      expect(await sandbox.closed).toMatchObject({ reason: "crashed", message: expect.stringContaining("shop") });
+      expect(await waiting).toMatchObject({ code: "unavailable", message: expect.stringContaining("shop") });
+      expect(vms.list()).toMatchObject([{ state: "error", error: { reason: "machine_ended" } }]);
+      await sandbox.destroy();
+      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+      expect(await provider.list()).toEqual([]);
+    },
+    FIRST_MS,
+  );
+});
+
+describe("a machine", () => {
+  it(
+    "whose engine ends is of no use, and ends too",
+    async () => {
+      const { machines } = home.open();
+      const rootfs = await findDockerRoot(cacheDirectory());
+      const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
+      const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
+      const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
+      await machine.exec("pkill -9 dockerd", { user: "root" });
+      expect(await vm.exited).toMatchObject({
+        reason: "crashed",
+        message: expect.stringContaining("its engine ended"),
+      });
+      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+    },
+    FIRST_MS,
+  );
+});
