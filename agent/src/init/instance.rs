@@ -37,13 +37,12 @@ pub fn at_boot() -> io::Result<Option<Instance>> {
 
 /// For one that stood still. What the host has written is taken once: it is true of that moment.
 pub fn at_wake() -> io::Result<Option<Instance>> {
-    match read_small_file(WRITTEN) {
-        Ok(text) => {
-            fs::remove_file(WRITTEN)?;
-            Ok(Some(parse(&text)))
-        }
-        Err(_) => read(),
+    if let Some(said) = read()? {
+        return Ok(Some(said));
     }
+    let Ok(text) = read_small_file(WRITTEN) else { return Ok(None) };
+    fs::remove_file(WRITTEN)?;
+    Ok(Some(parse(&text)))
 }
 
 /// A host that says nothing is fine.
