@@ -74,7 +74,14 @@ describe("completion", () => {
     expect(spawnSync("bash", ["-n"], { input: stdout, encoding: "utf8" })).toMatchObject({ status: 0, stderr: "" });
     expect(complete("sandpiper", "sh")).toEqual(["shell"]);
     expect(complete("sandpiper", "run", "--mem")).toEqual(["--memory"]);
-    expect(complete("sandpiper", "run", "--provider", "")).toEqual(["gvisor", "qemu", "docker", "local"]);
+    expect(complete("sandpiper", "run", "--provider", "")).toEqual([
+      "gvisor",
+      "qemu",
+      "firecracker",
+      "docker",
+      "vm-docker",
+      "local",
+    ]);
     expect(complete("sandpiper", "create", "--pull", "m")).toEqual(["missing"]);
     expect(complete("sandpiper", "caches", "cl")).toEqual(["clear"]);
     expect(complete("sandpiper", "keys", "cr")).toEqual(["create"]);

@@ -81,7 +81,7 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
     const { stdout, stderr, exitCode } = await cli([...argv, "--", "echo", "ran"]);
     expect([stdout, exitCode]).toEqual(["ran\n", 0]);
     expect(stderr).toMatch(new RegExp(`^sandpiper: pulling ${image}\n(sandpiper: [0-9a-f]{12}  \\w+.*\n)+$`));
-    expect(stderr).toMatch(/complete\n$/);
+    expect(stderr).toMatch(/complete {2}[\d.]+ MiB\n$/);
     expect(await cli([...argv, "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
   });
 

@@ -19,7 +19,6 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 const nursery = () => readdir(join(fixture.stateDirectory, "qemu/nursery"));
-const UUID_CHARACTERS = 36;
 /** A busy machine takes its time. */
 const PATIENCE = { timeout: 20_000 };
 const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
@@ -140,7 +139,7 @@ describe("machines that were started ahead", () => {
     try {
       // One that is not ready yet is not waited for.
       const takesOne = async () => {
-        for (const name of await nursery()) seen.add(name.slice(0, UUID_CHARACTERS));
+        for (const name of await nursery()) seen.add(name.slice(0, name.indexOf("~")));
         await using sandbox = await Sandbox.create(provider, fixture.config);
         const hostname = (await sandbox.exec("hostname")).stdout.trim();
         expect(await provider.list()).toContainEqual(expect.objectContaining({ id: sandbox.id, isRunning: true }));
@@ -157,7 +156,7 @@ describe("machines that were started ahead", () => {
   it("are ended by the next program when their own was killed", async () => {
     const program = startHostProgram({ fixture, provider: { preStarted: 1 } });
     const { id } = await program.ready();
-    const spares = async () => (await nursery()).map((name) => name.slice(0, UUID_CHARACTERS));
+    const spares = async () => (await nursery()).map((name) => name.slice(0, name.indexOf("~")));
     const processes = async () => (await Promise.all((await spares()).map(machineProcesses))).flat();
     await expect.poll(processes, PATIENCE).toHaveLength(1);
     const [spare = ""] = await spares();

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { endCgroup } from "../host/end-cgroup.ts";
@@ -6,6 +6,9 @@ import { currentOwner } from "../host/process-owner.ts";
 import { findAbandoned, transientName } from "../host/transient-name.ts";
 import type { QemuPlace } from "./host.ts";
 import { makeMachineDirectory } from "./launch-machine.ts";
+
+/** Short, since there are sockets in such places, whose paths may not be long. */
+const NAME_BYTES = 8;
 
 /** A place for a machine that is no instance: a template in the making, or a copy of one that nobody has asked for yet. */
 export interface NurseryPlace {
@@ -15,7 +18,7 @@ export interface NurseryPlace {
 
 /** Its name says which program made it: what a dead one left is found and ended. */
 export async function makeNurseryPlace(host: QemuPlace): Promise<NurseryPlace> {
-  const name = randomUUID();
+  const name = randomBytes(NAME_BYTES).toString("hex");
   const directory = join(host.nursery, transientName(name, await currentOwner()));
   return { name, directory: await makeMachineDirectory(directory) };
 }

@@ -54,7 +54,7 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
     for (;;) {
       signal.throwIfAborted();
       if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
-      const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(() => undefined);
+      const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(ifNotThereYet);
       if (monitor === undefined) {
         await sleep(RETRY_MS);
         continue;
@@ -69,6 +69,12 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
     await entered;
     throw error;
   }
+}
+
+/** Of a connection to a socket that QEMU has not made yet, or has just made, or no longer serves. */
+function ifNotThereYet(error: NodeJS.ErrnoException): undefined {
+  if (error instanceof SandboxError || error.code === "ENOENT" || error.code === "ECONNREFUSED") return undefined;
+  throw error;
 }
 
 async function spawnQemu(options: StartMachineOptions): Promise<ChildProcess> {
