@@ -44,7 +44,8 @@ export const CONSOLE_LOG = "console.log";
 /** QEMU's command line: a machine with nothing in it that a sandbox does not need. */
 export function machineArguments(machine: Machine): string[] {
   const { accelerator, memoryMib, processors, instanceFile } = machine;
-  const accel = accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=multi`;
+  const accel =
+    accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=${processors === 1 ? "single" : "multi"}`;
   return [
     ...["-M", "q35,memory-backend=ram,usb=off,smbus=off,sata=off,hpet=off,vmport=off", "-accel", accel],
     ...["-cpu", accelerator === "kvm" ? "host" : "max", "-smp", String(processors), "-m", `${memoryMib}M`],
