@@ -3,6 +3,7 @@ import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import type { GuestImage } from "../guest/guest-image.ts";
 import type { QemuHost } from "./host.ts";
+import { DEVICES, TRANSLATED_PROCESSOR } from "./machine-arguments.ts";
 
 /** A saved machine goes on with the same devices, and over the same image. */
 export function checkpointRequirements(host: QemuHost, image: GuestImage): CheckpointRequirements {
@@ -11,9 +12,10 @@ export function checkpointRequirements(host: QemuHost, image: GuestImage): Check
     platform: host.accelerator,
     architecture: process.arch,
     agentGeneration: String(PROTOCOL_GENERATION),
+    devices: String(DEVICES),
     image: image.sha,
     // Translated code runs on a processor that QEMU makes up.
-    cpuFeatures: host.accelerator === "kvm" ? findCpuFeatures() : "max",
+    cpuFeatures: host.accelerator === "kvm" ? findCpuFeatures() : TRANSLATED_PROCESSOR,
   };
 }
 

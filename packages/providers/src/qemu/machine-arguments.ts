@@ -33,8 +33,17 @@ interface DiskArguments {
 /** Memory of its own, or a file: one that is shared is written to, one that is not is read where it was not written to. */
 export type MemoryArguments = { readonly file?: undefined } | { readonly file: string; readonly isShared: boolean };
 
+/**
+ * Everything that QEMU can translate, but no fast copying of bytes: a processor does that in one go, and translated code one byte after the
+ * other. Kernels and C libraries that do not find it copy by words.
+ */
+export const TRANSLATED_PROCESSOR = "max,-erms,-fsrm";
+
 /** What translated code may take; QEMU's own default is a gigabyte. */
 export const TRANSLATION_MIB = 64;
+
+/** Raised when machines get other devices: what was saved with the old ones cannot go on with the new. */
+export const DEVICES = 1;
 
 /** Names in the machine's directory, where QEMU starts and which is all of the filesystem that it sees afterwards. */
 export const MONITOR_SOCKET = "monitor.sock";
@@ -48,7 +57,14 @@ export function machineArguments(machine: Machine): string[] {
     accelerator === "kvm" ? "kvm" : `tcg,tb-size=${TRANSLATION_MIB},thread=${processors === 1 ? "single" : "multi"}`;
   return [
     ...["-M", "q35,memory-backend=ram,usb=off,smbus=off,sata=off,hpet=off,vmport=off", "-accel", accel],
-    ...["-cpu", accelerator === "kvm" ? "host" : "max", "-smp", String(processors), "-m", `${memoryMib}M`],
+    ...[
+      "-cpu",
+      accelerator === "kvm" ? "host" : TRANSLATED_PROCESSOR,
+      "-smp",
+      String(processors),
+      "-m",
+      `${memoryMib}M`,
+    ],
     ...["-object", JSON.stringify(memoryObject(machine))],
     ...["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"],
     ...bootArguments(machine),

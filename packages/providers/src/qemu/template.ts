@@ -7,7 +7,7 @@ import { SocketChannel } from "../host/socket-channel.ts";
 import { blankDisk } from "./blank-disk.ts";
 import type { QemuHost } from "./host.ts";
 import { DISK, type LaunchedMachine, launchMachine } from "./launch-machine.ts";
-import type { Accelerator } from "./machine-arguments.ts";
+import { type Accelerator, DEVICES } from "./machine-arguments.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { saveState } from "./migration.ts";
 import { clearNurseryPlace, makeNurseryPlace } from "./nursery.ts";
@@ -20,7 +20,7 @@ const BOOT_TIMEOUT_MS = 60_000;
 const MEMORY = "memory";
 const STATE = "state";
 /** Raised when templates are made in another way. */
-const GENERATION = 2;
+const GENERATION = 3;
 
 /** A machine that has booted once, and stands still: its memory as a file, its devices' state, and its disk. */
 export interface Template {
@@ -30,7 +30,7 @@ export interface Template {
 }
 
 export function templateKey(host: QemuHost, { image, kernel, memoryMib, vcpuCount, diskMib }: MachineShape): string {
-  const parts = [GENERATION, host.qemu.version, host.accelerator, image.sha, kernel.sha];
+  const parts = [GENERATION, DEVICES, host.qemu.version, host.accelerator, image.sha, kernel.sha];
   return createHash("sha256")
     .update(JSON.stringify([...parts, memoryMib, Math.ceil(vcpuCount), diskMib]))
     .digest("hex")
