@@ -26,6 +26,8 @@ export const benchmark: Benchmark = {
     const home = await context.workspace.makeDir("qemu");
     const onDemand = createProvider("qemu", { home });
     const ahead = createProvider("qemu", { home, qemu: { preStarted: 1 } });
+    await using undo = new AsyncDisposableStack();
+    undo.defer(() => ahead[Symbol.asyncDispose]?.());
     context.progress("making templates");
     const boots: number[] = [];
     for (let boot = 0; boot < BOOTS; boot++) boots.push(await timeFirst(onDemand, 257 + boot));

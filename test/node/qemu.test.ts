@@ -96,4 +96,16 @@ describe("a node with virtual machines", () => {
     for (const id of ready) await (await node.client.sandboxes.connect(id)).destroy();
     expect(home.left()).toEqual([]);
   });
+
+  it("that keeps machines ready has none left when it stops", async () => {
+    await node.stop();
+    node = await NodeProcess.start(home.config({ qemu: { preStarted: 1 } }));
+    await (await node.client.sandboxes.create(MACHINE)).destroy();
+    // A process, and the directory that it has while nobody has asked for it.
+    await expect.poll(() => home.left(), PATIENCE).toHaveLength(2);
+    const ready = home.left().find((name) => name.includes("~")) ?? "";
+    await node.stop();
+    expect(home.left()).toEqual([]);
+    expect(await home.traces(ready.slice(0, ready.indexOf("~")))).toEqual([]);
+  });
 });

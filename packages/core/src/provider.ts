@@ -157,4 +157,6 @@ export interface Provider {
   checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
   /** Removes what is left of an instance by its id alone; an unknown id is fine. */
   remove(id: SandboxId, options?: DestroyOptions): Promise<void>;
+  /** Ends what it keeps ready and nobody has asked for; instances go on. */
+  [Symbol.asyncDispose]?(): Promise<void>;
 }

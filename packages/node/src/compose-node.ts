@@ -83,6 +83,9 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     observeCreate: (provider, seconds, isWarm) => metrics.observeCreate(provider, seconds, isWarm),
   });
   const { records, events, keys, live, pool, service, checkpoints, locator, vault, authenticator } = parts;
+  if (options.providers === undefined) {
+    for (const provider of parts.providers.byName.values()) undo.defer(() => provider[Symbol.asyncDispose]?.());
+  }
   undo.defer(() => live.release());
   undo.defer(() => cluster?.leases.dispose());
   undo.defer(() => pool.close());

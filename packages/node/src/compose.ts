@@ -37,8 +37,8 @@ export const composedProviders: readonly ComposedProviderName[] = [
   "vm-docker",
   "local",
 ];
-/** Those that most machines cannot have: nothing is wrong with a machine that lacks them. */
-export const optionalProviders: readonly ComposedProviderName[] = ["firecracker"];
+/** Those that many machines cannot have: nothing is wrong with a machine that lacks them. */
+export const optionalProviders: readonly ComposedProviderName[] = ["qemu", "firecracker"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
 /** What provider docker is told; what is left out is as docs/docker.md says. */

@@ -3,7 +3,7 @@ import type { AgentClient } from "@sandpiper/core";
 import type { Accelerator } from "./machine-arguments.ts";
 
 /** What a kernel puts off while it boots, it does within about a second; a copy of one that has not would do it again each time. */
-const BOOT_REST_MS = 1500;
+const BOOT_REST_MS = 700;
 /** In which what the last commands left is cleared away. */
 const QUIESCED_REST_MS = 100;
 

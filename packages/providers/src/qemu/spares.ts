@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { killAll } from "../host/cgroup-files.ts";
 import { launchClone } from "./clone.ts";
 import type { QemuHost } from "./host.ts";
@@ -92,13 +91,8 @@ export class Spares implements AsyncDisposable {
     return [...this.#shelves.values()].flat();
   }
 
-  /** There is no time left to wait in; what is left, the next program clears away. */
-  readonly #endAll = (): void => {
-    for (const { pid, directory } of this.#all()) {
-      killAll([pid]);
-      rmSync(directory, { recursive: true, force: true });
-    }
-  };
+  /** There is no time left to wait in: what is left, the next program finds by its directory, and clears away. */
+  readonly #endAll = (): void => killAll(this.#all().map(({ pid }) => pid));
 }
 
 /** A program that has nothing else to do may end. */
