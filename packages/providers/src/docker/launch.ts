@@ -1,6 +1,6 @@
-import { type InstanceSpec, SandboxError } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import type { InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
+import { undoAfter } from "../host/undo-after.ts";
 import { containerConfig } from "./container-config.ts";
 import type { Engine } from "./engine.ts";
 import type { DockerHost } from "./host.ts";
@@ -38,10 +38,7 @@ export async function launchInstance(host: DockerHost, options: LaunchOptions): 
     return instance;
   } catch (error) {
     instance?.abandon();
-    await undoInstance(host, spec.id, made).catch((left: unknown) => {
-      throw cleanUpFailed(spec.id, error, left);
-    });
-    throw error;
+    return await undoAfter(error, spec.id, () => undoInstance(host, spec.id, made));
   }
 }
 
@@ -75,13 +72,4 @@ async function start(host: DockerHost, { spec, image, signal, onCreated }: Launc
 
 function inspect(engine: Engine, container: Docker.Container): Promise<Docker.ContainerInspectInfo> {
   return engine.call(`look at container ${container.id}`, () => container.inspect());
-}
-
-function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
-  return new SandboxError("internal", {
-    reason: "clean_up_failed",
-    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
-    hint: "remove it by its id, or reconcile: it is still in the provider's list",
-    cause: left,
-  });
 }

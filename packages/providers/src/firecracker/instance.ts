@@ -11,11 +11,11 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { Heartbeat } from "../guest/heartbeat.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
 import { ApiClient } from "./api-client.ts";
 import { saveMachine } from "./checkpoint.ts";
 import { findExit } from "./find-exit.ts";
-import { Heartbeat } from "./heartbeat.ts";
 import type { MachinePlace } from "./host.ts";
 import { machineDirectory } from "./jail.ts";
 import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine-files.ts";
@@ -157,7 +157,7 @@ export class FirecrackerInstance implements Instance {
   #beat(): Heartbeat {
     return new Heartbeat({
       clock: this.#clock,
-      api: this.#api,
+      ask: async () => void (await this.#api.describe()),
       onSilent: (message) => this.#silent(message),
       onBeat: () => void this.#trimConsole().catch(() => {}),
     });

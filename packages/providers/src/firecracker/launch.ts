@@ -1,5 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { undoAfter } from "../host/undo-after.ts";
 import type { MachinePlace } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 import { explainMachine } from "./start-machine.ts";
@@ -9,9 +10,7 @@ export async function undoneOnFailure<T>(host: MachinePlace, id: SandboxId, star
   try {
     return await start();
   } catch (error) {
-    const explained = await explain(host, id, error);
-    await removeInstance(host, id).catch((left: unknown) => Promise.reject(cleanUpFailed(id, error, left)));
-    throw explained;
+    return await undoAfter(await explain(host, id, error), id, () => removeInstance(host, id));
   }
 }
 
@@ -24,14 +23,5 @@ async function explain(host: MachinePlace, id: SandboxId, error: unknown): Promi
     message: `the virtual machine of instance ${id} ended while it started: ${explanation || error.message}`,
     hint: "run `sandpiper doctor`; if it finds nothing, please report this",
     cause: error,
-  });
-}
-
-function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
-  return new SandboxError("internal", {
-    reason: "clean_up_failed",
-    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
-    hint: "remove it by its id, or reconcile: it is still in the provider's list",
-    cause: left,
   });
 }

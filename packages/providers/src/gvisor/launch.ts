@@ -1,6 +1,7 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { ProgramResult } from "../host/run-program.ts";
+import { undoAfter } from "../host/undo-after.ts";
 import type { GvisorHost } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
@@ -26,16 +27,6 @@ export async function undoneOnFailure<T>(host: GvisorHost, id: SandboxId, start:
   try {
     return await start();
   } catch (error) {
-    await removeInstance(host, id).catch((left: unknown) => Promise.reject(cleanUpFailed(id, error, left)));
-    throw error;
+    return await undoAfter(error, id, () => removeInstance(host, id));
   }
-}
-
-function cleanUpFailed(id: SandboxId, error: unknown, left: unknown): SandboxError {
-  return new SandboxError("internal", {
-    reason: "clean_up_failed",
-    message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed either`,
-    hint: "remove it by its id, or reconcile: it is still in the provider's list",
-    cause: left,
-  });
 }

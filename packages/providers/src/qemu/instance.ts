@@ -12,14 +12,15 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { Heartbeat } from "../guest/heartbeat.ts";
 import { agentChannelEnds } from "../host/agent-channel.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
 import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
+import { findTrouble } from "./find-trouble.ts";
 import { GuestPulse } from "./guest-pulse.ts";
-import { Heartbeat } from "./heartbeat.ts";
 import type { QemuPlace } from "./host.ts";
 import { cgroupOfInstance } from "./instance-cgroup-name.ts";
 import { AGENT_SOCKET } from "./machine-arguments.ts";
@@ -66,7 +67,11 @@ export class QemuInstance implements Instance {
     this.exited = new Promise((resolve) => {
       this.#resolveExited = resolve;
     });
-    this.#heartbeat = new Heartbeat({ clock, monitor, onSilent: (message) => this.#silent(message) });
+    this.#heartbeat = new Heartbeat({
+      clock,
+      ask: () => findTrouble(monitor),
+      onSilent: (message) => this.#silent(message),
+    });
     monitor.closed.then(() => this.#ended());
   }
 

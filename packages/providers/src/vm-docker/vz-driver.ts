@@ -15,6 +15,7 @@ import {
 import { findProgram } from "../host/find-program.ts";
 import { loadImages } from "./load-images.ts";
 import { listAbandoned, markMachine } from "./machine-marks.ts";
+import { notAdopted } from "./not-adopted.ts";
 import { platformError } from "./platform-error.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
 import { vzArguments } from "./vz-arguments.ts";
@@ -96,13 +97,7 @@ export class VzDriver implements VmDriver {
   }
 
   adopt(id: string): Promise<Vm> {
-    return Promise.reject(
-      new SandboxError("unimplemented", {
-        reason: "machine_not_adopted",
-        message: `machine ${id} cannot be taken over: machines of driver vz end with their program`,
-        hint: "remove it, and create a new sandbox",
-      }),
-    );
+    return Promise.reject(notAdopted(this.name, id));
   }
 
   async remove(id: string): Promise<void> {

@@ -14,6 +14,7 @@ import {
 import { EngineRelay } from "./engine-relay.ts";
 import { loadImages } from "./load-images.ts";
 import { listAbandoned, markMachine } from "./machine-marks.ts";
+import { notAdopted } from "./not-adopted.ts";
 import { platformError } from "./platform-error.ts";
 import { processTunnel } from "./process-tunnel.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
@@ -90,13 +91,7 @@ export class WslDriver implements VmDriver {
   }
 
   adopt(id: string): Promise<Vm> {
-    return Promise.reject(
-      new SandboxError("unimplemented", {
-        reason: "machine_not_adopted",
-        message: `machine ${id} cannot be taken over: machines of driver wsl2 end with their program`,
-        hint: "remove it, and create a new sandbox",
-      }),
-    );
+    return Promise.reject(notAdopted(this.name, id));
   }
 
   async remove(id: string): Promise<void> {

@@ -1,5 +1,4 @@
 import type { Clock } from "@sandpiper/core";
-import type { QmpClient } from "./qmp-client.ts";
 
 const BEAT_MS = 5_000;
 /** A host that is out of breath is slow to answer, too. */
@@ -7,12 +6,14 @@ const SILENCE_MS = 30_000;
 
 export interface HeartbeatOptions {
   readonly clock: Clock;
-  readonly monitor: Pick<QmpClient, "execute" | "isClosed">;
+  /** Asks the program that runs the machine. Resolves with what is wrong with a machine that cannot go on; fails for one that is gone. */
+  readonly ask: () => Promise<string | undefined>;
   /** Told once. */
   readonly onSilent: (message: string) => void;
+  readonly onBeat?: (() => void) | undefined;
 }
 
-/** Asks a machine again and again whether it runs. One that ends closes its monitor; one that hangs only stops to answer. */
+/** Asks a machine again and again whether it runs. One that ends is noticed otherwise; one that hangs only stops to answer. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #cancel: () => void = () => {};
@@ -33,20 +34,20 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const { clock, monitor, onSilent } = this.#options;
+    const { clock, ask, onBeat } = this.#options;
     this.#cancel = clock.schedule(SILENCE_MS, () => {
-      this.stop();
-      onSilent(`its virtual machine did not answer for ${SILENCE_MS / 1000} s`);
+      this.#end(`its virtual machine did not answer for ${SILENCE_MS / 1000} s`);
     });
-    // A monitor that is gone says so by itself.
-    const status = await monitor.execute("query-status", {}).catch(() => undefined);
+    const trouble = await ask().catch(() => undefined);
     this.#cancel();
-    if (this.#isStopped || status === undefined) return;
-    if (status.status === "internal-error" || status.status === "guest-panicked") {
-      this.stop();
-      onSilent(`its virtual machine stands still: ${status.status}`);
-    } else {
-      this.#wait();
-    }
+    if (this.#isStopped) return;
+    if (trouble !== undefined) return this.#end(trouble);
+    onBeat?.();
+    this.#wait();
+  }
+
+  #end(message: string): void {
+    this.stop();
+    this.#options.onSilent(message);
   }
 }
