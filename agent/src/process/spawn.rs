@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// The child only makes system calls.
 const STACK_BYTES: usize = 16 * 1024;
 /// A child that has not got there by then is told to go on, in case somebody has stopped it.
-const NUDGE_AFTER_MS: c_int = 100;
-const MAX_NUDGES: usize = 100;
+const NUDGE_AFTER_MS: c_int = 20;
+const MAX_NUDGES: usize = 500;
 
 /// Everything the child needs, prepared before it exists, because it may not allocate.
 pub struct Program<'a> {
