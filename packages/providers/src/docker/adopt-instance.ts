@@ -1,6 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
+import { ownedInstance } from "../host/instance-store.ts";
 import type { DockerHost } from "./host.ts";
 import { inspectContainer } from "./inspect-container.ts";
 import { DockerInstance } from "./instance.ts";
@@ -10,7 +11,8 @@ import { holdInstance, isInstanceHeld, releaseInstance } from "./running-instanc
 /** Takes over a container whose program has ended, or one of this program's own that had ended and was started again. */
 export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<DockerInstance> {
   const directory = host.store.directory(id);
-  if (isInstanceHeld(directory)) return await adopt(host, await host.store.claim(id));
+  // Not even a claim may be tried: who holds it here and is about to adopt it would take a claim of this program for its own.
+  if (isInstanceHeld(directory)) throw ownedInstance(id, process.pid);
   const holder = {};
   holdInstance(directory, holder);
   try {

@@ -85,7 +85,7 @@ export class InstanceStore {
         hint: "list the instances of this host, or create a new one",
       });
     }
-    if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} has it`);
+    if (await isOwnerAlive(entry.owner)) throw ownedInstance(id, entry.owner.pid);
     const directory = this.directory(id);
     const owner = await this.owner();
     const claim = join(directory, `claim-${entry.owner.pid}-${entry.owner.startTicks}`);
@@ -133,6 +133,11 @@ export class InstanceStore {
   #transient(id: SandboxId, owner: ProcessOwner): string {
     return join(this.#root, transientName(id, owner));
   }
+}
+
+/** Why an instance of a living program cannot be adopted. */
+export function ownedInstance(id: SandboxId, pid: number): SandboxError {
+  return cannotAdopt(id, "instance_owned", `process ${pid} has it`);
 }
 
 function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
