@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -12,7 +13,7 @@ export async function testRoot(): Promise<string> {
   const archive = await rootLayer("base");
   const directory = join(dirname(archive), basename(archive, ".tar"));
   if (existsSync(directory)) return directory;
-  const draft = `${directory}.${process.pid}`;
+  const draft = `${directory}.${randomUUID()}`;
   try {
     await mkdir(draft);
     await run("tar", ["-xf", archive, "-C", draft]);
