@@ -2,7 +2,7 @@ use crate::agent::Agent;
 use crate::call::Call;
 use crate::error::Result;
 use crate::limits::PROTOCOL_GENERATION;
-use crate::process::{environment, info, language};
+use crate::process::info;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub fn run(agent: &Agent, mut call: Call) -> Result<Value> {
         "boot_id": agent.boot_id,
         "epoch": agent.epoch.get(),
         "methods": super::NAMES,
-        "languages": language::present(&environment::default_search_path()),
+        "languages": agent.languages(),
         "processes": info::describe_all(&agent.processes.all()),
     }))
 }

@@ -15,5 +15,6 @@ pub fn run(agent: &Agent, mut call: Call) -> Result<Value> {
         agent.epoch.set(epoch);
     }
     agent.thaw();
+    agent.forget_languages();
     Ok(json!({}))
 }

@@ -10,7 +10,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The child only makes system calls.
 const STACK_BYTES: usize = 16 * 1024;
-/// A child that has not got there by then is told to go on, in case somebody has stopped it.
+/// A child that has not got there by then is told to go on, in case somebody has stopped it: more often once it is late.
+const FIRST_NUDGE_AFTER_MS: c_int = 100;
 const NUDGE_AFTER_MS: c_int = 20;
 const MAX_NUDGES: usize = 500;
 
@@ -111,8 +112,9 @@ fn wait(status: RawFd, pid: i32) -> bool {
     let mut watched = libc::pollfd { fd: status, events: libc::POLLIN, revents: 0 };
     // SAFETY: poll gets one valid pollfd; the pid is a child that has not been waited for.
     unsafe {
-        for _ in 0..MAX_NUDGES {
-            if libc::poll(&mut watched, 1, NUDGE_AFTER_MS) > 0 {
+        for nudge in 0..MAX_NUDGES {
+            let patience = if nudge == 0 { FIRST_NUDGE_AFTER_MS } else { NUDGE_AFTER_MS };
+            if libc::poll(&mut watched, 1, patience) > 0 {
                 return true;
             }
             libc::kill(pid, libc::SIGCONT);
