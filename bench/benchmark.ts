@@ -20,6 +20,8 @@ export interface Benchmark {
   /** Position in the report. */
   readonly order: number;
   readonly timeLimitMs: number;
+  /** Steps of set-up that it needs beside the usual ones; their time does not count. */
+  readonly setUp?: readonly string[];
   run(context: BenchmarkContext): Promise<Report>;
 }
 

@@ -1,10 +1,14 @@
+import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { NamedBenchmark } from "./benchmark.ts";
 import type { Report } from "./report.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Workspace } from "./workspace.ts";
 
 const GRACE_MS = 10_000;
+const setUpScript = fileURLToPath(new URL("../scripts/setup.mjs", import.meta.url));
 
 /** Runs one benchmark after the other; one that fails is reported and the next goes on, an interruption ends the run. */
 export async function runBenchmarks(
@@ -15,8 +19,9 @@ export async function runBenchmarks(
   const reports: Report[] = [];
   for (const benchmark of benchmarks) {
     const progress = progressLine(benchmark.name);
-    const signal = AbortSignal.any([workspace.signal, AbortSignal.timeout(benchmark.timeLimitMs)]);
     try {
+      await setUp(benchmark, workspace.signal, progress);
+      const signal = AbortSignal.any([workspace.signal, AbortSignal.timeout(benchmark.timeLimitMs)]);
       reports.push(await endWith(signal, benchmark.run({ ...options, signal, progress })));
     } catch (error) {
       workspace.signal.throwIfAborted();
@@ -30,6 +35,16 @@ export async function runBenchmarks(
     targets: reports.flatMap((report) => report.targets),
     problems: reports.flatMap((report) => report.problems),
   };
+}
+
+async function setUp(
+  { setUp: steps = [] }: NamedBenchmark,
+  signal: AbortSignal,
+  progress: (text: string) => void,
+): Promise<void> {
+  if (steps.length === 0) return;
+  progress(`setting up ${steps.join(", ")}, which takes minutes the first time`);
+  await promisify(execFile)(process.execPath, [setUpScript, "--quiet", ...steps], { signal, killSignal: "SIGINT" });
 }
 
 /**

@@ -17,19 +17,19 @@ const probes = async () => (await readdir(tmpdir())).filter((name) => name.start
 
 describe("the look for what guests run with", () => {
   it("finds that a guest boots when it does, and leaves nothing of it", async () => {
-    const kernel = await host.guestKernel(undefined);
+    const kernel = await host.guestKernel();
     const before = await probes();
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(true);
     expect(await probes()).toEqual(before);
   });
 
   it("gives a guest up that does not answer in time", async () => {
-    const kernel = await host.guestKernel(undefined);
+    const kernel = await host.guestKernel();
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 50 })).toBe(false);
   });
 
   it("gives a guest up at once whose QEMU ends", async () => {
-    const kernel = { ...(await host.guestKernel(undefined)), path: "/nonexistent" };
+    const kernel = { ...(await host.guestKernel()), path: "/nonexistent" };
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(false);
   });
 

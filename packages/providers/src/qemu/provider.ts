@@ -158,7 +158,10 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
-    const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
+    const [image, kernel] = await Promise.all([
+      this.#images.find(spec.rootfs, options),
+      host.guestKernel({ path: spec.kernel, vcpuCount: spec.vcpuCount }),
+    ]);
     return machineShape(spec, image, kernel);
   }
 
