@@ -12,11 +12,12 @@ describe("a program that adopts one container twice at the same time", () => {
       directory: () => `/instances/${id}`,
       read: () => record.promise,
       owner: async () => ({ pid: 1 }),
+      refuse: () => Promise.reject(new Error("this program has it")),
       claim,
     };
     const host = { store } as unknown as DockerHost;
     const first = adoptInstance(host, id);
-    await expect(adoptInstance(host, id)).rejects.toMatchObject({ reason: "instance_owned" });
+    await expect(adoptInstance(host, id)).rejects.toThrow("this program has it");
     expect(claim).not.toHaveBeenCalled();
     record.resolve(undefined);
     await expect(first).rejects.toThrow("the first has come to its claim");

@@ -1,7 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
-import { ownedInstance } from "../host/instance-store.ts";
 import type { DockerHost } from "./host.ts";
 import { inspectContainer } from "./inspect-container.ts";
 import { DockerInstance } from "./instance.ts";
@@ -12,7 +11,7 @@ import { holdInstance, isInstanceHeld, releaseInstance } from "./running-instanc
 export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<DockerInstance> {
   const directory = host.store.directory(id);
   // Not even a claim may be tried: who holds it here and is about to adopt it would take a claim of this program for its own.
-  if (isInstanceHeld(directory)) throw ownedInstance(id, process.pid);
+  if (isInstanceHeld(directory)) return await host.store.refuse(id);
   const holder = {};
   holdInstance(directory, holder);
   try {

@@ -117,6 +117,14 @@ describe("claiming an instance", () => {
     await expect(store.claim(id)).rejects.toMatchObject({ code: "failed_precondition", reason: "instance_owned" });
   });
 
+  it("is refused in so many words to who has it already, and said to be unknown when it is", async () => {
+    const { startTicks, ...rest } = await store.owner();
+    const id = await addOwnedBy({ ...rest, startTicks: startTicks - 1 });
+    await expect(store.refuse(id)).rejects.toMatchObject({ code: "failed_precondition", reason: "instance_owned" });
+    await expect(store.refuse(createSandboxId())).rejects.toMatchObject({ code: "not_found" });
+    expect((await store.claim(id)).spec.id).toBe(id);
+  });
+
   it("succeeds for exactly one of many that try at once", async () => {
     const owner = await store.owner();
     const id = await addOwnedBy({ ...owner, startTicks: owner.startTicks - 1 });

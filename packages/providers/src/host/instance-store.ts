@@ -77,15 +77,8 @@ export class InstanceStore {
    * claim file is named for the predecessor and never removed.
    */
   async claim(id: SandboxId): Promise<InstanceEntry> {
-    const entry = await this.read(id);
-    if (entry === undefined) {
-      throw new SandboxError("not_found", {
-        reason: "no_such_instance",
-        message: `instance ${id} cannot be adopted: there is none in ${this.#root}`,
-        hint: "list the instances of this host, or create a new one",
-      });
-    }
-    if (await isOwnerAlive(entry.owner)) throw ownedInstance(id, entry.owner.pid);
+    const entry = await this.#adoptable(id);
+    if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} has it`);
     const directory = this.directory(id);
     const owner = await this.owner();
     const claim = join(directory, `claim-${entry.owner.pid}-${entry.owner.startTicks}`);
@@ -98,6 +91,12 @@ export class InstanceStore {
     await writeFile(draft, JSON.stringify(next));
     await rename(draft, join(directory, RECORD));
     return next;
+  }
+
+  /** Says why an instance cannot be adopted that this program itself has, or is about to. */
+  async refuse(id: SandboxId): Promise<never> {
+    await this.#adoptable(id);
+    throw cannotAdopt(id, "instance_owned", `process ${process.pid} has it`);
   }
 
   /** The first step of a removal: whoever sees the instance end then knows that it was meant to. */
@@ -130,14 +129,19 @@ export class InstanceStore {
     return this.#owner;
   }
 
+  async #adoptable(id: SandboxId): Promise<InstanceEntry> {
+    const entry = await this.read(id);
+    if (entry !== undefined) return entry;
+    throw new SandboxError("not_found", {
+      reason: "no_such_instance",
+      message: `instance ${id} cannot be adopted: there is none in ${this.#root}`,
+      hint: "list the instances of this host, or create a new one",
+    });
+  }
+
   #transient(id: SandboxId, owner: ProcessOwner): string {
     return join(this.#root, transientName(id, owner));
   }
-}
-
-/** Why an instance of a living program cannot be adopted. */
-export function ownedInstance(id: SandboxId, pid: number): SandboxError {
-  return cannotAdopt(id, "instance_owned", `process ${pid} has it`);
 }
 
 function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
