@@ -27,7 +27,7 @@ describe("a machine", () => {
 
   it("runs out of memory alone: what takes too much is killed inside, and the rest goes on", async () => {
     await using sandbox = await fixture.create();
-    const result = await sandbox.exec(["dd", "if=/dev/zero", "of=/dev/null", "bs=180M", "count=1"]);
+    const result = await sandbox.exec(["tail", "/dev/zero"]);
     expect(result.exitCode).toBe(137);
     expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
