@@ -1,6 +1,6 @@
-import { runCommand } from "./command.mjs";
 import { findProgram, isProgram } from "./find-program.mjs";
 import { installCommand } from "./host.mjs";
+import { installPackages } from "./install-packages.mjs";
 
 /** What the tests of several nodes run: a load balancer, and networks of their own. */
 const PROGRAMS = { haproxy: "haproxy", ip: "iproute2" };
@@ -12,7 +12,7 @@ export function planCluster() {
   const packages = missing.map(([, name]) => name);
   const detail = packages.join(", ");
   if (findProgram("apt-get") !== undefined && process.getuid?.() === 0) {
-    return { detail, problems: [], work: () => install(packages) };
+    return { detail, problems: [], work: () => installPackages(packages) };
   }
   const names = packages.join(" ");
   const remedy = installCommand({ debian: names, fedora: names, arch: names, suse: names });
@@ -23,14 +23,4 @@ export function planCluster() {
 function isThere(program) {
   // A root shell that was not a login has no sbin on its PATH.
   return findProgram(program) !== undefined || isProgram(`/usr/sbin/${program}`);
-}
-
-/** @param {readonly string[]} packages */
-async function install(packages) {
-  const title = `Installing ${packages.join(", ")}`;
-  const hint = "Check the network and /etc/apt/sources.list, then run the same command again.";
-  const env = { DEBIAN_FRONTEND: "noninteractive" };
-  await runCommand({ title: "Reading the list of packages", argv: ["apt-get", "update"], cwd: "/", env, hint });
-  const argv = /** @type {const} */ (["apt-get", "install", "-y", "--no-install-recommends"]);
-  await runCommand({ title, argv: [...argv, ...packages], cwd: "/", env, hint });
 }

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
-import { installBuildPackages } from "./build-packages.mjs";
 import { runCommand } from "./command.mjs";
 import { withPackages } from "./debian-packages.mjs";
+import { installMissingPackages } from "./install-packages.mjs";
 import { planKernel } from "./kernel.mjs";
 import { fetchSource } from "./source-package.mjs";
 import { planTuned, recipeDirectory } from "./tuned-part.mjs";
@@ -28,7 +28,7 @@ export function planTunedQemu() {
 
 /** @param {(draft: string) => void} publish */
 async function build(publish) {
-  await installBuildPackages(BUILD_PACKAGES);
+  await installMissingPackages(BUILD_PACKAGES);
   await planKernel().work?.();
   const title = "Downloading the firmware of machines";
   const request = { part: NAME, title, names: FIRMWARE_PACKAGES, dependencies: /** @type {const} */ ("none") };

@@ -9,6 +9,7 @@ import { findTunedKernel } from "../guest/kernel.ts";
 import { findTuned } from "../guest/tuned-part.ts";
 import { findQemuHost, findQemuPlace, type QemuHost } from "./host.ts";
 import { QemuProvider } from "./provider.ts";
+import { describeQemu } from "./testing/describe-qemu.ts";
 import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
 
 const qemu = await findTuned("tuned-qemu", "qemu-system-x86_64", cacheDirectory());
@@ -19,6 +20,9 @@ if (qemu === undefined || kernel === undefined) {
     "machines of a QEMU and a kernel that were built for this machine (skipped: `npm run setup tuned-qemu tuned-kernel` has not been run)",
   );
 } else {
+  // With one processor, which is what has the kernel.
+  await describeQemu("qemu tuned", { vcpuCount: 1 });
+
   let fixture: QemuFixture;
   let host: QemuHost;
   let packaged: QemuProvider;

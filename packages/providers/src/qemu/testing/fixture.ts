@@ -23,7 +23,7 @@ export async function createQemuFixture(): Promise<QemuFixture> {
     await rm(stateDirectory, { recursive: true });
     throw new Error(`The tests of QEMU cannot run on this host: ${status.reason}. To mend it: ${status.hint}.`);
   }
-  const config = { rootfs: await testRoot(), memoryMib: 192, diskMib: 64, vcpuCount: 1 };
+  const config = { rootfs: await testRoot(), memoryMib: 192, diskMib: 64 };
   return {
     provider,
     stateDirectory,
