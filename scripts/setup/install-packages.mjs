@@ -21,7 +21,9 @@ export async function installPackages(names) {
  * @param {readonly string[]} names
  */
 export async function installMissingPackages(names) {
-  // dpkg tells the version of one that is installed.
-  const missing = names.filter((name) => !/\t./.test(outputOf("dpkg-query", ["-W", name])));
+  // One that was removed is still known, as `deinstall ok config-files`.
+  const missing = names.filter(
+    (name) => !outputOf("dpkg-query", ["-s", name]).includes("\nStatus: install ok installed\n"),
+  );
   if (missing.length > 0) await installPackages(missing);
 }
