@@ -43,6 +43,13 @@ describe("the page", () => {
     expect(sections[2]?.match(/docker \| 2\.00 ms/g)).toHaveLength(1);
   });
 
+  it("leaves no figure out, also of one that is not called after its benchmark", () => {
+    const report = { results: [result("file"), result("other")], targets: [], problems: [] };
+    const page = renderMarkdown({ machine, report, benchmarks: [benchmark("file")], subjects: [] });
+    expect(page.split("### Other figures")[1]).toContain("**other**");
+    expect(page.match(/docker \| 2\.00 ms/g)).toHaveLength(2);
+  });
+
   it("says what could not be measured", () => {
     const report = { results: [], targets: [], problems: ["docker was not there"] };
     expect(renderMarkdown({ machine, report, benchmarks: [], subjects: [] })).toContain("- docker was not there");

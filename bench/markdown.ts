@@ -14,6 +14,8 @@ export interface Page {
 /** The report as docs/benchmarks.md, so that no figure is ever typed by hand. */
 export function renderMarkdown({ machine, report, benchmarks, subjects }: Page): string {
   const groups = groupResults(report.results);
+  // Whatever they are called, none may be left out.
+  const strays = groups.filter((group) => !benchmarks.some(({ name }) => isOf(name, group)));
   return `${[
     "# Benchmarks",
     "Written by `npm run bench -- --markdown docs/benchmarks.md`; run it to get the figures of your own machine. A benchmark is a file in `bench/benchmarks/`, a subject one in `bench/subjects/`; adding a file adds one.",
@@ -24,6 +26,7 @@ export function renderMarkdown({ machine, report, benchmarks, subjects }: Page):
     table(["target", "measured", ""], report.targets.map(formatTarget)),
     "## Figures",
     ...benchmarks.flatMap((benchmark) => benchmarkSection(benchmark, groups)),
+    ...(strays.length > 0 ? ["### Other figures", ...groupTables(strays)] : []),
     ...(report.problems.length > 0 ? ["## Problems", list(report.problems)] : []),
     "## Subjects",
     list(subjects.map((one) => `\`${one.name}\`: ${one.title}`)),
@@ -31,15 +34,23 @@ export function renderMarkdown({ machine, report, benchmarks, subjects }: Page):
 }
 
 function benchmarkSection({ name, title, method }: NamedBenchmark, groups: readonly Group[]): string[] {
-  // A benchmark names its groups after itself: "scale", "scale create", "scale, …".
-  const own = groups.filter((group) => group.name.startsWith(name) && !/^[\w-]/.test(group.name.slice(name.length)));
+  const own = groups.filter((group) => isOf(name, group));
   if (own.length === 0) return [];
-  const tables = own.flatMap((group) => {
+  return [`### ${name}`, `${title}.`, method, ...groupTables(own, name)];
+}
+
+/** Each with its name, unless it is that of what it stands below. */
+function groupTables(groups: readonly Group[], above?: string): string[] {
+  return groups.flatMap((group) => {
     const rows = group.rows.map((row) => [row.subject, row.p50, row.p95, row.n, row.ratio]);
-    const caption = group.name === name ? [] : [`**${group.name}**`];
+    const caption = group.name === above ? [] : [`**${group.name}**`];
     return [...caption, table(["subject", "p50", "p95", "n", "× ours (p50)"], rows)];
   });
-  return [`### ${name}`, `${title}.`, method, ...tables];
+}
+
+/** A benchmark names its groups after itself: "scale", "scale create", "scale, …". */
+function isOf(name: string, group: Group): boolean {
+  return group.name.startsWith(name) && !/^[\w-]/.test(group.name.slice(name.length));
 }
 
 function machineList(machine: Machine): string {

@@ -8,6 +8,7 @@ import { listProcesses, proportionalMemory } from "../processes.ts";
 import { atLeast, atMost, p50Of, type Result } from "../report.ts";
 import { summarize } from "../statistics.ts";
 
+const NAME = "qemu-clone";
 const ON_DEMAND = "sandpiper-qemu, machine made on demand";
 const TUNED = "sandpiper-qemu tuned, machine made on demand";
 const AHEAD = "sandpiper-qemu, machine started and warmed ahead";
@@ -36,28 +37,20 @@ export const benchmark: Benchmark = {
     context.progress(`${MANY} at once`);
     const many = await measureMany(onDemand);
     const results: Result[] = [
-      { name: "qemu-first-of-shape", subject: FIRST, ...summarize(boots), unit: "ms" },
+      { name: `${NAME}, the first of its shape`, subject: FIRST, ...summarize(boots), unit: "ms" },
       ...[...made.samples, ...ready.samples].map(([subject, all]): Result => {
-        return { name: "qemu-create-exec", subject, ...summarize(all), unit: "ms" };
+        return { name: NAME, subject, ...summarize(all), unit: "ms" };
       }),
-      { name: `qemu-${MANY}-at-once`, subject: ON_DEMAND, ...summarize([many.tookMs]), unit: "ms" },
-      { name: `qemu-memory-of-${MANY}`, subject: ON_DEMAND, ...summarize(many.sizesMb), unit: "MB" },
+      { name: `${NAME}, ${MANY} at once`, subject: ON_DEMAND, ...summarize([many.tookMs]), unit: "ms" },
+      { name: `${NAME}, memory of each of ${MANY}`, subject: ON_DEMAND, ...summarize(many.sizesMb), unit: "MB" },
     ];
     return {
       results,
-      problems: [...made.problems, ...ready.problems].map((problem) => `qemu-create-exec, ${problem}`),
+      problems: [...made.problems, ...ready.problems].map((problem) => `${NAME}, ${problem}`),
       targets: [
-        atMost(
-          "qemu-create-exec: ms tuned, with a machine made on demand",
-          p50Of(results, TUNED, "qemu-create-exec"),
-          120,
-        ),
-        atMost(
-          "qemu-create-exec: ms with a machine started and warmed ahead",
-          p50Of(results, AHEAD, "qemu-create-exec"),
-          60,
-        ),
-        atLeast(`qemu-${MANY}-at-once: how many answered`, many.sizesMb.length, MANY),
+        atMost("qemu-clone: ms tuned, with a machine made on demand", p50Of(results, TUNED, NAME), 120),
+        atMost("qemu-clone: ms with a machine started and warmed ahead", p50Of(results, AHEAD, NAME), 60),
+        atLeast(`${NAME}, ${MANY} at once: how many answered`, many.sizesMb.length, MANY),
       ],
     };
   },
