@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { runCommand } from "./command.mjs";
@@ -50,8 +50,11 @@ async function build(publish) {
 /** @param {string} sources */
 async function change(sources) {
   cpSync(join(recipe, "devices.mak"), join(sources, "configs/devices/x86_64-softmmu/sandpiper.mak"));
-  const argv = /** @type {const} */ (["patch", "-p1", "--silent", "-i", join(recipe, "same-blocks.patch")]);
-  await runCommand({ title: "Changing QEMU", argv, cwd: sources, hint: HINT });
+  const patches = readdirSync(recipe).filter((name) => name.endsWith(".patch"));
+  for (const name of patches.sort()) {
+    const argv = /** @type {const} */ (["patch", "-p1", "--silent", "-i", join(recipe, name)]);
+    await runCommand({ title: `Changing QEMU: ${basename(name, ".patch")}`, argv, cwd: sources, hint: HINT });
+  }
 }
 
 /** @param {string} directory */

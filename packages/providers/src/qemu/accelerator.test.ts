@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -36,5 +37,13 @@ describe("the look for what guests run with", () => {
   it("remembers what it found for as long as this machine runs", async () => {
     const asked = () => Promise.reject(new Error("it looked again"));
     expect(await findAccelerator(host.qemu, asked)).toBe(host.accelerator);
+  });
+
+  it("takes nothing that it found with one QEMU for true of another", async () => {
+    const found = findAccelerator({ ...host.qemu, program: process.execPath }, () =>
+      Promise.reject(new Error("it looked again")),
+    );
+    if (existsSync("/dev/kvm")) await expect(found).rejects.toThrow("it looked again");
+    else expect(await found).toBe("tcg");
   });
 });

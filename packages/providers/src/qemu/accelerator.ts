@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { accessSync, constants } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentClient } from "@sandpiper/core";
+import { cacheDirectory } from "../guest/cache-directory.ts";
 import type { GuestKernel } from "../guest/kernel.ts";
 import { agentChannelEnds } from "../host/agent-channel.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
@@ -22,19 +23,21 @@ const RETRY_MS = 10;
 
 /**
  * KVM if it boots a guest, and in time: that /dev/kvm is there says little, since on machines that are virtual themselves
- * a guest may hang, or run slower than translated. Looked for once after each boot of this machine.
+ * a guest may hang, or run slower than translated. Looked for once after each boot of this machine, with each QEMU.
  */
 export async function findAccelerator(qemu: Qemu, kernel: () => Promise<GuestKernel>): Promise<Accelerator> {
   if (!canOpen("/dev/kvm")) return "tcg";
-  const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/accelerator");
+  const cache = join(cacheDirectory(), "accelerator");
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-  const path = join(cache, `${bootId}-${qemu.version}`);
+  const { ino, ctimeMs } = await stat(qemu.program);
+  const path = join(cache, `${bootId}-${ino}-${ctimeMs}`);
   const known = await readFile(path, "utf8").catch(() => "");
   if (known === "kvm" || known === "tcg") return known;
   const boots = await bootsGuest(qemu, await kernel(), { accelerator: "kvm", timeoutMs: KVM_BOOT_MS });
   const found = boots ? "kvm" : "tcg";
-  await rm(cache, { recursive: true, force: true });
   await mkdir(cache, { recursive: true, mode: 0o700 });
+  const outdated = (await readdir(cache)).filter((name) => !name.startsWith(bootId));
+  await Promise.all(outdated.map((name) => rm(join(cache, name), { force: true })));
   await writeFile(path, found);
   return found;
 }

@@ -1,9 +1,10 @@
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { machineProcesses } from "./testing/traces.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {
@@ -29,7 +30,24 @@ describe("copies of one template", () => {
     expect(new Set(selves.map(({ random }) => random)).size).toBe(2);
     for (const { lateS } of selves) expect(lateS).toBeLessThan(CLOCK_TOLERANCE_S);
   });
+
+  it("find what the one before read of their root still in the host's memory", async () => {
+    await using one = await fixture.create();
+    const readBytes = await readRoot(one);
+    await using other = await fixture.create();
+    expect(await readRoot(other)).toBe(readBytes);
+    const [pid] = await machineProcesses(other.id);
+    const [, fromDisk] = /^read_bytes: (\d+)$/m.exec(await readFile(`/proc/${pid}/io`, "utf8")) ?? [];
+    expect(Number(fromDisk)).toBeLessThan(readBytes / 10);
+  });
 });
+
+/** All of its files; answers with how much that was. */
+async function readRoot(sandbox: Sandbox): Promise<number> {
+  const { stdout } = await sandbox.exec("find /bin/ /usr -xdev -type f -exec cat {} + | wc -c", { user: "root" });
+  expect(Number(stdout)).toBeGreaterThan(2 ** 20);
+  return Number(stdout);
+}
 
 describe("forks of one sandbox", () => {
   it("have names and random numbers of their own, and the time of now, not of when it was saved", async () => {

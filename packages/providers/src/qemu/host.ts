@@ -9,6 +9,7 @@ import { InstanceStore } from "../host/instance-store.ts";
 import { findAccelerator } from "./accelerator.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
+import { WaitingShell } from "./waiting-shell.ts";
 
 /** What the kernel takes as the path of a socket. */
 const MAX_SOCKET_PATH_BYTES = 107;
@@ -39,6 +40,7 @@ export interface QemuPlace {
 /** Everything on this host that machines are made with. */
 export interface QemuHost extends QemuPlace {
   readonly qemu: Qemu;
+  readonly shell: WaitingShell;
   readonly accelerator: Accelerator;
   readonly kernelVersion: string;
   /** What a machine boots with: the given kernel, or one that set-up built or fetched. */
@@ -98,7 +100,8 @@ export async function findQemuHost(place: QemuPlace): Promise<QemuHost> {
     if (path !== undefined) return kernels({ path, version: "its own", modules: kernel.modules });
     return kernels(vcpuCount <= 1 ? (tuned ?? kernel) : kernel);
   };
-  return { ...place, qemu, accelerator, kernelVersion: (tuned ?? kernel).version, guestKernel };
+  const shell = new WaitingShell(qemu.env);
+  return { ...place, qemu, shell, accelerator, kernelVersion: (tuned ?? kernel).version, guestKernel };
 }
 
 /** Whether set-up provides what was not found. */

@@ -1,14 +1,10 @@
 import { chown, mkdir, rename } from "node:fs/promises";
-import type { Socket } from "node:net";
-import { join } from "node:path";
-import { connectSocket } from "../host/unix-socket.ts";
 import type { QemuHost } from "./host.ts";
 import { noteCgroup } from "./instance-cgroup-name.ts";
 import { INSTANCE_FILE, writeInstanceFile } from "./instance-file.ts";
-import { AGENT_SOCKET, type MemoryArguments, machineArguments } from "./machine-arguments.ts";
+import { type MemoryArguments, machineArguments } from "./machine-arguments.ts";
 import { createMachineCgroup } from "./machine-cgroup.ts";
 import type { MachineShape } from "./machine-shape.ts";
-import { prepareMigration } from "./migration.ts";
 import { type StartedMachine, startMachine } from "./start-machine.ts";
 
 /** Names in a machine's directory. */
@@ -36,8 +32,6 @@ export interface LaunchOptions {
 export interface LaunchedMachine extends StartedMachine {
   readonly name: string;
   readonly directory: string;
-  /** To its agent, held before the guest runs: it finds its port as it was when it was saved. */
-  readonly agent: Socket;
 }
 
 /** Starts the machine whose disks are in the directory; one that goes on from a state waits to be told to. */
@@ -61,17 +55,10 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
     instanceFile: INSTANCE_FILE,
     uid,
   });
-  const started = await startMachine({ qemu: host.qemu, args, directory, cgroupEntrances, stateFile, signal });
-  try {
-    const [agent] = await Promise.all([
-      connectSocket(join(directory, AGENT_SOCKET), signal),
-      prepareMigration(started.monitor, options),
-    ]);
-    return { ...started, name, directory, agent };
-  } catch (error) {
-    started.monitor.close();
-    throw error;
-  }
+  const command = [host.qemu.program, ...host.qemu.args, ...args];
+  const becoming = { shell: host.shell, directory, stateFile, cgroupEntrances, command };
+  const started = await startMachine({ ...becoming, ignoresShared: options.ignoresShared, signal });
+  return { ...started, name, directory };
 }
 
 /** Makes the directory of a machine that was started under another name one of that name; its cgroup it keeps. */

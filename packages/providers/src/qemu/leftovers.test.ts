@@ -20,7 +20,6 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 const nursery = () => readdir(join(fixture.stateDirectory, "qemu/nursery"));
 /** A busy machine takes its time. */
-const PATIENCE = { timeout: 20_000 };
 const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
 
 describe("nothing is left", () => {
@@ -76,7 +75,7 @@ describe("nothing is left", () => {
       "echo 1 > /tmp/all/ice/cgroup.procs && echo 1 > /tmp/all/ice/cgroup.freeze",
     ];
     await sandbox.start(freeze.join(" && "), { user: "root" });
-    await expect.poll(() => sandbox.isHealthy({ timeoutMs: 1000 }), PATIENCE).toBe(false);
+    await expect.poll(() => sandbox.isHealthy({ timeoutMs: 1000 })).toBe(false);
     await twoMinutes(() => sleep(100));
     const exit = { reason: "crashed", message: expect.stringContaining("its guest did not answer") };
     expect(await sandbox.closed).toMatchObject(exit);
@@ -90,9 +89,7 @@ describe("nothing is left", () => {
     await program.kill();
     await crashMachine(id);
     const next = successor();
-    await expect
-      .poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning, PATIENCE)
-      .toBe(false);
+    await expect.poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning).toBe(false);
     await expect(next.adopt(id)).rejects.toMatchObject({ reason: "instance_ended" });
     await next.remove(id);
     expect(await traces(id)).toEqual([]);
@@ -101,7 +98,7 @@ describe("nothing is left", () => {
   it("of a sandbox whose program was killed while it made it", async () => {
     const program = startHostProgram({ fixture });
     const id = await program.creating();
-    await expect.poll(() => traces(id), PATIENCE).not.toEqual([]);
+    await expect.poll(() => traces(id)).not.toEqual([]);
     await program.kill();
     const next = successor();
     await next.list();
@@ -113,9 +110,9 @@ describe("nothing is left", () => {
     const config = { memoryMib: 160 };
     const program = startHostProgram({ fixture, config });
     await program.creating();
-    await expect.poll(nursery, PATIENCE).toHaveLength(1);
+    await expect.poll(nursery).toHaveLength(1);
     const [name = ""] = (await nursery()).map((entry) => entry.slice(0, entry.indexOf("~")));
-    await expect.poll(() => machineProcesses(name), PATIENCE).not.toEqual([]);
+    await expect.poll(() => machineProcesses(name)).not.toEqual([]);
     await program.kill();
     await successor().list();
     expect(await nursery()).toEqual([]);
@@ -146,7 +143,7 @@ describe("machines that were started ahead", () => {
         expect(await provider.list()).toContainEqual(expect.objectContaining({ id: sandbox.id, isRunning: true }));
         return [...seen].some((name) => hostname === `sandbox-${name.slice(0, 8)}`);
       };
-      await expect.poll(takesOne, { ...PATIENCE, interval: 500 }).toBe(true);
+      await expect.poll(takesOne, { interval: 500 }).toBe(true);
     } finally {
       await provider[Symbol.asyncDispose]();
     }
@@ -159,7 +156,7 @@ describe("machines that were started ahead", () => {
     const { id } = await program.ready();
     const spares = async () => (await nursery()).map((name) => name.slice(0, name.indexOf("~")));
     const processes = async () => (await Promise.all((await spares()).map(machineProcesses))).flat();
-    await expect.poll(processes, PATIENCE).toHaveLength(1);
+    await expect.poll(processes).toHaveLength(1);
     const [spare = ""] = await spares();
     await program.kill();
     await successor().list();

@@ -99,12 +99,20 @@ function diskArguments(disks: DiskArguments): string[] {
 }
 
 function baseNode(path: string): object {
-  return { driver: "raw", "node-name": "base", "read-only": true, file: { driver: "file", filename: path } };
+  return { driver: "raw", "node-name": "base", "read-only": true, file: fileNode(path) };
 }
 
 function diskNode({ path, backing }: DiskArguments): object {
-  const below = { driver: "qcow2", "read-only": true, file: { driver: "file", filename: backing } };
-  const file = { driver: "file", filename: path, discard: "unmap" };
+  const file = { ...fileNode(path), discard: "unmap" };
   const common = { driver: "qcow2", "node-name": "disk", discard: "unmap", file };
-  return backing === undefined ? common : { ...common, backing: below };
+  if (backing === undefined) return common;
+  return { ...common, backing: { driver: "qcow2", "read-only": true, file: fileNode(backing) } };
+}
+
+/**
+ * A machine that goes on from a state would otherwise have the host forget what it has in memory of the file, in case another host wrote
+ * to it. These are this host's own, and the base is all machines'.
+ */
+function fileNode(filename: string): object {
+  return { driver: "file", filename, "drop-cache": false };
 }

@@ -85,6 +85,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
   /** Ends the machines that nobody has asked for; those of sandboxes go on. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#spares[Symbol.asyncDispose]();
+    await this.#host?.then(({ shell }) => shell.close()).catch(() => {});
   }
 
   async create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance> {

@@ -60,6 +60,18 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
+  it("is told what comes first in one go with its greeting, and takes the next caller when it refuses that", async () => {
+    const path = join(directory, "qmp.sock");
+    const refused = QmpClient.connect(path, signal, (client) => client.execute("migrate-incoming", { uri: "fd:3" }));
+    await expect(refused).rejects.toMatchObject({ reason: "monitor_refused" });
+    let status: string | undefined;
+    const client = await QmpClient.connect(path, signal, async (monitor) => {
+      ({ status } = await monitor.execute("query-status", {}));
+    });
+    expect(status).toBe("prelaunch");
+    client.close();
+  });
+
   it("tells of events to those who listen", async () => {
     const client = await connect();
     const events: string[] = [];

@@ -41,12 +41,18 @@ export class QmpClient {
     });
   }
 
-  /** Waits for QEMU's greeting: its main loop answers from then on. */
-  static async connect(path: string, signal: AbortSignal): Promise<QmpClient> {
+  /**
+   * Waits for QEMU's greeting, and until it answers. It greets long before it does: what it is told `first` is said meanwhile.
+   */
+  static async connect(
+    path: string,
+    signal: AbortSignal,
+    first: (client: QmpClient) => Promise<unknown> = async () => {},
+  ): Promise<QmpClient> {
     const client = new QmpClient(await connectSocket(path, signal));
     try {
       await client.#greeted(signal);
-      await client.execute("qmp_capabilities", {});
+      await Promise.all([client.execute("qmp_capabilities", {}), first(client)]);
       return client;
     } catch (error) {
       client.close();

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { killAll } from "../host/cgroup-files.ts";
 import { launchClone } from "./clone.ts";
 import type { QemuHost } from "./host.ts";
@@ -9,6 +10,8 @@ import { type Template, templateKey } from "./template.ts";
 import { warmMachine } from "./warm-machine.ts";
 
 const START_TIMEOUT_MS = 30_000;
+/** Whoever has just got a machine has the processors to itself for what it does first. */
+const REST_MS = 50;
 
 /**
  * Copies of templates that were started ahead, have run something and stand still: most of what a new machine takes is QEMU's
@@ -70,6 +73,7 @@ export class Spares implements AsyncDisposable {
   ): Promise<void> {
     const shelf = this.#shelves.get(key) ?? [];
     this.#shelves.set(key, shelf);
+    await sleep(REST_MS);
     while (shelf.length < this.#count && !this.#isClosed) {
       const place = await makeNurseryPlace(host);
       try {

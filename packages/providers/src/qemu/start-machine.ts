@@ -1,47 +1,35 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { type FileHandle, open, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
-import type { Qemu } from "./find-qemu.ts";
-import { CONSOLE_LOG, MONITOR_SOCKET } from "./machine-arguments.ts";
+import { connectSocket } from "../host/unix-socket.ts";
+import { AGENT_SOCKET, CONSOLE_LOG, MONITOR_SOCKET } from "./machine-arguments.ts";
+import { prepareMigration } from "./migration.ts";
 import { QmpClient } from "./qmp-client.ts";
+import { type Becoming, hasEntered, QEMU_LOG, type WaitingShell } from "./waiting-shell.ts";
 
-const QEMU_LOG = "qemu.log";
 const RETRY_MS = 2;
 const MAX_EXPLANATION_CHARACTERS = 2000;
-/**
- * Becomes QEMU, and takes it into each cgroup meanwhile: the kernel lets whoever moves a process wait for milliseconds, in which QEMU
- * loads its libraries. Says so on descriptor 4 once it is there. The one that does it is nobody's child, so that QEMU has no dead one.
- */
-const ENTER = `
-( ( while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; echo >&4 ) & )
-while [ "$1" != -- ]; do shift; done; shift
-exec "$@" 4>&-`;
 
-export interface StartMachineOptions {
-  readonly qemu: Qemu;
-  readonly args: readonly string[];
-  /** Where it starts, with its sockets and logs. */
-  readonly directory: string;
-  /** Files that take a process into a cgroup. */
-  readonly cgroupEntrances: readonly string[];
-  /** What an incoming machine reads as `fd:3`. */
-  readonly stateFile?: string | undefined;
+export interface StartMachineOptions extends Becoming {
+  readonly shell: WaitingShell;
+  readonly ignoresShared: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface StartedMachine {
   readonly pid: number;
   readonly monitor: QmpClient;
+  /** To its agent, held before the guest runs: it finds its port as it was when it was saved. */
+  readonly agent: Socket;
 }
 
 /** Starts QEMU as a process that outlives this program, and waits until its monitor answers and it is within its limits. */
 export async function startMachine(options: StartMachineOptions): Promise<StartedMachine> {
-  const { directory, signal } = options;
+  const { directory, shell, signal } = options;
   signal.throwIfAborted();
-  const child = await spawnQemu(options);
+  const child = shell.become(options);
   const entered = hasEntered(child);
   let failure: string | undefined;
   child.once("error", (error) => {
@@ -54,13 +42,13 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
     for (;;) {
       signal.throwIfAborted();
       if (failure !== undefined) throw startFailed(failure, await explainMachine(directory));
-      const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal).catch(ifNotThereYet);
-      if (monitor === undefined) {
+      const connected = await connectMachine(options).catch(ifNotThereYet);
+      if (connected === undefined) {
         await sleep(RETRY_MS);
         continue;
       }
-      if (await entered) return { pid: Number(child.pid), monitor };
-      monitor.close();
+      if (await entered) return { pid: Number(child.pid), ...connected };
+      connected.monitor.close();
       throw startFailed("it could not be taken into its cgroup", await explainMachine(directory));
     }
   } catch (error) {
@@ -71,33 +59,31 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
   }
 }
 
+/** QEMU greets, and has its sockets, while it still makes devices: what has to be said before anything else is said meanwhile. */
+async function connectMachine(
+  options: Pick<StartMachineOptions, "directory" | "ignoresShared" | "signal">,
+): Promise<Omit<StartedMachine, "pid">> {
+  const { directory, signal } = options;
+  let agent!: Socket;
+  const monitor = await QmpClient.connect(join(directory, MONITOR_SOCKET), signal, async (client) => {
+    const prepared = prepareMigration(client, options);
+    [agent] = await Promise.all([connectAgent(directory, signal), prepared]);
+  });
+  return { monitor, agent };
+}
+
+async function connectAgent(directory: string, signal: AbortSignal): Promise<Socket> {
+  const agent = await connectSocket(join(directory, AGENT_SOCKET), signal);
+  // Whoever uses it sees its end; until then QEMU's own end says more.
+  agent.on("error", () => {});
+  return agent;
+}
+
 /** Of a connection to a socket that QEMU has not made yet, or has just made, or no longer serves. */
 function ifNotThereYet(error: NodeJS.ErrnoException): undefined {
-  if (error instanceof SandboxError || error.code === "ENOENT" || error.code === "ECONNREFUSED") return undefined;
+  const isGone = error instanceof SandboxError && error.reason === "monitor_gone";
+  if (isGone || error.code === "ENOENT" || error.code === "ECONNREFUSED") return undefined;
   throw error;
-}
-
-async function spawnQemu(options: StartMachineOptions): Promise<ChildProcess> {
-  const { qemu, args, directory, cgroupEntrances, stateFile } = options;
-  await using log = await open(join(directory, QEMU_LOG), "a", 0o600);
-  await using state: FileHandle | undefined = stateFile === undefined ? undefined : await open(stateFile, "r");
-  const words = ["-c", ENTER, "sh", ...cgroupEntrances, "--", qemu.program, ...qemu.args, ...args];
-  const child = spawn("/bin/sh", words, {
-    cwd: directory,
-    env: { ...qemu.env },
-    stdio: ["ignore", log.fd, log.fd, state?.fd ?? "ignore", "pipe"],
-    // Neither a Ctrl-C in the terminal nor the end of this program is for the machine.
-    detached: true,
-  });
-  child.unref();
-  return child;
-}
-
-/** Whether it has been taken into all its cgroups, once that has been tried. */
-async function hasEntered(child: ChildProcess): Promise<boolean> {
-  const said = child.stdio[4] as Readable | null | undefined;
-  const pieces = await said?.toArray().catch(() => []);
-  return pieces !== undefined && pieces.length > 0;
 }
 
 /** The last words of QEMU and of the guest's kernel. */

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,13 @@ import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
 
 const qemu = await findTuned("tuned-qemu", "qemu-system-x86_64", cacheDirectory());
 const kernel = await findTunedKernel();
+
+/** Integers, fractions, texts and hashes. */
+const COMPUTATION = `
+i=0; sum=0; while [ $i -lt 2000 ]; do sum=$(( (sum * 31 + i) % 99991 )); i=$((i + 1)); done; echo $sum
+seq 1 5000 | sort -rn | awk '{ sum += $1 * NR } END { print sum }'
+awk 'BEGIN { for (i = 1; i < 3000; i++) wave += sin(i) * log(i) / sqrt(i); printf "%.12f ", wave }'
+seq 1 3000 | sed 's/7/seven/g' | tr 0-9 a-j | sha256sum`;
 
 if (qemu === undefined || kernel === undefined) {
   it.skip(
@@ -42,6 +50,17 @@ if (qemu === undefined || kernel === undefined) {
     await using other = await Sandbox.create(packaged, { ...fixture.config, vcpuCount: 1 });
     expect((await other.exec("uname -r")).stdout).toMatch(/cloud-amd64\n$/);
   });
+
+  it.each([1, 2])(
+    "with %i processors it computes what the host does, also once code is improved",
+    async (vcpuCount) => {
+      const expected = execFileSync("sh", ["-c", COMPUTATION], { encoding: "utf8" });
+      await using sandbox = await fixture.create({ vcpuCount });
+      for (let turn = 0; turn < 3; turn++) {
+        expect(await sandbox.exec(COMPUTATION)).toMatchObject({ stdout: expected, stderr: "" });
+      }
+    },
+  );
 
   it.each([
     ["the one that was built", "the packaged one", () => fixture.provider, () => packaged],
