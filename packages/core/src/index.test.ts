@@ -27,6 +27,7 @@ it("exports these values and no others", () => {
     "checkStorePrefix",
     "connectAgent",
     "exec",
+    "pause",
     "sandboxTransitions",
     "stateNames",
     "systemClock",

@@ -42,6 +42,7 @@ export {
   type RegisterResult,
   SandboxManager,
 } from "./manager/sandbox-manager.ts";
+export { pause } from "./pause.ts";
 export type { BackOffOptions } from "./pool/back-off.ts";
 export type { WarmPoolStats } from "./pool/pool-shelf.ts";
 export { WarmPool, type WarmPoolOptions } from "./pool/warm-pool.ts";

@@ -10,7 +10,7 @@ export function embeddedGuest(sandbox: Sandbox): Guest {
     diskMib: sandbox.config.diskMib,
     addresses: sandbox.addresses,
     files: sandbox.files,
-    start: (argv, options) => sandbox.start(argv, options),
+    start: (argv, options) => sandbox.start(argv, { ...options, isRead: true }),
     exec: (argv, options) => sandbox.exec(argv, options),
   };
 }

@@ -10,6 +10,7 @@ export interface Guest {
   /** Where published ports are reached, by port inside. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly files: GuestFiles;
+  /** Its output has to be read: a command whose reader is late waits, and loses nothing. */
   start(argv: readonly string[], options: GuestStartOptions): Promise<GuestProcess>;
   /** Runs a small command to its end. */
   exec(argv: readonly string[], options: { readonly user?: string | undefined }): Promise<GuestResult>;

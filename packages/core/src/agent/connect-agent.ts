@@ -1,5 +1,6 @@
 import { abortError } from "../abort-error.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { pause } from "../pause.ts";
 import type { ConnectedChannel, Instance } from "../provider.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { AgentClient, type AgentClientOptions } from "./agent-client.ts";
@@ -35,7 +36,7 @@ export async function connectAgent(instance: Instance, options: ConnectAgentOpti
       } catch (thrown) {
         lastError = thrown;
       }
-      await pause(clock, giveUp.signal);
+      await pause(clock, CONNECT_RETRY_MS, giveUp.signal);
     }
   } finally {
     stopTimer();
@@ -69,19 +70,6 @@ function connectOrAbort(instance: Instance, signal: AbortSignal): Promise<Connec
       if (signal.aborted) connected.channel.close();
       else resolve(connected);
     }, reject);
-  });
-}
-
-function pause(clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const wake = () => {
-      stopTimer();
-      signal.removeEventListener("abort", wake);
-      resolve();
-    };
-    const stopTimer = clock.schedule(CONNECT_RETRY_MS, wake);
-    signal.addEventListener("abort", wake, { once: true });
-    if (signal.aborted) wake();
   });
 }
 

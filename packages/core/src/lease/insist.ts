@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
+import { pause } from "../pause.ts";
 import { isLeaseLost } from "./lease-errors.ts";
-import { pause } from "./pause.ts";
 
 export interface InsistOptions {
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Clock } from "../clock.ts";
+import { pause } from "../pause.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import type { ObjectStore } from "../store/object-store.ts";
 import { Turns } from "../turns.ts";
@@ -13,7 +14,6 @@ import { type Lock, type LockView, lockKey, lockSchema, viewLock } from "./lock.
 import { LockBid, type PreviousLease } from "./lock-bid.ts";
 import { LockWait } from "./lock-wait.ts";
 import { currentMoment, type Moment } from "./moment.ts";
-import { pause } from "./pause.ts";
 
 /** Who wants a lease is told of a store that fails after so many tries. */
 const TRIES = 3;

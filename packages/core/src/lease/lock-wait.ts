@@ -1,13 +1,13 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import type { Clock } from "../clock.ts";
+import { pause } from "../pause.ts";
 import type { SandboxError } from "../sandbox-error.ts";
 import type { JsonObject, Versioned } from "./json-object.ts";
 import { handoffTimeout, handoffUnderWay, sandboxDestroyed, sandboxInUse } from "./lease-errors.ts";
 import type { LeaseTiming } from "./lease-timing.ts";
 import { isLive, type Lock, liveWaiter, releasedLock } from "./lock.ts";
 import type { BidResult, LockBid } from "./lock-bid.ts";
-import { pause } from "./pause.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;

@@ -27,7 +27,10 @@ export interface StartOptions extends CommandOptions {
    * output leaves no garbage.
    */
   readonly lendsMemory?: boolean | undefined;
-  /** Its output will be read at once: asking for it together with the start spares a round trip. */
+  /**
+   * Its output will be read: it is asked for together with the start, which spares a round trip, and nothing of it is
+   * dropped, however late the reading begins.
+   */
   readonly isRead?: boolean | undefined;
 }
 

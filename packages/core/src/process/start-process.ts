@@ -6,7 +6,7 @@ import { beginOutput } from "./read-output.ts";
 
 export interface StartProcessOptions {
   readonly params: SpawnParams & { readonly process: string };
-  /** Whether its output will be read at once. */
+  /** Whether its output will be read. */
   readonly isRead: boolean;
   readonly lendsMemory: boolean;
   /** An open client, also after a channel was lost. */

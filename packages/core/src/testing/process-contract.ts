@@ -21,6 +21,17 @@ export function describeProcesses(context: ContractContext): void {
       await process_.forget();
     });
 
+    it("waits for a reader that was announced with its start, and drops nothing", async () => {
+      await using process_ = await sandbox().start("head -c 3000000 /dev/zero", {
+        isRead: true,
+        journalBytes: 100_000,
+      });
+      await sandbox().exec("sleep 0.2");
+      const chunks = await Array.fromAsync(process_.output);
+      expect(chunks.filter(({ dropped }) => dropped > 0).length).toBe(0);
+      expect(chunks.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBe(3_000_000);
+    });
+
     it("takes input while it runs and ends with it", async () => {
       await using cat = await sandbox().start("cat", { stdin: true });
       await Promise.all([cat.write("one "), cat.write("two"), cat.closeStdin()]);

@@ -1,4 +1,4 @@
-import type { Clock } from "@sandpiper/core";
+import { type Clock, pause } from "@sandpiper/core";
 import type { EventBody, WebhookResource } from "@sandpiper/protocol";
 import { postWebhook } from "./post-webhook.ts";
 
@@ -50,7 +50,7 @@ async function deliver(webhook: DeliverableWebhook, event: EventBody, options: W
       const isLast = attempt >= MAX_ATTEMPTS;
       attempted(isLast ? "given_up" : "failed", event, error);
       if (isLast) return;
-      await pause(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS), clock, signal);
+      await pause(clock, Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS), signal);
     }
   }
 }
@@ -74,16 +74,4 @@ async function attemptOnce(webhook: DeliverableWebhook, event: EventBody, option
   } finally {
     forget();
   }
-}
-
-function pause(delayMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      forget();
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const forget = clock.schedule(delayMs, end);
-    signal.addEventListener("abort", end);
-  });
 }

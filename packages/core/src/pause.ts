@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** Resolves after the time, or as soon as the signal is aborted. */
 export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
