@@ -198,7 +198,10 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
           }),
           authenticator,
           learn: (credential) => cluster.keys.learn(credential),
-          onNudge: (id) => cluster.leases.poke(id),
+          onNudge: (id) => {
+            cluster.leases.poke(id);
+            parts.handoffs?.nudged(id);
+          },
           corsOrigins: config.corsOrigins,
         });
   const serving = await serve({

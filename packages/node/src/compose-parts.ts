@@ -158,9 +158,12 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       new Handoffs({
         nodeId: cluster.node.id,
         leases: cluster.leases,
+        nudge: cluster.nudge,
         quotas: cluster.quotas,
         custody: shared,
         checkpoints,
+        vault,
+        clock,
         saver,
         turns,
         providers,

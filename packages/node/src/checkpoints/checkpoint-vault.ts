@@ -5,9 +5,12 @@ import { type SandboxId, sandboxIdSchema } from "@sandpiper/protocol";
 import { z } from "zod";
 import { type CheckpointFile, hashesOf } from "../store/checkpoint-files.ts";
 import type { CheckpointRepository } from "../store/checkpoint-repository.ts";
+import { ChunksAhead } from "../store/chunks-ahead.ts";
 
 /** More than a small sandbox's checkpoint takes. */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
+/** What is fetched ahead is on the disk twice for a while; it must not be what fills it. */
+const SIZES_FREE = 4;
 
 const fileSchema = z.object({
   name: z.string().regex(/^[^/\0]+$/),
@@ -37,6 +40,7 @@ export class CheckpointVault {
   readonly #options: CheckpointVaultOptions;
   /** What the newest checkpoint of a sandbox consists of: none of it needs to be looked for again. */
   readonly #known = new Map<SandboxId, ReadonlySet<string>>();
+  readonly #ahead = new Map<SandboxId, ChunksAhead>();
 
   constructor(options: CheckpointVaultOptions) {
     this.#options = options;
@@ -91,8 +95,27 @@ export class CheckpointVault {
   async load(sandbox: SandboxId, checkpoint: string, directory: string): Promise<void> {
     const { repository } = this.#options;
     const files = await this.#files(sandbox, checkpoint);
-    await repository.load(files, directory, new AbortController().signal);
+    await repository.load(files, directory, { ahead: this.#ahead.get(sandbox), signal: new AbortController().signal });
     this.#known.set(sandbox, new Set(hashesOf(files)));
+  }
+
+  /** Brings here what a checkpoint consists of, for the load of a later one, until `dropAhead`. */
+  async fetchAhead(sandbox: SandboxId, checkpoint: string, signal: AbortSignal): Promise<void> {
+    const { repository, directory } = this.#options;
+    const files = await this.#files(sandbox, checkpoint);
+    const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const { bavail, bsize } = await statfs(directory);
+    if (bavail * bsize < SIZES_FREE * sizeBytes) return;
+    const ahead = this.#ahead.get(sandbox) ?? (await ChunksAhead.open(directory));
+    this.#ahead.set(sandbox, ahead);
+    await repository.fetchAhead(files, ahead, signal);
+  }
+
+  async dropAhead(sandbox: SandboxId): Promise<void> {
+    const ahead = this.#ahead.get(sandbox);
+    this.#ahead.delete(sandbox);
+    await ahead?.[Symbol.asyncDispose]();
   }
 
   /** The sandbox that a checkpoint is of; undefined: there is no such checkpoint. */

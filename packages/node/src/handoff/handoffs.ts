@@ -1,14 +1,17 @@
 import {
+  type Clock,
   type Lease,
   type Leases,
   type LockView,
   type PreparedSandbox,
+  pause,
   SandboxError,
   type Turns,
 } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { CheckpointVault } from "../checkpoints/checkpoint-vault.ts";
 import type { BringOptions, Found, Locator, Purpose, Whereabout } from "../checkpoints/locator.ts";
 import type { NodeCheckpoints } from "../checkpoints/node-checkpoints.ts";
 import { requireRestorable } from "../checkpoints/requirements.ts";
@@ -22,6 +25,7 @@ import { instanceKey } from "../service/instance-key.ts";
 import type { LiveSandboxes } from "../service/live-sandboxes.ts";
 import type { Providers } from "../service/providers.ts";
 import type { ClusterCustody } from "./cluster-custody.ts";
+import { FetchAhead } from "./fetch-ahead.ts";
 
 /** How many automatic checkpoints a sandbox without a policy keeps. */
 const KEPT = 3;
@@ -31,13 +35,18 @@ const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused"
 const LARGE_BYTES = 64 * 1024 * 1024;
 /** So many are saved at once when the node drains: more would only make each of them slower. */
 const DRAINS_AT_ONCE = 4;
+const LONGEST_FETCH_MS = 5_000;
 
 export interface HandoffsOptions {
   readonly nodeId: string;
   readonly leases: Leases;
+  /** Has another node look at a sandbox now. */
+  readonly nudge: (url: string, id: SandboxId) => Promise<void>;
   readonly custody: ClusterCustody;
   readonly quotas: Pick<SharedQuotas, "hold">;
   readonly checkpoints: NodeCheckpoints;
+  readonly vault: CheckpointVault;
+  readonly clock: Clock;
   readonly saver: SandboxSaver;
   readonly turns: Turns<SandboxId>;
   readonly providers: Providers;
@@ -62,6 +71,8 @@ interface ReceiveOptions extends Pick<FindOptions, "purpose"> {
 export class Handoffs implements Locator {
   readonly #options: HandoffsOptions;
   #isDraining = false;
+  /** Sandboxes that another node is fetching what was saved of. */
+  readonly #fetched = new Map<SandboxId, AbortController>();
   /** What happened to sandboxes before it was known which of them run here. */
   #early: (() => void)[] | undefined = [];
 
@@ -92,7 +103,7 @@ export class Handoffs implements Locator {
         throw noSuchSandbox(id);
       }
       options.onWaiting?.();
-      await turns.run(id as SandboxId, () => this.#fetch(id as SandboxId, saved, options));
+      await turns.run(id as SandboxId, () => this.#fetch(saved, where.url, options));
     }
     return await checkpoints.resume(principal, id);
   }
@@ -108,6 +119,11 @@ export class Handoffs implements Locator {
   wanted(id: SandboxId): void {
     if (this.#early !== undefined) return void this.#early.push(() => this.wanted(id));
     this.#giveUp(id, { isWaitedFor: true }).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
+  }
+
+  /** Another node says that it has fetched what was saved of it. */
+  nudged(id: SandboxId): void {
+    this.#fetched.get(id)?.abort();
   }
 
   /** It is another node's by now: what still runs here must end, and nothing of it may be kept. */
@@ -151,7 +167,7 @@ export class Handoffs implements Locator {
       if (record === undefined) return;
       if (live.get(id) !== undefined) {
         const keepLast = record.checkpointPolicy?.keepLast ?? KEPT;
-        if (isWaitedFor && (await this.#isLarge(id))) await saver.save(id, { isAutomatic: true, keepLast });
+        if (isWaitedFor && (await this.#isLarge(id))) await this.#saveAhead(id, keepLast);
         await saver.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
       }
       // When the store cannot be told, the lease ends by its time.
@@ -165,7 +181,24 @@ export class Handoffs implements Locator {
     });
   }
 
-  /** Most of it then goes to the store while it still runs; it stands still only for what has changed meanwhile. */
+  /**
+   * Most of it goes to the store, and from there to the node that waits for it, while it still runs: it stands still only for
+   * what has changed meanwhile.
+   */
+  async #saveAhead(id: SandboxId, keepLast: number): Promise<void> {
+    const { saver, clock } = this.#options;
+    const startedAtMs = clock.monotonicMs();
+    const fetched = new AbortController();
+    this.#fetched.set(id, fetched);
+    try {
+      await saver.save(id, { isAutomatic: true, keepLast });
+      // To fetch it takes about as long as to save it; the other node may be gone, or not know how to tell.
+      await pause(clock, Math.min(clock.monotonicMs() - startedAtMs, LONGEST_FETCH_MS), fetched.signal);
+    } finally {
+      this.#fetched.delete(id);
+    }
+  }
+
   async #isLarge(id: SandboxId): Promise<boolean> {
     const { sandbox } = this.#options.live.require(id);
     return await sandbox.metrics().then(
@@ -239,10 +272,14 @@ export class Handoffs implements Locator {
   }
 
   /** From its owner, whom it is asked of only when there is a place for it: until then it runs on there. */
-  async #fetch(id: SandboxId, saved: SavedSandbox, { takeover, signal }: BringOptions): Promise<void> {
-    const { leases, providers } = this.#options;
+  async #fetch(saved: SavedSandbox, url: string, { takeover, signal }: BringOptions): Promise<void> {
+    const { leases, providers, nudge } = this.#options;
+    const { id } = saved.record;
     await this.#requireRestorable(saved);
     const place = await providers.prepare(instanceKey(saved.record), { id, signal });
+    // A nudge that is lost costs the owner a little time.
+    const onFetched = () => void nudge(url, id).catch(() => {});
+    await using ahead = new FetchAhead(saved, { ...this.#options, onFetched });
     let lease: Lease;
     try {
       ({ lease } = await leases.wait(id, { takeover, signal }));
@@ -250,6 +287,7 @@ export class Handoffs implements Locator {
       await place.destroy();
       throw thrown;
     }
+    await ahead.stop();
     await this.#receive(id, lease, { purpose: "use", place });
   }
 

@@ -8,6 +8,7 @@ import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { CheckpointRepository } from "./checkpoint-repository.ts";
+import { ChunksAhead } from "./chunks-ahead.ts";
 import { DirectoryStore } from "./directory-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
@@ -15,7 +16,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const MIB = 1024 * 1024;
 const NOTHING: ReadonlySet<string> = new Set();
-const never = new AbortController().signal;
+const never = { signal: new AbortController().signal };
 const freshDirectory = () => mkdtemp(join(root, "d-"));
 
 async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promise<string> {
@@ -105,9 +106,9 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   it("stop loading when told to", async () => {
     const repository = await open();
     const saved = await repository.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
-    expect((await rejection(repository.load(saved.files, await freshDirectory(), AbortSignal.abort()))).code).toBe(
-      "canceled",
-    );
+    expect(
+      (await rejection(repository.load(saved.files, await freshDirectory(), { signal: AbortSignal.abort() }))).code,
+    ).toBe("canceled");
   });
 
   it("never write outside of their directory, whatever their manifest says", async () => {
@@ -119,6 +120,35 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
         reason: "checkpoint_damaged",
       });
     }
+  });
+});
+
+describe("what was fetched ahead", () => {
+  it("is not read from the store again, and the rest is", async () => {
+    let gets = 0;
+    const store = new MemoryStore({
+      fault: ({ operation }) => {
+        if (operation === "get") gets += 1;
+        return undefined;
+      },
+    });
+    const repository = new CheckpointRepository({ store, clock: systemClock });
+    const image = randomBytes(8 * MIB);
+    const early = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
+    image.fill("changed", 4 * MIB, 4 * MIB + 100);
+    const late = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
+
+    const place = await freshDirectory();
+    await using ahead = await ChunksAhead.open(place);
+    expect(await readdir(place)).toEqual([]);
+    await repository.fetchAhead(early.files, ahead, never.signal);
+    await repository.fetchAhead(early.files, ahead, never.signal);
+    expect(gets).toBe([...hashesOf(early.files)].length);
+    gets = 0;
+    const directory = await freshDirectory();
+    await repository.load(late.files, directory, { ...never, ahead });
+    expect(gets).toBe(late.uploadedChunks);
+    expect(Buffer.compare(await readFile(join(directory, "image")), image)).toBe(0);
   });
 });
 

@@ -5,9 +5,10 @@ import { BufferPool } from "./buffer-pool.ts";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { encodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession, ChunkStore } from "./chunk-store.ts";
+import type { ChunksAhead } from "./chunks-ahead.ts";
 import { type CollectGarbageOptions, type CollectGarbageResult, collectGarbage } from "./collect-garbage.ts";
 import { DirectoryStore } from "./directory-store.ts";
-import { loadFile } from "./load-file.ts";
+import { fetchFileAhead, loadFile } from "./load-file.ts";
 import { ObjectChunks } from "./object-chunks.ts";
 import { saveFile } from "./save-file.ts";
 
@@ -29,6 +30,12 @@ export interface SaveOptions {
   readonly directory: string;
   /** Chunks that a committed manifest of the same sandbox refers to, and goes on to until the one of this save is committed. */
   readonly known: ReadonlySet<string>;
+}
+
+export interface LoadOptions {
+  /** What is here already. */
+  readonly ahead?: ChunksAhead | undefined;
+  readonly signal: AbortSignal;
 }
 
 export interface SavedCheckpoint {
@@ -78,13 +85,19 @@ export class CheckpointRepository {
   }
 
   /** Writes the files into a directory that has none of their names. */
-  async load(files: readonly CheckpointFile[], directory: string, signal: AbortSignal): Promise<void> {
+  async load(files: readonly CheckpointFile[], directory: string, options: LoadOptions): Promise<void> {
     const session = this.#chunks.openSession();
     try {
-      for (const file of files) await loadFile(file, { directory, session, signal });
+      for (const file of files) await loadFile(file, { ...options, directory, session });
     } catch (thrown) {
       throw SandboxError.from(thrown);
     }
+  }
+
+  /** Brings what these files consist of here, for a load of files that are much like them. */
+  async fetchAhead(files: readonly CheckpointFile[], ahead: ChunksAhead, signal: AbortSignal): Promise<void> {
+    const session = this.#chunks.openSession();
+    for (const file of files) await fetchFileAhead(file, { session, ahead, signal });
   }
 
   collectGarbage(options: Pick<CollectGarbageOptions, "referenced">): Promise<CollectGarbageResult> {

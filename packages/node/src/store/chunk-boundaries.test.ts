@@ -5,17 +5,17 @@ import { cutPages, PAGE_BYTES } from "./chunk-boundaries.ts";
 describe("cutting pages into chunks", () => {
   const pages = Array.from({ length: 4000 }, (_, index) => randomPage(index));
 
-  it("covers every page once, in order, with chunks of 64 KiB to 1 MiB and 256 KiB on average", () => {
+  it("covers every page once, in order, with chunks of 128 KiB to 1 MiB and nearly 512 KiB on average", () => {
     const pieces = cutPages(wordsOf(pages), true);
     expect(pieces[0]?.start).toBe(0);
     expect(pieces.at(-1)?.end).toBe(pages.length);
     for (const [index, { start, end }] of pieces.entries()) {
       expect(start).toBe(index === 0 ? 0 : pieces[index - 1]?.end);
       expect(end - start).toBeLessThanOrEqual(256);
-      if (index < pieces.length - 1) expect(end - start).toBeGreaterThanOrEqual(16);
+      if (index < pieces.length - 1) expect(end - start).toBeGreaterThanOrEqual(32);
     }
-    expect(pages.length / pieces.length).toBeGreaterThan(40);
-    expect(pages.length / pieces.length).toBeLessThan(100);
+    expect(pages.length / pieces.length).toBeGreaterThan(90);
+    expect(pages.length / pieces.length).toBeLessThan(128);
   });
 
   it.each([0, 1, 777, 3999])("keeps nearly all chunks when a page is put in at %d", (at) => {

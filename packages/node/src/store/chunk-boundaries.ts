@@ -1,10 +1,10 @@
 /** gVisor saves memory in pages, so what moves within an image moves by whole ones. */
 export const PAGE_BYTES = 4096;
-const MIN_CHUNK_PAGES = 16;
+const MIN_CHUNK_PAGES = 32;
 const MAX_CHUNK_PAGES = 256;
 export const MAX_CHUNK_BYTES = MAX_CHUNK_PAGES * PAGE_BYTES;
-/** With the least length, this makes 256 KiB on average. */
-const PAGES_BETWEEN_ENDS = 48;
+/** With the least and the largest length, this makes nearly 512 KiB on average. An object store takes its time for each of them. */
+const PAGES_BETWEEN_ENDS = 96;
 /** Shorter stretches of zeros are left to the compression. */
 const MIN_HOLE_PAGES = 16;
 

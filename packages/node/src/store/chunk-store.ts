@@ -16,6 +16,7 @@ export interface ChunkStore {
 }
 
 export interface ChunkSession {
+  /** Undefined: it is not there, or to find out would cost more than to put it again. */
   find(hash: string): Promise<StoredChunk | undefined>;
   get(hash: string): Promise<Uint8Array | undefined>;
   /** Makes it young again if it is there already. The memory may be used for something else once this returns. */

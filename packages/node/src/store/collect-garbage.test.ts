@@ -15,7 +15,7 @@ const root = mkdtempSync(join(tmpdir(), "sandpiper-garbage-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 const NOTHING: ReadonlySet<string> = new Set();
-const never = new AbortController().signal;
+const never = { signal: new AbortController().signal };
 
 /** With content that is not worth compressing: no other thread has a part in it, and a clock can wait for what is under way. */
 async function directoryWith(...contents: readonly string[]): Promise<string> {

@@ -1,11 +1,13 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
 import { decodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession } from "./chunk-store.ts";
+import type { ChunksAhead } from "./chunks-ahead.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
+import { writeWhole } from "./write-whole.ts";
 
 /** Times the largest chunk, packed and unpacked, this is what a load holds in memory at most. */
 const PARALLEL = 12;
@@ -22,26 +24,54 @@ interface PlacedChunk {
 export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
+  /** What is here already. */
+  readonly ahead?: ChunksAhead | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Writes a file from its chunks; what was zero stays a hole. */
-export async function loadFile(file: CheckpointFile, { directory, session, signal }: LoadFileOptions): Promise<void> {
+export async function loadFile(file: CheckpointFile, options: LoadFileOptions): Promise<void> {
+  const { directory, session, ahead, signal } = options;
   const chunks = placeChunks(file);
   const target = await open(join(directory, file.name), "wx", 0o600);
   try {
     await target.truncate(file.size);
     await forEachParallel(chunks, PARALLEL, async ({ hash, size, position }) => {
       signal.throwIfAborted();
-      const stored = await session.get(hash);
-      if (stored === undefined) throw damaged(file.name, `chunk ${hash} is not in the store`, { chunk: hash });
-      const content = await decodeChunk(stored, size, hash);
-      if (content === undefined) throw damaged(file.name, `chunk ${hash} is not what was saved`, { chunk: hash });
-      await write(target, content, position);
+      const content = (await ahead?.read(hash)) ?? (await getContent(session, { hash, size }, file.name));
+      await writeWhole(target, content, position);
     });
   } finally {
     await target.close();
   }
+}
+
+export interface FetchFileOptions {
+  readonly session: ChunkSession;
+  readonly ahead: ChunksAhead;
+  readonly signal: AbortSignal;
+}
+
+/** Brings the contents of a file's chunks here, for files that will have many of them. */
+export async function fetchFileAhead(file: CheckpointFile, options: FetchFileOptions): Promise<void> {
+  const { session, ahead, signal } = options;
+  const missing = placeChunks(file).filter(({ hash }) => !ahead.has(hash));
+  await forEachParallel(missing, PARALLEL, async (chunk) => {
+    signal.throwIfAborted();
+    await ahead.add(chunk.hash, await getContent(session, chunk, file.name));
+  });
+}
+
+async function getContent(
+  session: ChunkSession,
+  { hash, size }: Pick<PlacedChunk, "hash" | "size">,
+  file: string,
+): Promise<Uint8Array> {
+  const stored = await session.get(hash);
+  if (stored === undefined) throw damaged(file, `chunk ${hash} is not in the store`, { chunk: hash });
+  const content = await decodeChunk(stored, size, hash);
+  if (content === undefined) throw damaged(file, `chunk ${hash} is not what was saved`, { chunk: hash });
+  return content;
 }
 
 function placeChunks({ name, size, chunks }: CheckpointFile): readonly PlacedChunk[] {
@@ -54,13 +84,6 @@ function placeChunks({ name, size, chunks }: CheckpointFile): readonly PlacedChu
   const isSound = placed.every((chunk) => /^[0-9a-f]{64}$/.test(chunk.hash) && chunk.size <= MAX_CHUNK_BYTES);
   if (!isSound || position !== size || !SAFE_NAME.test(name)) throw damaged(name, "its list of chunks is wrong", {});
   return placed;
-}
-
-async function write(target: FileHandle, content: Uint8Array, position: number): Promise<void> {
-  for (let written = 0; written < content.length; ) {
-    const { bytesWritten } = await target.write(content, written, content.length - written, position + written);
-    written += bytesWritten;
-  }
 }
 
 function damaged(name: string, what: string, details: Readonly<Record<string, unknown>>): SandboxError {

@@ -2,6 +2,12 @@ import type { ObjectStore } from "@sandpiper/core";
 import { type ChunkSession, type ChunkStore, chunkFolder, type StoredChunk } from "./chunk-store.ts";
 
 const PREFIX = "chunks/";
+/**
+ * To ask for a chunk is a request of its own. Once so many in a row were not there, most of the next ones will not be there
+ * either: only some are asked for, and the others are sent, until one is found again.
+ */
+const ABSENT_IN_A_ROW = 16;
+const ASKED_EVERY = 8;
 
 /** Chunks as objects of a store: `chunks/<first two digits>/<hash>`. */
 export class ObjectChunks implements ChunkStore {
@@ -13,9 +19,14 @@ export class ObjectChunks implements ChunkStore {
 
   openSession(): ChunkSession {
     const store = this.#store;
+    let absent = 0;
+    let asked = 0;
     return {
       async find(hash) {
+        asked += 1;
+        if (absent >= ABSENT_IN_A_ROW && asked % ASKED_EVERY !== 0) return undefined;
         const info = await store.head(chunkKey(hash));
+        absent = info === undefined ? absent + 1 : 0;
         return info && { hash, modifiedAt: info.modifiedAt, tag: info.tag };
       },
       async get(hash) {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import type { EventKind } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SqliteEventLog } from "../events/sqlite-event-log.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
 import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
@@ -72,8 +72,8 @@ function emit(kind: EventKind = "sandbox.ready"): number {
 }
 
 const ids = () => received.map(({ headers }) => Number(headers["sandpiper-event-id"]));
-const arrived = (expected: readonly number[]) => vi.waitFor(() => expect(ids()).toEqual(expected));
-const failed = (count: number) => vi.waitFor(() => expect(failures).toHaveLength(count));
+const arrived = (expected: readonly number[]) => expect.poll(ids).toEqual(expected);
+const failed = (count: number) => expect.poll(() => failures).toHaveLength(count);
 /** Moves on exactly to the attempt after this one. */
 const pauseAfter = (attempt: number) => clock.advance(1000 * 2 ** (attempt - 1));
 
@@ -120,7 +120,7 @@ describe("a webhook", () => {
       await clock.advance(pauseMs - 1);
       expect(received).toHaveLength(index + 1);
       await clock.advance(1);
-      await vi.waitFor(() => expect(received.length).toBeGreaterThan(index + 1));
+      await expect.poll(() => received.length).toBeGreaterThan(index + 1);
     }
     await arrived([one, one, one, one, two]);
     expect(failures[0]?.error.message).toBe("it answered with status 500");
@@ -138,10 +138,10 @@ describe("a webhook", () => {
       await failed(attempt);
       await pauseAfter(attempt);
     }
-    await vi.waitFor(() => expect(ids().at(-1)).toBe(good));
+    await expect.poll(() => ids().at(-1)).toBe(good);
     expect(failures.at(-1)).toMatchObject({ eventId: bad, isGivenUp: true });
     expect(outcomes).toEqual([...Array(9).fill("failed"), "given_up", "delivered"]);
-    await vi.waitFor(() => expect(webhooks.list()[0]?.lastEventId).toBe(good));
+    await expect.poll(() => webhooks.list()[0]?.lastEventId).toBe(good);
   });
 
   it("does not hold up another one", async () => {
@@ -151,16 +151,14 @@ describe("a webhook", () => {
     webhooks.create({ url });
     const [one, two] = [emit(), emit()];
     const fine = () => received.filter(({ headers }) => !headers.host?.startsWith("localhost"));
-    await vi.waitFor(() =>
-      expect(fine().map(({ headers }) => Number(headers["sandpiper-event-id"]))).toEqual([one, two]),
-    );
+    await expect.poll(() => fine().map(({ headers }) => Number(headers["sandpiper-event-id"]))).toEqual([one, two]);
   });
 
   it("that does not answer is given up waiting for", async () => {
     answer = () => undefined;
     open().create({ url });
     emit();
-    await vi.waitFor(() => expect(received).toHaveLength(1));
+    await expect.poll(() => received).toHaveLength(1);
     await clock.advance(10_000);
     await failed(1);
     expect(failures[0]?.error.message).toBe("it did not answer in time");
@@ -180,7 +178,7 @@ describe("a webhook", () => {
     first.create({ url });
     const taken = emit();
     await arrived([taken]);
-    await vi.waitFor(() => expect(first.list()[0]?.lastEventId).toBe(taken));
+    await expect.poll(() => first.list()[0]?.lastEventId).toBe(taken);
     await first[Symbol.asyncDispose]();
     const missed = [emit(), emit()];
     expect(ids()).toEqual([taken]);

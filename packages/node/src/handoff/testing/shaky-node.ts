@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpiper/core";
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
+import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
 import { composeParts } from "../../compose-parts.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
@@ -15,6 +16,8 @@ export class ShakyStore {
   readonly clock = new FakeClock();
   fault: (call: StoreCall) => StoreFault | undefined = () => undefined;
   readonly store = new MemoryStore({ clock: this.clock, fault: (call) => this.fault(call) });
+  /** Nodes hear of what another has fetched, but look at their leases by themselves. */
+  readonly nudged = new Map<string, (id: SandboxId) => void>();
 
   async keys(prefix: string): Promise<string[]> {
     return (await Array.fromAsync(this.store.list(prefix), ({ key }) => key)).sort();
@@ -30,7 +33,7 @@ export const owner = {
 } as const;
 
 /** A node of a cluster without its interfaces, on a clock and a store that stand still until the test moves them. */
-export function startShakyNode<P extends Provider>({ store, clock }: ShakyStore, name: string, provider: P) {
+export function startShakyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-shaky-"));
   const errors: SandboxError[] = [];
   const deadlines = new Map<string, number | undefined>();
@@ -41,13 +44,15 @@ export function startShakyNode<P extends Provider>({ store, clock }: ShakyStore,
   const states = new FencedStates({ store, clock, leases, onError });
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens(new Uint8Array(32));
+  const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
   const parts = composeParts(parseNodeConfig({ home }), {
     clock,
     providers: [provider],
-    cluster: { node, store, leases, states, quotas, tokens, keys: undefined } as unknown as NodeCluster,
+    cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as NodeCluster,
     onDeadline: (id, deadlineMs) => deadlines.set(id, deadlineMs),
     onError: (error) => errors.push(error),
   });
+  nudged.set(node.url, (id) => parts.handoffs?.nudged(id));
   return {
     ...parts,
     leases,

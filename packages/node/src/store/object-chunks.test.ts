@@ -1,0 +1,30 @@
+import { MemoryStore } from "@sandpiper/core/testing";
+import { expect, it } from "vitest";
+import { ObjectChunks } from "./object-chunks.ts";
+
+it("asks for few of many chunks that are not there, and for all of them again once one is found", async () => {
+  let heads = 0;
+  const store = new MemoryStore({
+    fault: ({ operation }) => {
+      if (operation === "head") heads += 1;
+      return undefined;
+    },
+  });
+  const chunks = new ObjectChunks(store);
+  const there = hashOf("f");
+  await chunks.openSession().put(there, [Uint8Array.of(1)]);
+
+  const session = chunks.openSession();
+  for (let n = 0; n < 116; n += 1) expect(await session.find(hashOf(`${n % 10}`))).toBeUndefined();
+  expect(heads).toBe(16 + 12);
+  heads = 0;
+  // Seven of these are taken for absent, and would be sent again.
+  while ((await session.find(there)) === undefined);
+  expect(heads).toBe(1);
+  for (let n = 0; n < 10; n += 1) expect(await session.find(there)).toMatchObject({ hash: there });
+  expect(heads).toBe(11);
+});
+
+function hashOf(digit: string): string {
+  return digit.repeat(64);
+}
