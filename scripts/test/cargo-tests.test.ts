@@ -7,14 +7,19 @@ const output = [
   "test vsock::tests::dials ... ignored, needs a vsock device",
   "test outbox::tests::waits ... ignored",
   "test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
+  "test outbox::tests::drains ... FAILED",
+  "test outbox::tests::fills ... FAILED",
   "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
 ];
 
 describe("the output of cargo test", () => {
-  it("is added up over its binaries, with the reasons of ignored tests", () => {
+  it("is added up over its binaries, with the names of failed tests and the reasons of ignored ones", () => {
     expect(cargoTally(output, "cargo test ended with 101")).toEqual({
       passed: 5,
-      failed: 2,
+      failures: [
+        { test: "agent outbox::tests::drains", message: "its output is above" },
+        { test: "agent outbox::tests::fills", message: "its output is above" },
+      ],
       skips: [
         { test: "agent vsock::tests::dials", reason: "needs a vsock device" },
         { test: "agent outbox::tests::waits", reason: undefined },
@@ -32,7 +37,7 @@ describe("the output of cargo test", () => {
     ];
     expect(cargoTally(skipping, undefined)).toEqual({
       passed: 1,
-      failed: 0,
+      failures: [],
       skips: [{ test: "agent vsock_carries_calls", reason: "this kernel has no vsock loopback" }],
       faults: [],
     });

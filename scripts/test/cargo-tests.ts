@@ -2,12 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
-import type { Skip, Tally } from "./tally.ts";
+import type { Failure, Skip, Tally } from "./tally.ts";
 
-/** Runs the agent's tests, showing their output as it comes. */
+/** Runs the agent's tests, showing one line of each program as it ends, and all that was printed when a test fails. */
 export async function runCargoTests(agentDirectory: string): Promise<Tally> {
   const color = process.stdout.isTTY ? "--color=always" : "--color=never";
-  // What a passed test printed is shown too, since that is where it says that it could not do its work here.
+  // What a passed test printed is told too, since that is where it says that it could not do its work here.
   const child = spawn("cargo", ["test", "--locked", "--no-fail-fast", color, "--", "--show-output"], {
     cwd: agentDirectory,
     stdio: ["ignore", "pipe", "inherit"],
@@ -15,10 +15,12 @@ export async function runCargoTests(agentDirectory: string): Promise<Tally> {
   const exit = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
-    console.log(line);
-    lines.push(stripVTControlCharacters(line));
+    const plain = stripVTControlCharacters(line);
+    if (plain.startsWith("test result:")) console.log(line);
+    lines.push(plain);
   }
   const [code, signal] = await exit;
+  if (code !== 0) console.log(lines.join("\n"));
   return cargoTally(lines, code === 0 ? undefined : `cargo test ended with ${code ?? signal}`);
 }
 
@@ -28,13 +30,13 @@ export async function runCargoTests(agentDirectory: string): Promise<Tally> {
  */
 export function cargoTally(lines: readonly string[], fault: string | undefined): Tally {
   let passed = 0;
-  let failed = 0;
+  const failures: Failure[] = [];
   const skips: Skip[] = [];
   let speaker = "";
   for (const line of lines) {
-    const result = /^test result: \w+\. (\d+) passed; (\d+) failed;/.exec(line);
-    passed += Number(result?.[1] ?? 0);
-    failed += Number(result?.[2] ?? 0);
+    passed += Number(/^test result: \w+\. (\d+) passed;/.exec(line)?.[1] ?? 0);
+    const failed = /^test (\S+)(?: - .*)? \.\.\. FAILED$/.exec(line);
+    if (failed !== null) failures.push({ test: `agent ${failed[1]}`, message: "its output is above" });
     const ignored = /^test (\S+)(?: - .*)? \.\.\. ignored(?:, (.+))?$/.exec(line);
     if (ignored !== null) skips.push({ test: `agent ${ignored[1]}`, reason: ignored[2] });
     speaker = /^---- (\S+) stdout ----$/.exec(line)?.[1] ?? speaker;
@@ -45,5 +47,5 @@ export function cargoTally(lines: readonly string[], fault: string | undefined):
     }
   }
   // A failed test makes cargo fail as well; only a failure without one is a fault of its own.
-  return { passed, failed, skips, faults: fault !== undefined && failed === 0 ? [fault] : [] };
+  return { passed, failures, skips, faults: fault !== undefined && failures.length === 0 ? [fault] : [] };
 }

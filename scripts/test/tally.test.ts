@@ -1,13 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { countFailures, formatTally, sumTallies } from "./tally.ts";
 
-const clean = { passed: 3, failed: 0, skips: [], faults: [] };
+const clean = { passed: 3, failures: [], skips: [], faults: [] };
 
 describe("a tally", () => {
-  it("ends with the totals over all runners, alone on the last line", () => {
-    const other = { ...clean, failed: 1, skips: [{ test: "adopts", reason: "local cannot adopt" }] };
+  it("ends with what was skipped and what failed, and with the totals over all runners alone on the last line", () => {
+    const other = {
+      ...clean,
+      failures: [{ test: "a.test.ts > forks", message: "expected 1 to be 2\n\nand much more" }],
+      skips: [{ test: "adopts", reason: "local cannot adopt" }],
+    };
     expect(formatTally(sumTallies([clean, other])).split("\n")).toEqual([
       "skipped: adopts (local cannot adopt)",
+      "failed: a.test.ts > forks: expected 1 to be 2",
       "6 passed, 1 failed, 1 skipped",
     ]);
   });

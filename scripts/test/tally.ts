@@ -1,10 +1,15 @@
 /** What became of the tests of one runner. */
 export interface Tally {
   readonly passed: number;
-  readonly failed: number;
+  readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];
   /** What else went wrong, in words; makes the run fail even when no test did. */
   readonly faults: readonly string[];
+}
+
+export interface Failure {
+  readonly test: string;
+  readonly message: string;
 }
 
 export interface Skip {
@@ -15,7 +20,7 @@ export interface Skip {
 export function sumTallies(tallies: readonly Tally[]): Tally {
   return {
     passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
-    failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
+    failures: tallies.flatMap((tally) => tally.failures),
     skips: tallies.flatMap((tally) => tally.skips),
     faults: tallies.flatMap((tally) => tally.faults),
   };
@@ -23,16 +28,21 @@ export function sumTallies(tallies: readonly Tally[]): Tally {
 
 /** A fault, or a skip that nobody gave a reason for, counts as a failed test: it hides one. */
 export function countFailures(tally: Tally): number {
-  return tally.failed + tally.faults.length + tally.skips.filter((skip) => skip.reason === undefined).length;
+  return tally.failures.length + tally.faults.length + tally.skips.filter((skip) => skip.reason === undefined).length;
 }
 
-/** The lines that end a test run; the last one is `N passed, N failed, N skipped`. */
+/** The lines that end a test run: what was skipped and what failed, and at last `N passed, N failed, N skipped`. */
 export function formatTally(tally: Tally): string {
   const reasoned = tally.skips.filter((skip) => skip.reason !== undefined);
   return [
     ...reasoned.map((skip) => `skipped: ${skip.test} (${skip.reason})`),
     ...tally.skips.filter((skip) => skip.reason === undefined).map((skip) => `skipped without a reason: ${skip.test}`),
+    ...tally.failures.map((failure) => `failed: ${failure.test}: ${firstLine(failure.message)}`),
     ...tally.faults.map((fault) => `fault: ${fault}`),
     `${tally.passed} passed, ${countFailures(tally)} failed, ${reasoned.length} skipped`,
   ].join("\n");
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
 }

@@ -1,5 +1,5 @@
 import { startVitest, type TestModule } from "vitest/node";
-import type { Skip, Tally } from "./tally.ts";
+import type { Failure, Skip, Tally } from "./tally.ts";
 
 /** Runs the Vitest suites whose paths contain one of the filters, or all of them. */
 export async function runVitestTests(filters: readonly string[]): Promise<Tally> {
@@ -14,15 +14,17 @@ export async function runVitestTests(filters: readonly string[]): Promise<Tally>
 
 function vitestTally(modules: readonly TestModule[]): Tally {
   let passed = 0;
-  let failed = 0;
+  const failures: Failure[] = [];
   const skips: Skip[] = [];
   const faults: string[] = [];
   for (const module of modules) {
     for (const test of module.children.allTests()) {
       const result = test.result();
       if (result.state === "passed") passed++;
-      else if (result.state === "failed") failed++;
-      else if (result.state === "skipped") skips.push(skipOf(test.fullName, result.note));
+      else if (result.state === "failed") {
+        const message = result.errors.map(messageOf).join("; ");
+        failures.push({ test: `${module.relativeModuleId} > ${test.fullName}`, message });
+      } else if (result.state === "skipped") skips.push(skipOf(test.fullName, result.note));
       else faults.push(`${module.relativeModuleId}: "${test.fullName}" did not finish`);
     }
     for (const error of module.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
@@ -30,7 +32,7 @@ function vitestTally(modules: readonly TestModule[]): Tally {
       for (const error of suite.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
     }
   }
-  return { passed, failed, skips, faults };
+  return { passed, failures, skips, faults };
 }
 
 /** The reason is the note of `context.skip("why")`, or stands at the end of the title: `(skipped: why)`. */

@@ -4,8 +4,6 @@ import type { ClusterNode } from "./cluster-node.ts";
 import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
-const PATIENCE = { timeout: 10_000, interval: 50 };
-
 async function codeOf(work: Promise<unknown>): Promise<string> {
   return await work.then(
     () => "done",
@@ -55,7 +53,7 @@ describe("a cluster", () => {
     const sleeping = await sandbox.start("sleep 600");
     await admin.keys.revoke(id);
     expect(await codeOf(first.client(key).sandboxes.connect(sandbox.id))).toBe("unauthenticated");
-    await expect.poll(() => codeOf(second.client(key).sandboxes.connect(sandbox.id)), PATIENCE).toBe("unauthenticated");
+    await expect.poll(() => codeOf(second.client(key).sandboxes.connect(sandbox.id))).toBe("unauthenticated");
     expect(await codeOf(sleeping.wait())).toBe("unauthenticated");
   });
 
@@ -78,7 +76,7 @@ describe("a cluster", () => {
       expect.objectContaining({ url: `http://10.77.0.${last}:4747`, isDraining: false, ...fields });
     const isAlive = true;
     await expect
-      .poll(list, PATIENCE)
+      .poll(list)
       .toEqual(
         expect.arrayContaining([
           named(11, { isAlive, isThisNode: true, sandboxes: 0 }),
@@ -87,6 +85,6 @@ describe("a cluster", () => {
         ]),
       );
     await third.kill9();
-    await expect.poll(list, PATIENCE).toContainEqual(named(13, { isAlive: false }));
+    await expect.poll(list).toContainEqual(named(13, { isAlive: false }));
   });
 });

@@ -1,11 +1,9 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import type { Socket } from "node:net";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ClusterBed } from "./cluster-bed.ts";
 import type { ClusterNode } from "./cluster-node.ts";
-
-const PATIENCE = { timeout: 20_000, interval: 50 };
 
 /** The node that a client is told to stay with. */
 function assigned(response: Response): string | undefined {
@@ -32,7 +30,7 @@ async function startBed(): Promise<ClusterBed> {
 }
 
 async function becomes(bed: ClusterBed, states: readonly string[]): Promise<void> {
-  await vi.waitFor(async () => expect([...(await bed.balancer.servers()).values()]).toEqual(states), PATIENCE);
+  await expect.poll(async () => [...(await bed.balancer.servers()).values()]).toEqual(states);
 }
 
 describe("three nodes behind HAProxy", () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Abandoned } from "./abandon-bed.ts";
 import { ClusterBed } from "./cluster-bed.ts";
 import type { ClusterNode } from "./cluster-node.ts";
@@ -60,7 +60,7 @@ describe("what a test left that was killed with -9", () => {
     ];
     expect(await left()).toEqual([true, true, true]);
     await removeAbandonedBeds();
-    await vi.waitFor(async () => expect(await left()).toEqual([false, false, false]));
+    await expect.poll(left).toEqual([false, false, false]);
   });
 
   it("is left alone while its process lives", async () => {

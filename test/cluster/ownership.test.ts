@@ -60,7 +60,7 @@ describe("a sandbox in a cluster", () => {
     expect(await impatient.next()).toEqual(status("RESTORING"));
     const store = new DirectoryStore(join(dirname(first.homeDir), "store"));
     const lock = async () => Buffer.from((await store.get(`locks/${sandbox.id}.lock`))?.bytes ?? []).toString();
-    await expect.poll(lock, { timeout: 5000 }).toContain('"waiter":{');
+    await expect.poll(lock).toContain('"waiter":{');
     await impatient.close();
     const patient = rawSession(third, `/attach/${sandbox.id}`, { credential });
     const messages = await patient.until((message) => isStatus("RUNNING")(message) || "message" in message);
@@ -91,6 +91,6 @@ describe("a sandbox in a cluster", () => {
     const [holder] = (await own.nodes.list()).filter(({ id }) => id === node);
     expect(holder?.url).toContain("10.77.0.12");
     const left = async () => (await listLeft(first.homeDir, [])).filter((line) => line.includes(sandbox.id));
-    await expect.poll(left, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(left).toEqual([]);
   });
 });

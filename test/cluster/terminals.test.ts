@@ -6,7 +6,6 @@ import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
 const SIZE = { rows: 24, cols: 80 };
-const PATIENCE = { timeout: 8000, interval: 20 };
 
 /** What has come from a terminal so far; the same handle reads on whatever happens to the sandbox. */
 class Screen {
@@ -28,7 +27,7 @@ class Screen {
 
   /** Waits until it has shown this since the last time that something was waited for. */
   async shows(expected: string | RegExp): Promise<void> {
-    await expect.poll(() => this.#text, PATIENCE).toMatch(expected);
+    await expect.poll(() => this.#text).toMatch(expected);
     this.#text = "";
   }
 

@@ -148,7 +148,7 @@ describe("a program that writes numbered lines", () => {
       sandbox.onRollback((rollback) => told.push(rollback));
       const counting = await sandbox.start(["python3", "-c", COUNT]);
       const reading = readAll(counting);
-      await expect.poll(async () => (await sandbox.checkpoints()).length, { timeout: 10_000 }).toBeGreaterThan(0);
+      await expect.poll(async () => (await sandbox.checkpoints()).length).toBeGreaterThan(0);
       await new Promise((resolve) => setTimeout(resolve, random() * 1000));
       const owner = await new Round(bed, sandbox, { apiKey, random }).owner();
       await owner.kill9();
@@ -164,7 +164,7 @@ describe("a program that writes numbered lines", () => {
       expect(reread.text === whole(reread.text), about).toBe(true);
       expect(isPrefix(text), about).toBe(true);
       expect((await sandbox.refresh()).rolledBackTo, about).not.toBeNull();
-      await expect.poll(() => told, { timeout: 5000 }).toHaveLength(1);
+      await expect.poll(() => told).toHaveLength(1);
       await owner.start();
     }
   });

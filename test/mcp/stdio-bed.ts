@@ -54,7 +54,7 @@ export class StdioBed {
   }
 
   async expectNothingLeft(): Promise<void> {
-    await expect.poll(() => this.left(), { timeout: 15_000, interval: 100 }).toEqual([]);
+    await expect.poll(() => this.left(), { interval: 100 }).toEqual([]);
   }
 
   async #clear(): Promise<void> {

@@ -40,7 +40,7 @@ describe("a server over standard input and output", () => {
     const { client, serverPid } = await startClient(bed);
     expect(bed.left()).not.toEqual([]);
     client.kill("SIGKILL");
-    await expect.poll(() => isRunning(serverPid), { timeout: 15_000 }).toBe(false);
+    await expect.poll(() => isRunning(serverPid)).toBe(false);
     await bed.expectNothingLeft();
   });
 
@@ -48,7 +48,7 @@ describe("a server over standard input and output", () => {
     const bed = new StdioBed();
     const { client, serverPid } = await startClient(bed);
     process.kill(serverPid, "SIGKILL");
-    await expect.poll(() => isRunning(serverPid), { timeout: 15_000 }).toBe(false);
+    await expect.poll(() => isRunning(serverPid)).toBe(false);
     client.kill("SIGKILL");
     expect(bed.left()).not.toEqual([]);
     const next = await bed.connect();
@@ -63,7 +63,7 @@ describe("a server over standard input and output", () => {
     await server.call("start_process", { command: "sleep 1000" });
     const { pid } = server;
     process.kill(pid, signal);
-    await expect.poll(() => isRunning(pid), { timeout: 15_000 }).toBe(false);
+    await expect.poll(() => isRunning(pid)).toBe(false);
     await bed.expectNothingLeft();
   });
 
@@ -82,7 +82,7 @@ describe("a server over standard input and output", () => {
     send({ method: "notifications/initialized" });
     server.stdin.write("this is no message\n");
     send({ id: 2, method: "tools/call", params: { name: "run_command", arguments: { command: "echo hi" } } });
-    await expect.poll(() => output, { timeout: 20_000 }).toContain('"id":2');
+    await expect.poll(() => output).toContain('"id":2');
     server.stdin.end();
     const [exitCode] = await once(server, "close");
     expect(exitCode).toBe(0);

@@ -6,8 +6,6 @@ import { MACHINE, QemuHome } from "./qemu-home.ts";
 /** The first machine of its shape boots, and its image may have to be made. */
 const FIRST_MS = 120_000;
 /** A busy machine takes its time. */
-const PATIENCE = { timeout: 20_000, interval: 100 };
-
 let home: QemuHome;
 let node: NodeProcess;
 const start = () => NodeProcess.start(home.config());
@@ -27,7 +25,7 @@ describe("a node with virtual machines", () => {
     async () => {
       const sandbox = await node.client.sandboxes.create(MACHINE);
       const counting = await sandbox.start("echo kept > file; i=0; while sleep 0.1; do i=$((i+1)); echo $i; done");
-      await expect.poll(async () => (await sandbox.exec("cat file")).stdout, { timeout: 10_000 }).toBe("kept\n");
+      await expect.poll(async () => (await sandbox.exec("cat file")).stdout).toBe("kept\n");
       await sandbox.checkpoint({ name: "before" });
       await sandbox.exec("echo changed > file");
       const [fork] = await sandbox.fork();
@@ -57,7 +55,7 @@ describe("a node with virtual machines", () => {
     const waiting = expect(sleeping.wait()).rejects.toMatchObject({ code: "gone" });
     await crash(sandbox.id);
     await waiting;
-    await expect.poll(async () => (await sandbox.refresh()).state, PATIENCE).toBe("failed");
+    await expect.poll(async () => (await sandbox.refresh()).state).toBe("failed");
     await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "gone", reason: "instance_crashed" });
     await sandbox.destroy();
     expect(await home.traces(sandbox.id)).toEqual([]);
@@ -87,7 +85,7 @@ describe("a node with virtual machines", () => {
 
   it("that was killed while it made machines has what it made, and nothing else runs", async () => {
     for (let count = 0; count < 3; count++) node.client.sandboxes.create(MACHINE).catch(() => {});
-    await expect.poll(() => home.left().length, { ...PATIENCE, interval: 5 }).toBeGreaterThan(0);
+    await expect.poll(() => home.left().length, { interval: 5 }).toBeGreaterThan(0);
     await node.kill();
     node = await start();
     const ready: string[] = [];
@@ -102,7 +100,7 @@ describe("a node with virtual machines", () => {
     node = await NodeProcess.start(home.config({ qemu: { preStarted: 1 } }));
     await (await node.client.sandboxes.create(MACHINE)).destroy();
     // A process, and the directory that it has while nobody has asked for it.
-    await expect.poll(() => home.left(), PATIENCE).toHaveLength(2);
+    await expect.poll(() => home.left()).toHaveLength(2);
     const ready = home.left().find((name) => name.includes("~")) ?? "";
     await node.stop();
     expect(home.left()).toEqual([]);

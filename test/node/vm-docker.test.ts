@@ -45,7 +45,7 @@ describe("sandboxes of one project", () => {
       await clock.advance(DEFAULT_VM_IDLE_MS - 1);
       expect(await machineProcesses(machine?.id ?? "")).not.toEqual([]);
       await clock.advance(1);
-      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => home.left()).toEqual([]);
       expect(await machineProcesses(machine?.id ?? "")).toEqual([]);
       expect(vms.list()).toMatchObject([{ state: "stopped" }]);
     },
@@ -64,7 +64,7 @@ describe("sandboxes of one project", () => {
       expect(await waiting).toMatchObject({ code: "unavailable", message: expect.stringContaining("shop") });
       expect(vms.list()).toMatchObject([{ state: "error", error: { reason: "machine_ended" } }]);
       await sandbox.destroy();
-      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => home.left()).toEqual([]);
       expect(await provider.list()).toEqual([]);
     },
     FIRST_MS,
@@ -80,12 +80,13 @@ describe("a machine", () => {
       const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
-      await machine.exec("pkill -9 dockerd", { user: "root" });
+      // The machine may be gone before it can answer.
+      machine.exec("pkill -9 dockerd", { user: "root" }).catch(() => {});
       expect(await vm.exited).toMatchObject({
         reason: "crashed",
         message: expect.stringContaining("its engine ended"),
       });
-      await expect.poll(() => home.left(), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => home.left()).toEqual([]);
     },
     FIRST_MS,
   );

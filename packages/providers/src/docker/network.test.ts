@@ -2,7 +2,7 @@ import { networkInterfaces } from "node:os";
 import type { InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import type Docker from "dockerode";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Engine } from "./engine.ts";
 import { networkOf, requireNetwork } from "./network.ts";
 import { addressesOf, publishedPorts } from "./ports.ts";
@@ -97,7 +97,7 @@ describe("a published port", () => {
     const { "3000": address = "" } = addressesOf(await container.inspect());
     const port = /^127\.0\.0\.1:(\d+)$/.exec(address)?.[1];
     expect(port).toBeDefined();
-    await vi.waitFor(async () => expect(await isAnswering(address)).toBe(true), { timeout: 20_000, interval: 100 });
+    await expect.poll(() => isAnswering(address), { interval: 100 }).toBe(true);
     const others = Object.values(networkInterfaces())
       .flatMap((addresses) => addresses ?? [])
       .filter(({ family, internal }) => family === "IPv4" && !internal);

@@ -120,7 +120,7 @@ function describePodman(): void {
       const { addresses } = await fixture.provider.containers.get(sandbox.id);
       const ask = `console.log(await (await fetch("http://${addresses["8000"]}/file")).text())`;
       const answer = () => podman.run([process.execPath, "--input-type=module", "--eval", ask]).catch(() => "");
-      await expect.poll(answer, { timeout: 20_000 }).toBe("served\n\n");
+      await expect.poll(answer).toBe("served\n\n");
     });
 
     it("is not made with a runtime that Podman would not use", async () => {

@@ -19,7 +19,6 @@ const traces = (id: SandboxId) => tracesOf(id, fixture.options.stateDirectory);
 const instance = (id: SandboxId) => join(fixture.options.stateDirectory, "firecracker/instances", id);
 const successor = () => new FirecrackerProvider(fixture.options);
 /** A busy machine takes its time. */
-const PATIENCE = { timeout: 20_000 };
 
 describe("nothing is left", () => {
   it("of a sandbox that was destroyed, though there was much of it before", async () => {
@@ -64,9 +63,7 @@ describe("nothing is left", () => {
     await program.kill();
     await crashMachine(id);
     const next = successor();
-    await expect
-      .poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning, PATIENCE)
-      .toBe(false);
+    await expect.poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning).toBe(false);
     await expect(next.adopt(id)).rejects.toMatchObject({ reason: "instance_ended" });
     await next.remove(id);
     expect(await traces(id)).toEqual([]);
@@ -75,7 +72,7 @@ describe("nothing is left", () => {
   it("of a sandbox whose program was killed while it was made", async () => {
     const program = startHostProgram({ fixture });
     const id = await program.creating();
-    await expect.poll(() => traces(id), PATIENCE).not.toEqual([]);
+    await expect.poll(() => traces(id)).not.toEqual([]);
     await program.kill();
     const next = successor();
     await next.remove(id);
@@ -119,7 +116,7 @@ describe("the console of a machine", () => {
     const path = join(instance(sandbox.id), "console.log");
     await writeFile(path, Buffer.alloc(2 ** 20 + 1), { flag: "a" });
     await clock.advance(5_000);
-    await expect.poll(async () => (await stat(path)).size, PATIENCE).toBe(0);
+    await expect.poll(async () => (await stat(path)).size).toBe(0);
     await sandbox.destroy();
   });
 });

@@ -66,7 +66,7 @@ describe("the limit on processes", () => {
     await using other = await fixture.create();
     await using sandbox = await fixture.create({ maxProcesses: 128, memoryMib: 256, vcpuCount: 1 });
     const bomb = await sandbox.start(["bash", "-c", ":(){ :|:& };:; sleep 600"], { user: "user" });
-    await expect.poll(() => hostTasks(sandbox), { timeout: 20_000 }).toBeGreaterThan(150);
+    await expect.poll(() => hostTasks(sandbox)).toBeGreaterThan(150);
     expect((await other.exec("echo other")).stdout).toBe("other\n");
     expect((await sandbox.exec("echo itself", { user: "root" })).stdout).toBe("itself\n");
     expect(await hostTasks(sandbox)).toBeLessThanOrEqual(128 * 4 + 256);

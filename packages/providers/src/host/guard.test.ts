@@ -65,7 +65,7 @@ describe("an instance", () => {
     guard.set(renewed.id, inMs(400));
     guard.set(other.id, inMs(800));
     guard.set(renewed.id, inMs(60_000));
-    await expect.poll(() => guard.ended(), { timeout: 5000 }).toEqual([other.id]);
+    await expect.poll(() => guard.ended()).toEqual([other.id]);
     expect(renewed.running).toBe(1);
   });
 
@@ -75,7 +75,7 @@ describe("an instance", () => {
     guard.set(released.id, inMs(400));
     guard.set(other.id, inMs(800));
     guard.remove(released.id);
-    await expect.poll(() => guard.ended(), { timeout: 5000 }).toEqual([other.id]);
+    await expect.poll(() => guard.ended()).toEqual([other.id]);
     expect(released.running).toBe(1);
   });
 
@@ -101,7 +101,7 @@ describe("an instance", () => {
       const node = await startNode(box);
       expect(box.running).toBe(1);
       node.kill(signal);
-      await expect.poll(() => box.running, { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => box.running).toBe(0);
       // Nobody is there to be told of it when the node is gone.
       await expect.poll(() => guard.ended()).toEqual(signal === "SIGSTOP" ? [box.id] : []);
       node.kill("SIGKILL");
@@ -152,7 +152,7 @@ describe("the guard", () => {
     node.kill("SIGKILL");
     await once(node, "exit");
     expect(isRunning(pid)).toBe(true);
-    await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => isRunning(pid)).toBe(false);
     expect(box.running).toBe(0);
     expect(existsSync(directory)).toBe(false);
   });
