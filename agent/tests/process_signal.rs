@@ -123,9 +123,10 @@ fn a_fork_bomb_dies_with_its_tree_and_nobody_else_notices() {
         println!("SKIP: only root can give the bomb a user whose processes are limited apart from ours");
         return;
     }
-    let bomb = "bomb() { (bomb) & (bomb) & exec sleep 1000; }; bomb 2>/dev/null";
+    // A shell that cannot fork ends, and could take the last of the bomb with it: each begins anew instead.
+    let bomb = r#"exec 2>/dev/null; trap 'exec sh -c "$BOMB"' EXIT; sh -c "$BOMB" & sh -c "$BOMB" & wait"#;
     let argv = ["prlimit", "--nproc=100:100", "sh", "-c", bomb];
-    client.start_process("bomb", json!({ "argv": argv, "user": "54321", "cwd": "/" }));
+    client.start_process("bomb", json!({ "argv": argv, "env": { "BOMB": bomb }, "user": "54321", "cwd": "/" }));
     let count = || {
         let own = |entry: &std::fs::DirEntry| {
             use std::os::unix::fs::MetadataExt;

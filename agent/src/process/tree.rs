@@ -26,7 +26,7 @@ struct Entry {
     session: i32,
 }
 
-/// Sends a signal to every member. For SIGKILL all are stopped first, so that none escapes by forking in between.
+/// Sends a signal to every member. For SIGKILL all are stopped first, so that hardly any escapes by forking in between.
 pub fn signal(root: &Root, signal: i32) {
     let reached = match signal {
         libc::SIGKILL => kill_all(|| members(root)),
@@ -53,12 +53,21 @@ pub fn has_processes() -> bool {
     !descendants(&scan(), [std::process::id() as i32].into()).is_empty()
 }
 
+/// A fork that has begun may end after its parent was told to stop, but not after it was killed: who was born so is
+/// looked for again.
 fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
-    let stopped = each_new(find, libc::SIGSTOP);
-    for pid in &stopped {
-        send(*pid, libc::SIGKILL);
+    let mut killed = BTreeSet::new();
+    for _ in 0..MAX_ROUNDS {
+        let stopped = each_new(|| &find() - &killed, libc::SIGSTOP);
+        if stopped.is_empty() {
+            break;
+        }
+        for pid in &stopped {
+            send(*pid, libc::SIGKILL);
+        }
+        killed.extend(stopped);
     }
-    stopped
+    killed
 }
 
 /// Looks again until nobody new is found.
