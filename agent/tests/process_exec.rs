@@ -48,7 +48,7 @@ fn a_signal_is_told_by_name_and_as_shells_do() {
 #[test]
 fn a_timeout_ends_the_command_and_what_it_started() {
     let (_home, mut client) = start("exec-timeout");
-    let answer = exec(&mut client, json!({ "cmd": "setsid sleep 1000 & echo $!; sleep 1000", "timeout_ms": 300 }));
+    let answer = exec(&mut client, json!({ "cmd": "setsid sleep 1000 & echo $!; sleep 1000", "timeout_ms": 2000 }));
     assert_eq!((&answer["timed_out"], &answer["exit_code"]), (&json!(true), &json!(137)));
     let child = answer["stdout"].as_str().unwrap().trim().parse().unwrap();
     eventually("the child's end", || !is_alive(child));

@@ -92,7 +92,7 @@ sh -c 'trap \"echo child >> ended; exit\" TERM; echo child $$; while :; do sleep
 #[test]
 fn a_timeout_kills_the_tree_and_says_so() {
     let (_home, mut client) = start("signal-timeout");
-    client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; wait", "timeout_ms": 300 }));
+    client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; wait", "timeout_ms": 2000 }));
     let output = client.read_output("p", 0);
     let child: u64 = output.of("stdout").trim().parse().unwrap();
     let status = client.wait("p")["status"].clone();
