@@ -13,7 +13,7 @@ const PROGRAM = "qemu-system-x86_64";
 const recipe = recipeDirectory(NAME);
 const BUILD_PACKAGES = [
   ...["gcc", "libc6-dev", "make", "meson", "ninja-build", "patch", "pkg-config", "python3", "xz-utils"],
-  ...["libglib2.0-dev", "libpixman-1-dev", "libseccomp-dev", "zlib1g-dev"],
+  ...["libfdt-dev", "libglib2.0-dev", "libpixman-1-dev", "libseccomp-dev", "zlib1g-dev"],
 ];
 /** What a machine that boots reads first, from Debian's packages. */
 const FIRMWARE_PACKAGES = ["qemu-system-data", "seabios"];
