@@ -1,4 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 
 export interface NodeStarted {
@@ -31,3 +33,10 @@ const end = async () => {
   process.exit(0);
 };
 process.on("SIGTERM", end).on("disconnect", end);
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+process.on("message", () => {
+  collectGarbage();
+  process.send?.("collected");
+});
