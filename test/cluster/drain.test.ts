@@ -20,7 +20,15 @@ async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
   const counting = await Promise.all(sandboxes.map((sandbox) => sandbox.start(COUNT)));
   const outputs = counting.map(async ({ stdout }) => Buffer.concat(await Array.fromAsync(stdout)).toString());
   for (const output of outputs) output.catch(() => {});
-  return { ids, sandboxes, outputs, [Symbol.asyncDispose]: async () => client.close() };
+  const running = await listLeft(node.homeDir, ids);
+  /** Other nodes may have sandboxes of the same ids by now. */
+  const left = async () => {
+    const isTheNodes = (line: string) => running.includes(line) || line.includes(node.homeDir);
+    const lines = (await listLeft(node.homeDir, ids)).filter(isTheNodes);
+    return lines.filter((line) => !line.startsWith(`process ${node.pid}: `));
+  };
+  expect(running.some((line) => line.startsWith("cgroup "))).toBe(true);
+  return { ids, sandboxes, outputs, left, [Symbol.asyncDispose]: async () => client.close() };
 }
 
 describe("a node that is drained", () => {
@@ -29,7 +37,7 @@ describe("a node that is drained", () => {
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     await using busy = await busySandboxes(second, bed.url, first.apiKey);
     expect(await second.terminate()).toBe(0);
-    expect(await listLeft(second.homeDir, busy.ids)).toEqual([]);
+    expect(await busy.left()).toEqual([]);
     expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
     for (const sandbox of busy.sandboxes) {
       expect((await sandbox.refresh()).rolledBackTo).toBeNull();
@@ -44,8 +52,7 @@ describe("a node that is drained", () => {
     await using busy = await busySandboxes(second, bed.url, apiKey);
     const env = { SANDPIPER_URL: second.url, SANDPIPER_API_KEY: apiKey };
     expect(await runCli(["node", "drain"], { env })).toMatchObject({ exitCode: 0, stdout: "" });
-    const left = await listLeft(second.homeDir, busy.ids);
-    expect(left.filter((line) => !line.includes(`process ${second.pid}: `))).toEqual([]);
+    expect(await busy.left()).toEqual([]);
     expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
 
     expect(await (await fetch(`${second.url}/health`)).json()).toMatchObject({ status: "stopping" });
