@@ -52,6 +52,8 @@ describe("a node that is drained", () => {
     await using busy = await busySandboxes(second, bed.url, apiKey);
     const env = { SANDPIPER_URL: second.url, SANDPIPER_API_KEY: apiKey };
     expect(await runCli(["node", "drain"], { env })).toMatchObject({ exitCode: 0, stdout: "" });
+    const nodes = await first.client().nodes.list();
+    expect(nodes.find(({ url }) => url.includes("10.77.0.12"))).toMatchObject({ isDraining: true, sandboxes: 0 });
     expect(await busy.left()).toEqual([]);
     expect(await Promise.all(busy.outputs)).toEqual([NUMBERS, NUMBERS, NUMBERS]);
 
@@ -60,8 +62,6 @@ describe("a node that is drained", () => {
     expect((await rawSession(second, "/create", { credential: apiKey }).refused).status).toBe(503);
     const attached = rawSession(second, `/attach/${busy.ids[0]}`, { credential: apiKey });
     expect(await attached.next()).toEqual({ event: "error", message: expect.stringContaining("drained") });
-    const nodes = await first.client().nodes.list();
-    expect(nodes.find(({ url }) => url.includes("10.77.0.12"))).toMatchObject({ isDraining: true, sandboxes: 0 });
     expect(await second.terminate()).toBe(0);
   });
 });

@@ -138,6 +138,8 @@ export async function startNode(config: NodeConfig, options: StartNodeOptions): 
     await cluster?.registry.announce();
     await pool.close();
     await parts.handoffs?.drain(AbortSignal.timeout(deadlineMs));
+    // Whoever looks now sees an empty node, and not the one that it was at the last sign of life.
+    await cluster?.registry.announce().catch((thrown) => onError(SandboxError.from(thrown)));
   };
   const nodes: NodeDirectory =
     cluster === undefined
