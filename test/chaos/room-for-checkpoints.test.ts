@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@sandpiper/core";
+import { MemoryStore } from "@sandpiper/core/testing";
+import { createSandboxId } from "@sandpiper/protocol";
+import { expect, it } from "vitest";
+import { CheckpointVault } from "../../packages/node/src/checkpoints/checkpoint-vault.ts";
+import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
+import { SmallDisk } from "./small-disk.ts";
+
+const MIB = 1024 * 1024;
+const { signal } = new AbortController();
+
+/** A vault on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
+async function openVault(sizeMib: number) {
+  const cleanUp = new AsyncDisposableStack();
+  const directory = await mkdtemp(join(tmpdir(), "sandpiper-room-"));
+  cleanUp.defer(() => rm(directory, { recursive: true, force: true }));
+  const disk = cleanUp.use(await SmallDisk.mount(join(directory, "disk"), 24));
+  const reads = { count: 0 };
+  const store = new MemoryStore({
+    fault: ({ operation, key }) => {
+      if (operation === "get" && key.startsWith("chunks/")) reads.count += 1;
+      return undefined;
+    },
+  });
+  const repository = new CheckpointRepository({ store, clock: systemClock });
+  const vault = new CheckpointVault({ store, repository, directory: join(disk.path, "vault") });
+  const sandbox = createSandboxId();
+  cleanUp.defer(() => vault.dropAhead(sandbox));
+  const content = randomBytes(sizeMib * MIB);
+  const saved = await mkdtemp(join(directory, "saved-"));
+  await writeFile(join(saved, "image"), content);
+  await vault.save(sandbox, "c", saved);
+  return { vault, disk, sandbox, content, reads, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
+}
+
+it("what fits on the disk four times is fetched ahead", async () => {
+  await using opened = await openVault(4);
+  await opened.vault.fetchAhead(opened.sandbox, "c", signal);
+  expect(opened.reads.count).toBeGreaterThan(0);
+});
+
+it("what does not is not fetched ahead, and comes when it is needed", async () => {
+  await using opened = await openVault(8);
+  const { vault, sandbox } = opened;
+  await vault.fetchAhead(sandbox, "c", signal);
+  expect(opened.reads.count).toBe(0);
+  await using scratch = await vault.scratch();
+  await vault.load(sandbox, "c", scratch.path);
+  expect(Buffer.compare(await readFile(join(scratch.path, "image")), opened.content)).toBe(0);
+});
+
+it("a disk that is nearly full is said to be before anything is saved or restored, and nothing is left on it", async () => {
+  await using opened = await openVault(1);
+  const { vault, disk } = opened;
+  await disk.fill(4 * MIB);
+  await expect(vault.scratch()).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
+  expect(await readdir(join(disk.path, "vault"))).toEqual([]);
+});
