@@ -9,15 +9,23 @@ const output = [
   "test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s",
   "test outbox::tests::drains ... FAILED",
   "test outbox::tests::fills ... FAILED",
+  "failures:",
+  "---- outbox::tests::drains stdout ----",
+  "thread 'outbox::tests::drains' (10485) panicked at tests/client/processes.rs:141:5:",
+  "the end of all of it did not happen",
+  "stack backtrace:",
   "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
 ];
 
 describe("the output of cargo test", () => {
-  it("is added up over its binaries, with the names of failed tests and the reasons of ignored ones", () => {
+  it("is added up over its binaries, with the names and words of failed tests and the reasons of ignored ones", () => {
     expect(cargoTally(output, "cargo test ended with 101")).toEqual({
       passed: 5,
       failures: [
-        { test: "agent outbox::tests::drains", message: "its output is above" },
+        {
+          test: "agent outbox::tests::drains",
+          message: "tests/client/processes.rs:141:5: the end of all of it did not happen",
+        },
         { test: "agent outbox::tests::fills", message: "its output is above" },
       ],
       skips: [

@@ -30,22 +30,27 @@ export async function runCargoTests(agentDirectory: string): Promise<Tally> {
  */
 export function cargoTally(lines: readonly string[], fault: string | undefined): Tally {
   let passed = 0;
-  const failures: Failure[] = [];
+  const failed: string[] = [];
+  const panics = new Map<string, string>();
   const skips: Skip[] = [];
   let speaker = "";
-  for (const line of lines) {
+  for (const [at, line] of lines.entries()) {
     passed += Number(/^test result: \w+\. (\d+) passed;/.exec(line)?.[1] ?? 0);
-    const failed = /^test (\S+)(?: - .*)? \.\.\. FAILED$/.exec(line);
-    if (failed !== null) failures.push({ test: `agent ${failed[1]}`, message: "its output is above" });
+    failed.push(...(/^test (\S+)(?: - .*)? \.\.\. FAILED$/.exec(line)?.slice(1) ?? []));
     const ignored = /^test (\S+)(?: - .*)? \.\.\. ignored(?:, (.+))?$/.exec(line);
     if (ignored !== null) skips.push({ test: `agent ${ignored[1]}`, reason: ignored[2] });
     speaker = /^---- (\S+) stdout ----$/.exec(line)?.[1] ?? speaker;
+    const [, place] = /^thread '.*' .*panicked at (\S+):$/.exec(line) ?? [];
+    if (place !== undefined && !panics.has(speaker)) panics.set(speaker, `${place}: ${lines[at + 1] ?? ""}`);
     const skipped = /^SKIP: (.+)$/.exec(line);
     if (skipped !== null) {
       skips.push({ test: `agent ${speaker}`, reason: skipped[1] });
       passed--;
     }
   }
+  const failures = failed.map((test): Failure => {
+    return { test: `agent ${test}`, message: panics.get(test) ?? "its output is above" };
+  });
   // A failed test makes cargo fail as well; only a failure without one is a fault of its own.
   return { passed, failures, skips, faults: fault !== undefined && failures.length === 0 ? [fault] : [] };
 }
