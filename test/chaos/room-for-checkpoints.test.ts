@@ -6,7 +6,7 @@ import { systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
-import { CheckpointVault } from "../../packages/node/src/checkpoints/checkpoint-vault.ts";
+import { CheckpointVault } from "../../packages/node/src/store/checkpoint-store.ts";
 import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
 import { SmallDisk } from "./small-disk.ts";
 

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import type { Clock, ObjectStore, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { CheckpointVault } from "./checkpoints/checkpoint-vault.ts";
-import type { Custody } from "./checkpoints/custody.ts";
-import { SandboxSaver } from "./checkpoints/sandbox-saver.ts";
+import { CheckpointVault } from "./store/checkpoint-store.ts";
+import type { Custody } from "./ownership/ownership.ts";
+import { SandboxSaver } from "./checkpoints/save-restore.ts";
 import type { SandboxRecords } from "./records/sandbox-record.ts";
-import type { LiveSandboxes } from "./service/live-sandboxes.ts";
-import type { Providers } from "./service/providers.ts";
+import type { LiveSandboxes } from "./sandboxes/sandbox-registry.ts";
+import type { Providers } from "./sandboxes/providers.ts";
 import { CheckpointRepository } from "./store/checkpoint-repository.ts";
 
 export interface SavingOptions {

@@ -8,7 +8,7 @@ export {
   defaultProvider,
   LOCAL_WARNING,
   type ProviderOptions,
-} from "./compose.ts";
-export { type CreateSandboxOptions, createSandbox } from "./create-sandbox.ts";
+} from "./embedded/create-provider.ts";
+export { type CreateSandboxOptions, createSandbox } from "./embedded/create-sandbox.ts";
 export type { Check } from "./diagnose/check.ts";
 export { type DiagnoseOptions, type Diagnosis, diagnose } from "./diagnose/diagnose.ts";

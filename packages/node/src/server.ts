@@ -1,4 +1,4 @@
-export { type RunningNode, type StartNodeOptions, startNode } from "./compose-node.ts";
+export { type RunningNode, type StartNodeOptions, startNode } from "./start/start-node.ts";
 export { loadNodeConfig, parseNodeConfig } from "./config/load-node-config.ts";
 export type { NodeConfig, NodeConfigOptions } from "./config/node-config.ts";
 export { createLogger } from "./daemon/logger.ts";

@@ -1,6 +1,6 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { Activity, CheckpointPolicy, SandboxId } from "@sandpiper/protocol";
-import type { ActivityWatch } from "../service/live-sandbox.ts";
+import type { ActivityWatch } from "../sandboxes/live-sandbox.ts";
 
 /** Nothing has happened for so long: a sandbox that is saved when it is idle is saved now. */
 const IDLE_MS = 2000;

@@ -3,9 +3,9 @@ import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/pr
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { SandboxRecords } from "../records/sandbox-record.ts";
-import type { LiveSandboxes } from "../service/live-sandboxes.ts";
-import type { BringOptions, Locator, Purpose, Whereabout } from "./locator.ts";
-import type { NodeCheckpoints } from "./node-checkpoints.ts";
+import type { LiveSandboxes } from "../sandboxes/sandbox-registry.ts";
+import type { BringOptions, Locator, Purpose, Whereabout } from "../handoff/locator.ts";
+import type { NodeCheckpoints } from "./checkpoints.ts";
 
 export interface LoneLocatorOptions {
   readonly live: LiveSandboxes;

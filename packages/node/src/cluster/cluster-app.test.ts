@@ -4,7 +4,7 @@ import { FakeClock, rejection } from "@sandpiper/core/testing";
 import { createSandboxId, errorBodySchema, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sendNudge } from "./nudge.ts";
-import { ClusterNodes, KEY } from "./testing/cluster-nodes.ts";
+import { ClusterNodes, KEY } from "../forward/testing/cluster-nodes.ts";
 
 let nodes: ClusterNodes;
 let id: SandboxId;

@@ -8,12 +8,12 @@ import { corsHeaders } from "../http/cors.ts";
 import { credentialOf } from "../http/credential.ts";
 import { errorResponse, publicError } from "../http/error-response.ts";
 import { requestIdOf } from "../http/request-id.ts";
-import { listEverywhere } from "./list-everywhere.ts";
+import { listEverywhere } from "../forward/cluster-list.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "./node-proof.ts";
 import { NUDGE_PATH } from "./nudge.ts";
-import { movedOn } from "./owner-unreachable.ts";
-import type { RequestForwarder } from "./request-forwarder.ts";
-import type { SandboxesAtRest } from "./sandboxes-at-rest.ts";
+import { movedOn } from "./peer-errors.ts";
+import type { RequestForwarder } from "../forward/request-forwarder.ts";
+import type { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
 import type { Whereabouts } from "./whereabouts.ts";
 
 /** What answers requests: a Hono app is one. */

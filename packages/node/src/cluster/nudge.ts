@@ -1,6 +1,6 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import { NODE_PROOF_HEADER, type NodeProof } from "./node-proof.ts";
-import { ownerUnreachable } from "./owner-unreachable.ts";
+import { ownerUnreachable } from "./peer-errors.ts";
 
 export const NUDGE_PATH = "/v1/cluster/nudge";
 /** Who is not reached by then sees it by itself, when it next looks at its leases. */

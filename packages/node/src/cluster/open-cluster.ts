@@ -10,7 +10,7 @@ import { openNodeId } from "./node-id.ts";
 import { NodeProof } from "./node-proof.ts";
 import { NodeRegistry } from "./node-registry.ts";
 import { sendNudge } from "./nudge.ts";
-import { RequestForwarder } from "./request-forwarder.ts";
+import { RequestForwarder } from "../forward/request-forwarder.ts";
 import { SharedKeyService } from "./shared-key-service.ts";
 import { SharedQuotas } from "./shared-quotas.ts";
 

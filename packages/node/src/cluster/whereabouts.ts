@@ -1,6 +1,6 @@
 import type { LockView } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { Whereabout } from "../checkpoints/locator.ts";
+import type { Whereabout } from "../handoff/locator.ts";
 
 /** Which node answers about a sandbox. */
 export interface Whereabouts {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { engineText } from "../service/engine-status.ts";
+import { engineText } from "../sandboxes/engine-status.ts";
 import type { StartedNode } from "./run-daemon.ts";
 
 export interface BannerOptions {

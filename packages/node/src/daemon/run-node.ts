@@ -1,4 +1,4 @@
-import { startNode } from "../compose-node.ts";
+import { startNode } from "../start/start-node.ts";
 import { runDaemon } from "./run-daemon.ts";
 
 /** A node as a program: runs until it is stopped, and gives the program's exit code. */

@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import { findAgent, findCgroups, findRunsc } from "../compose.ts";
+import { findAgent, findCgroups, findRunsc } from "../embedded/create-provider.ts";
 import type { Check } from "./check.ts";
 
 /** What gVisor sandboxes are made of. */

@@ -11,21 +11,21 @@ import {
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { CheckpointVault } from "../checkpoints/checkpoint-vault.ts";
-import type { BringOptions, Found, Locator, Purpose, Whereabout } from "../checkpoints/locator.ts";
-import type { NodeCheckpoints } from "../checkpoints/node-checkpoints.ts";
+import type { CheckpointVault } from "../store/checkpoint-store.ts";
+import type { BringOptions, Found, Locator, Purpose, Whereabout } from "./locator.ts";
+import type { NodeCheckpoints } from "../checkpoints/checkpoints.ts";
 import { requireRestorable } from "../checkpoints/requirements.ts";
-import type { SandboxSaver } from "../checkpoints/sandbox-saver.ts";
-import { recordAtRest, type SavedSandbox } from "../checkpoints/saved-sandbox.ts";
+import type { SandboxSaver } from "../checkpoints/save-restore.ts";
+import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { SharedQuotas } from "../cluster/shared-quotas.ts";
-import type { EventLog } from "../events/event-log.ts";
+import type { EventLog } from "../records/event-log.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
-import { instanceKey } from "../service/instance-key.ts";
-import type { LiveSandboxes } from "../service/live-sandboxes.ts";
-import type { Providers } from "../service/providers.ts";
-import type { ClusterCustody } from "./cluster-custody.ts";
-import { FetchAhead } from "./fetch-ahead.ts";
+import { instanceKey } from "../sandboxes/instance-key.ts";
+import type { LiveSandboxes } from "../sandboxes/sandbox-registry.ts";
+import type { Providers } from "../sandboxes/providers.ts";
+import type { ClusterCustody } from "../ownership/lease-ownership.ts";
+import { FetchAhead } from "./prefetch.ts";
 
 /** How many automatic checkpoints a sandbox without a policy keeps. */
 const KEPT = 3;

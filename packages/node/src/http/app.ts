@@ -6,13 +6,13 @@ import type { AnyHandler, Bindings } from "./call.ts";
 import { corsHeaders, preflightResponse } from "./cors.ts";
 import { serveDocument } from "./documents.ts";
 import { errorResponse, methodNotAllowed, noSuchPath, publicError } from "./error-response.ts";
-import { handlers } from "./handlers.ts";
+import { handlers } from "./handlers/handlers.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { HttpDependencies } from "./ports.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
 import { type RequestContext, serveOperation } from "./serve-operation.ts";
-import { StrangerBudget } from "./stranger-budget.ts";
+import { StrangerBudget } from "./anonymous-budget.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 

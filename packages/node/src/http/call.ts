@@ -2,8 +2,8 @@ import type { HttpBindings } from "@hono/node-server";
 import type { OperationId, routes, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
-import type { SavedSandbox } from "../checkpoints/saved-sandbox.ts";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import type { HttpDependencies } from "./ports.ts";
 
 type Routes = typeof routes;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Header, pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createProvider } from "../compose.ts";
+import { createProvider } from "../embedded/create-provider.ts";
 import { createTestNode, errorOf, type TestNode } from "./testing/test-node.ts";
 
 let node: TestNode;

@@ -7,7 +7,7 @@ import {
   projectNameSchema,
 } from "@sandpiper/protocol";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import { noSuchCache } from "../service/no-such-cache.ts";
+import { noSuchCache } from "../containers/no-such-cache.ts";
 import type { PathParams } from "./call.ts";
 
 /** What could never be the name of anything is not looked for. */

@@ -10,11 +10,11 @@ import type {
   WebhookResource,
 } from "@sandpiper/protocol";
 import type { Authenticator } from "../auth/principal.ts";
-import type { Locator } from "../checkpoints/locator.ts";
-import type { EventLog } from "../events/event-log.ts";
-import type { CheckpointService, NodeDirectory } from "../service/checkpoint-service.ts";
-import type { ContainerService } from "../service/container-service.ts";
-import type { SandboxService } from "../service/sandbox-service.ts";
+import type { Locator } from "../handoff/locator.ts";
+import type { EventLog } from "../records/event-log.ts";
+import type { CheckpointService, NodeDirectory } from "../checkpoints/checkpoint-service.ts";
+import type { ContainerService } from "../containers/container-service.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service-port.ts";
 import type { RequestContext } from "./serve-operation.ts";
 
 type Eventually<T> = T | Promise<T>;

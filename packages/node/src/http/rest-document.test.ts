@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Route, routes } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { createProvider } from "../compose.ts";
+import { createProvider } from "../embedded/create-provider.ts";
 import { createTestNode } from "./testing/test-node.ts";
 
 const text = readFileSync(new URL("../../../../docs/rest.md", import.meta.url), "utf8");

@@ -11,8 +11,8 @@ import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
-import type { Purpose } from "../checkpoints/locator.ts";
-import { movedOn } from "../cluster/owner-unreachable.ts";
+import type { Purpose } from "../handoff/locator.ts";
+import { movedOn } from "../cluster/peer-errors.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
 import { credentialOf } from "./credential.ts";
 import { errorResponse, publicError } from "./error-response.ts";
@@ -20,7 +20,7 @@ import { pathParams } from "./path-params.ts";
 import type { HttpDependencies } from "./ports.ts";
 import { readJsonBody } from "./read-body.ts";
 import { noQuerySchema, readQuery } from "./read-query.ts";
-import type { StrangerBudget } from "./stranger-budget.ts";
+import type { StrangerBudget } from "./anonymous-budget.ts";
 
 /** What is the same for every request, whatever becomes of it. */
 export interface RequestContext {

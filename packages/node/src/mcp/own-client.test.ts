@@ -3,7 +3,7 @@ import { MockProvider } from "@sandpiper/providers";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestNode, type TestNode } from "../http/testing/test-node.ts";
-import { type AttachedSockets, attachSockets } from "../socket/attach-sockets.ts";
+import { type AttachedSockets, attachSockets } from "../upgrade/attach-sockets.ts";
 import { inProcessFetch } from "./in-process-fetch.ts";
 import { ownClients } from "./own-client.ts";
 

@@ -1,6 +1,6 @@
 import { SandboxError, systemClock } from "@sandpiper/core";
 import type { SandboxResource, SessionEvent } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { closeCodes } from "../socket/message-socket.ts";
 import { Session } from "./session.ts";
 import type { SessionContext } from "./session-context.ts";

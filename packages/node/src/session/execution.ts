@@ -1,6 +1,6 @@
 import type { OutputChunk, ProcessExit, ProcessHandle } from "@sandpiper/core";
 import type { SessionEvent } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { statusUpdate } from "./session-event.ts";
 
 /** Marks the processes of sessions, so that a node finds them again after a restart. */

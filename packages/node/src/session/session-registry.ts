@@ -1,5 +1,5 @@
 import type { SandboxId } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { Execution } from "./execution.ts";
 import type { Session } from "./session.ts";
 

@@ -1,8 +1,8 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
-import type { Locator } from "../checkpoints/locator.ts";
-import type { SavePhase } from "../service/live-sandbox.ts";
+import type { Locator } from "../handoff/locator.ts";
+import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
 import { Execution, type ExecutionListener } from "./execution.ts";

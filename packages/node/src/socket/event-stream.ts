@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { ClientMessage } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { EventLog, EventQuery } from "../events/event-log.ts";
+import type { EventLog, EventQuery } from "../records/event-log.ts";
 import type { SocketStream, StreamEnd } from "./socket-stream.ts";
 
 type OpenEvents = Extract<ClientMessage, { kind: "events" }>;

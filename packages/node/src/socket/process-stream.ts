@@ -1,6 +1,6 @@
 import type { OutputChunk, ProcessHandle } from "@sandpiper/core";
 import { type ClientMessage, encodeDataFrame } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import type { SocketStream, StreamEnd, StreamSubject } from "./socket-stream.ts";
 
 type OpenProcess = Extract<ClientMessage, { kind: "process" }>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { startGvisorNode } from "./testing/gvisor-node.ts";
 import type { SocketNode } from "./testing/socket-node.ts";
 import { isFrame } from "./testing/test-client.ts";

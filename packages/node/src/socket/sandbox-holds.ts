@@ -1,5 +1,5 @@
 import type { SandboxId } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 
 /** Keeps the sandboxes of one connection from being idle while any of their streams is open on it. */
 export class SandboxHolds {

@@ -1,7 +1,7 @@
 import type { EventBody } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
 import { watchHolds } from "./testing/watch-holds.ts";
 

@@ -9,9 +9,9 @@ import {
 } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
-import { movedOn } from "../cluster/owner-unreachable.ts";
-import { SocketRelay } from "../cluster/socket-relay.ts";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import { movedOn } from "../cluster/peer-errors.ts";
+import { SocketRelay } from "../forward/socket-relay.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
 import { runProcessStream } from "./process-stream.ts";

@@ -1,10 +1,10 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/principal.ts";
-import type { Locator } from "../checkpoints/locator.ts";
-import type { SocketRelayOptions } from "../cluster/socket-relay.ts";
-import type { EventLog } from "../events/event-log.ts";
-import type { SandboxService } from "../service/sandbox-service.ts";
+import type { Locator } from "../handoff/locator.ts";
+import type { SocketRelayOptions } from "../forward/socket-relay.ts";
+import type { EventLog } from "../records/event-log.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service-port.ts";
 import type { AuditSink } from "./socket-audit.ts";
 
 /** What passes streams on to other nodes. */

@@ -1,5 +1,5 @@
 import type { ServerMessage } from "@sandpiper/protocol";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { Credit } from "./credit.ts";
 import type { MessageSocket } from "./message-socket.ts";
 import { StdinQueue } from "./stdin-queue.ts";

@@ -1,7 +1,7 @@
 import { STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { LiveSandbox } from "../service/live-sandbox.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
 
 let node: SocketNode;

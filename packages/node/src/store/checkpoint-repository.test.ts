@@ -8,7 +8,7 @@ import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { CheckpointRepository } from "./checkpoint-repository.ts";
-import { ChunksAhead } from "./chunks-ahead.ts";
+import { ChunksAhead } from "./prefetched-chunks.ts";
 import { DirectoryStore } from "./directory-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));

@@ -5,7 +5,7 @@ import { BufferPool } from "./buffer-pool.ts";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { encodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession, ChunkStore } from "./chunk-store.ts";
-import type { ChunksAhead } from "./chunks-ahead.ts";
+import type { ChunksAhead } from "./prefetched-chunks.ts";
 import { type CollectGarbageOptions, type CollectGarbageResult, collectGarbage } from "./collect-garbage.ts";
 import { DirectoryStore } from "./directory-store.ts";
 import { fetchFileAhead, loadFile } from "./load-file.ts";

@@ -5,7 +5,7 @@ import type { CheckpointFile } from "./checkpoint-files.ts";
 import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
 import { decodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession } from "./chunk-store.ts";
-import type { ChunksAhead } from "./chunks-ahead.ts";
+import type { ChunksAhead } from "./prefetched-chunks.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
 import { writeWhole } from "./write-whole.ts";
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { eventKindSchema } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { NodeMetrics } from "./node-metrics.ts";
-import { webhookSignature } from "./post-webhook.ts";
+import { webhookSignature } from "../webhooks/post-webhook.ts";
 
 const document = await readFile(join(import.meta.dirname, "../../../../docs/observability.md"), "utf8");
 

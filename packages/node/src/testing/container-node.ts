@@ -1,6 +1,6 @@
 import type { Provider, SandboxError } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
-import { composeParts } from "../compose-parts.ts";
+import { composeParts } from "../start/domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
 

@@ -5,9 +5,9 @@ import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpip
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
-import { composeParts } from "../../compose-parts.ts";
+import { composeParts } from "../../start/domain.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import type { NodeCluster } from "../node-cluster.ts";
+import type { NodeCluster } from "../../cluster/node-cluster.ts";
 
 export const LEASE_MS = 15_000;
 

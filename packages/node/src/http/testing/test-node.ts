@@ -9,13 +9,13 @@ import {
   type SandboxResource,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
-import { composeParts } from "../../compose-parts.ts";
+import { composeParts } from "../../start/domain.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { serve } from "../../daemon/serve.ts";
 import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
-import { Webhooks } from "../../telemetry/webhooks.ts";
+import { Webhooks } from "../../webhooks/webhooks.ts";
 import { createHttpApp } from "../app.ts";
 import type { HttpDependencies } from "../ports.ts";
 import { FakeNodes } from "./fake-nodes.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createProvider } from "../../compose.ts";
+import { createProvider } from "../../embedded/create-provider.ts";
 import { type SocketNode, startSocketNode } from "./socket-node.ts";
 
 /** A node with its WebSockets and real sandboxes, of which nothing is left at the end. */

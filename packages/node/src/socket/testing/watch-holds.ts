@@ -1,4 +1,4 @@
-import type { LiveSandbox } from "../../service/live-sandbox.ts";
+import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 
 /** What the sandbox is held for from now on, as `+client`, and let go of, as `-client`. */
 export function watchHolds(live: LiveSandbox): readonly string[] {

@@ -1,0 +1,315 @@
+import { globSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { rejection } from "@sandpiper/core/testing";
+import type { CreateKeyBody } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterEach, describe, expect, it } from "vitest";
+import { composeParts } from "../start/domain.ts";
+import { parseNodeConfig } from "../config/load-node-config.ts";
+import { expireResting } from "../handoff/expire-at-rest.ts";
+
+const undo: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+async function setUp(provider = new MockProvider()) {
+  const home = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
+  undo.push(() => rmSync(home, { recursive: true, force: true }));
+  const errors: SandboxError[] = [];
+  const parts = composeParts(parseNodeConfig({ home }), {
+    providers: [provider],
+    onError: (error) => errors.push(error),
+  });
+  undo.push(() => parts.database[Symbol.dispose]());
+  undo.push(() => parts.spares[Symbol.asyncDispose]());
+  const principal = (body: Partial<CreateKeyBody> = {}) =>
+    parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
+  const owner = principal();
+  const { id } = await parts.service.create(owner, { provider: "mock" });
+  const write = async (text: string) => {
+    await parts.service.open(owner, id).exec({ command: `echo ${text} > file` });
+  };
+  const read = async (sandbox: string = id) =>
+    (await parts.service.open(owner, sandbox).exec({ command: "cat file" })).stdout.trim();
+  const kinds = () => parts.events.list({ after: 0, limit: 1000 }).map(({ kind }) => kind);
+  /** Damages what only the newest checkpoint consists of. */
+  const damageNewest = (known: ReadonlySet<string>) => {
+    for (const path of globSync(`${home}/store/chunks/**/*`, { withFileTypes: true })) {
+      const full = join(path.parentPath, path.name);
+      if (path.isFile() && !known.has(full)) truncateSync(full, 1);
+    }
+  };
+  const chunks = () =>
+    new Set(
+      globSync(`${home}/store/chunks/**/*`, { withFileTypes: true })
+        .filter((each) => each.isFile())
+        .map((each) => join(each.parentPath, each.name)),
+    );
+  return { ...parts, home, errors, owner, principal, id, write, read, kinds, provider, damageNewest, chunks };
+}
+
+describe("a checkpoint", () => {
+  it("has a name of its own among those of its sandbox", async () => {
+    const { checkpoints, owner, id } = await setUp();
+    await checkpoints.create(owner, id, { name: "one" });
+    expect(await rejection(checkpoints.create(owner, id, { name: "one" }))).toMatchObject({
+      code: "already_exists",
+      reason: "checkpoint_exists",
+    });
+    expect(await checkpoints.list(owner, id)).toHaveLength(1);
+  });
+
+  it("of a sandbox that nobody has used since the last one costs nothing, and is as good", async () => {
+    const { checkpoints, owner, id, write, read } = await setUp();
+    await write("kept");
+    const first = await checkpoints.create(owner, id, { name: "first" });
+    const again = await checkpoints.create(owner, id, { name: "again" });
+    expect(again).toMatchObject({ pausedMs: 0, sizeBytes: first.sizeBytes });
+    await checkpoints.remove(owner, id, "first");
+    await write("changed");
+    const changed = await checkpoints.create(owner, id, {});
+    expect(changed.pausedMs).toBeGreaterThan(0);
+    await checkpoints.rollback(owner, id, { checkpoint: "again" });
+    expect(await read()).toBe("kept");
+  });
+
+  it("of a sandbox in which something runs is always taken", async () => {
+    const { checkpoints, service, owner, id } = await setUp();
+    const process = await service.open(owner, id).start({ command: "sleep 1000" });
+    await checkpoints.create(owner, id, {});
+    expect((await checkpoints.create(owner, id, {})).pausedMs).toBeGreaterThan(0);
+    await process.kill();
+  });
+
+  it("is one of so many that are kept, and is gone from the store when it is not", async () => {
+    const { checkpoints, owner, id, write, home } = await setUp();
+    for (const name of ["a", "b", "c"]) {
+      await write(name);
+      await checkpoints.create(owner, id, { name, keepLast: 2 });
+    }
+    expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["c", "b"]);
+    expect(readdirSync(join(home, "store/checkpoints", id))).toHaveLength(2);
+  });
+
+  it("ends with its time, unless it is all there is of a sandbox", async () => {
+    const { checkpoints, owner, id } = await setUp();
+    await checkpoints.create(owner, id, { name: "short", ttlMs: 1 });
+    await checkpoints.create(owner, id, { name: "long" });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await checkpoints.expire();
+    expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["long"]);
+    await checkpoints.create(owner, id, { name: "last", ttlMs: 1, stop: true });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await checkpoints.expire();
+    expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["last", "long"]);
+    expect(await rejection(checkpoints.remove(owner, id, "last"))).toMatchObject({ reason: "checkpoint_in_use" });
+    expect((await checkpoints.resume(owner, id)).state).toBe("ready");
+  });
+
+  it("that cannot be stored leaves the sandbox running, also one that was to stop", async () => {
+    const node = await setUp();
+    const { checkpoints, owner, id, write, read, home } = node;
+    await write("kept");
+    mkdirSync(join(home, "store"), { recursive: true });
+    writeFileSync(join(home, "store/chunks"), "in the way");
+    for (const stop of [false, true]) {
+      await rejection(checkpoints.create(owner, id, { stop }));
+      expect(node.service.get(owner, id).state).toBe("ready");
+      expect(await read()).toBe("kept");
+    }
+    expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
+    rmSync(join(home, "store/chunks"));
+    expect((await checkpoints.pause(owner, id)).state).toBe("paused");
+  });
+
+  it("goes with its sandbox", async () => {
+    const { checkpoints, owner, id, service, home } = await setUp();
+    await checkpoints.create(owner, id, {});
+    await service.remove(owner, id);
+    expect(globSync(`${home}/store/{states,checkpoints}/**/*.{json,state}`)).toEqual([]);
+    expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
+  });
+
+  it("belongs to its tenant: others can neither see it nor begin from it", async () => {
+    const { checkpoints, owner, id, service, principal } = await setUp();
+    const { id: checkpoint } = await checkpoints.create(owner, id, {});
+    const stranger = principal({ tenant: "others" });
+    for (const refused of [
+      checkpoints.list(stranger, id),
+      checkpoints.create(stranger, id, {}),
+      checkpoints.fork(stranger, id, {}),
+      checkpoints.rollback(stranger, id, {}),
+      service.create(stranger, { checkpoint }),
+    ])
+      expect((await rejection(refused)).code).toBe("not_found");
+  });
+});
+
+describe("a sandbox that does not run", () => {
+  it.each(["paused", "stopped"] as const)(
+    "and is %s is not restored for others, only to refuse them then",
+    async (state) => {
+      const { checkpoints, locator, authenticator, records, service, provider, owner, principal, id } = await setUp();
+      const { token } = await service.create(principal(), { provider: "mock" });
+      await checkpoints.pause(owner, id);
+      records.change(id, { state });
+      for (const stranger of [principal({ tenant: "others" }), authenticator.authenticate(token ?? "")]) {
+        await locator.locate(stranger, id);
+        const onWaiting = () => expect.unreachable("it is being restored");
+        const refused = locator.bring(stranger, id, { takeover: true, onWaiting });
+        expect((await rejection(refused)).code).toBe("not_found");
+        expect([records.get(id)?.state, provider.size]).toEqual([state, 1]);
+      }
+    },
+  );
+});
+
+describe("a sandbox whose newest checkpoint is damaged", () => {
+  it("goes on from the one before, and says so", async () => {
+    const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, service, kinds } = await setUp();
+    await write("older");
+    const { id: older } = await checkpoints.create(owner, id, {});
+    const known = chunks();
+    await write("newer and longer than before");
+    await checkpoints.pause(owner, id);
+    damageNewest(known);
+    await checkpoints.resume(owner, id);
+    expect(await read()).toBe("older");
+    expect(errors.map(({ reason }) => reason)).toEqual(["checkpoint_damaged"]);
+    expect(service.get(owner, id).rolledBackTo).toMatchObject({ checkpoint: older });
+    expect(kinds()).toContain("sandbox.rolled_back");
+  });
+
+  it("stays as it is when there is none before", async () => {
+    const { checkpoints, owner, id, damageNewest, service } = await setUp();
+    await checkpoints.pause(owner, id);
+    damageNewest(new Set());
+    expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({ reason: "checkpoint_damaged" });
+    expect(service.get(owner, id).state).toBe("paused");
+  });
+});
+
+describe("a sandbox that is changed", () => {
+  it("is saved with its new name and lifetimes", async () => {
+    const { checkpoints, service, custody, owner, id } = await setUp();
+    await checkpoints.pause(owner, id);
+    await service.update(owner, id, { name: "renamed", ttlMs: 60_000 });
+    expect((await custody.peek(id))?.record).toMatchObject({ name: "renamed", ttlMs: 60_000, state: "paused" });
+  });
+});
+
+describe("a fork", () => {
+  it("counts against the quota before anything is made", async () => {
+    const node = await setUp();
+    const limited = node.principal({ quota: { maxSandboxes: 2 } });
+    const { id } = await node.service.create(limited, { provider: "mock" });
+    expect(await rejection(node.checkpoints.fork(limited, id, { count: 2 }))).toMatchObject({
+      code: "resource_exhausted",
+      reason: "quota_exceeded",
+    });
+    expect(await node.checkpoints.fork(limited, id, {})).toHaveLength(1);
+  });
+
+  it("is all of those that were asked for, or none", async () => {
+    const provider = new MockProvider();
+    const node = await setUp(provider);
+    await node.write("kept");
+    provider.faults.restoreFailure = new SandboxError("internal", { reason: "no", message: "no" });
+    await rejection(node.checkpoints.fork(node.owner, node.id, { count: 3 }));
+    delete provider.faults.restoreFailure;
+    expect(node.records.live().map(({ id }) => id)).toEqual([node.id]);
+    expect(provider.size).toBe(1);
+    expect(await node.read()).toBe("kept");
+  });
+});
+
+describe("a sandbox that is set back", () => {
+  it("runs on when the checkpoint cannot be had", async () => {
+    const { checkpoints, owner, id, write, read, damageNewest, service } = await setUp();
+    await write("now");
+    await checkpoints.create(owner, id, {});
+    damageNewest(new Set());
+    await rejection(checkpoints.rollback(owner, id, {}));
+    await rejection(checkpoints.rollback(owner, id, { checkpoint: "none-such" }));
+    expect(service.get(owner, id)).toMatchObject({ state: "ready", rolledBackTo: null });
+    expect(await read()).toBe("now");
+  });
+
+  it("is restored only where it can run", async () => {
+    const provider = new MockProvider();
+    const { checkpoints, owner, id, service } = await setUp(provider);
+    await checkpoints.pause(owner, id);
+    provider.faults.release = "another";
+    expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({
+      code: "failed_precondition",
+      reason: "incompatible_node",
+    });
+    expect(service.get(owner, id).state).toBe("paused");
+    delete provider.faults.release;
+    expect((await checkpoints.resume(owner, id)).state).toBe("ready");
+  });
+});
+
+describe("a paused sandbox whose time is over", () => {
+  it("is destroyed, with its checkpoints, unless it was to be paused then", async () => {
+    const { service, checkpoints, records, clock, owner, custody } = await setUp();
+    const made = await Promise.all(
+      (["destroy", "pause"] as const).map((onExpiry) =>
+        service.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
+      ),
+    );
+    for (const { id } of made) await checkpoints.pause(owner, id);
+    await expireResting({ records, service, clock });
+    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["paused", "paused"]);
+    const later = { ...clock, now: () => new Date(Date.now() + 7_200_000) };
+    await expireResting({ records, service, clock: later });
+    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["destroyed", "paused"]);
+    const saved = await Promise.all(made.map(({ id }) => custody.peek(id)));
+    expect(saved.map((each) => each !== undefined)).toEqual([false, true]);
+  });
+});
+
+describe("a lifetime that ends in a pause", () => {
+  it("saves the sandbox instead of destroying it", async () => {
+    const { service, owner, checkpoints } = await setUp();
+    const { id } = await service.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
+    while (service.get(owner, id).state !== "paused") await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await checkpoints.list(owner, id)).toHaveLength(1);
+  });
+});
+
+describe("a sandbox whose checkpoints keep files", () => {
+  const setUpFiles = async () => {
+    const parts = await setUp(new MockProvider({ checkpoint: "filesystem" }));
+    await parts.write("kept");
+    const process = await parts.service.open(parts.owner, parts.id).start({ command: "sleep 100" });
+    return { ...parts, process: process.id };
+  };
+  const lost = { code: "gone", reason: "process_lost" };
+
+  it("says so, and so do they", async () => {
+    const { checkpoints, service, owner, id } = await setUpFiles();
+    expect(service.get(owner, id).fidelity).toBe("filesystem");
+    expect((await checkpoints.create(owner, id, {})).fidelity).toBe("filesystem");
+  });
+
+  it("goes on with its files after a pause, and says of each process that it is lost", async () => {
+    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
+    await checkpoints.pause(owner, id);
+    await checkpoints.resume(owner, id);
+    expect(await read()).toBe("kept");
+    expect(await rejection(service.open(owner, id).process(process))).toMatchObject(lost);
+    expect(await rejection(service.open(owner, id).attach(process, 0))).toMatchObject(lost);
+  });
+
+  it("keeps its processes when it is saved and runs on, and its forks have none", async () => {
+    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
+    const [fork] = await checkpoints.fork(owner, id, {});
+    expect(await read(fork?.id)).toBe("kept");
+    expect(await rejection(service.open(owner, fork?.id ?? "").process(process))).toMatchObject(lost);
+    expect((await service.open(owner, id).process(process)).isRunning).toBe(true);
+  });
+});

@@ -1,0 +1,79 @@
+import { FakeClock } from "@sandpiper/core/testing";
+import { describe, expect, it } from "vitest";
+import { SparePlaces } from "./prepared-instances.ts";
+
+const key = {
+  provider: "mock",
+  image: "host",
+  memoryMib: 64,
+  vcpuCount: 1,
+  diskMib: 64,
+  maxProcesses: 16,
+} as const;
+
+function setUp({ fails = false } = {}) {
+  const clock = new FakeClock();
+  const alive = new Set<string>();
+  const errors: string[] = [];
+  const spares = new SparePlaces({
+    clock,
+    providers: {
+      async prepare(_key, { id }) {
+        if (fails) throw new Error("no room");
+        alive.add(id);
+        return { restore: () => Promise.reject(new Error("not here")), destroy: async () => void alive.delete(id) };
+      },
+    },
+    onError: ({ message }) => errors.push(message),
+  });
+  return { clock, alive, spares, errors };
+}
+
+describe("spare places", () => {
+  it("are made when asked for, and ahead for the shape that was asked for before", async () => {
+    const { alive, spares } = setUp();
+    const first = spares.take(key);
+    await first.place;
+    spares.refill(key, 1);
+    spares.refill(key, 1);
+    expect(alive.size).toBe(2);
+    const second = spares.take(key);
+    expect(second.id).not.toBe(first.id);
+    expect(alive.size).toBe(2);
+    spares.take({ ...key, memoryMib: 128 });
+    expect(alive.size).toBe(3);
+  });
+
+  it("are as many as were needed lately, up to four", async () => {
+    const { alive, spares } = setUp();
+    spares.refill(key, 3);
+    expect(alive.size).toBe(3);
+    spares.take(key);
+    spares.refill(key, 1);
+    expect(alive.size).toBe(4);
+    spares.refill(key, 30);
+    expect(alive.size).toBe(5);
+  });
+
+  it("are given up after a while, and at the end", async () => {
+    const { alive, spares, clock } = setUp();
+    spares.refill(key, 1);
+    await clock.advance(59_000);
+    expect(alive.size).toBe(1);
+    await clock.advance(2_000);
+    expect(alive.size).toBe(0);
+    spares.refill(key, 1);
+    await spares[Symbol.asyncDispose]();
+    expect(alive.size).toBe(0);
+    spares.refill(key, 1);
+    expect(alive.size).toBe(0);
+  });
+
+  it("that cannot be made are told of, and made anew for whoever asks", async () => {
+    const { spares, errors, clock } = setUp({ fails: true });
+    spares.refill(key, 1);
+    await clock.advance(0);
+    expect(errors).toEqual(["no room"]);
+    await expect(spares.take(key).place).rejects.toThrow("no room");
+  });
+});

@@ -1,0 +1,355 @@
+import { once } from "node:events";
+import { FakeClock } from "@sandpiper/core/testing";
+import { createSandboxId, encodeDataFrame, SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { WebSocket } from "ws";
+import type { Whereabout } from "../handoff/locator.ts";
+import { type Owner, RelayNodes } from "./testing/relay-nodes.ts";
+
+let nodes: RelayNodes;
+let owner: Owner;
+let id: SandboxId;
+
+beforeEach(async () => {
+  nodes = new RelayNodes();
+  owner = await nodes.owner();
+  id = createSandboxId();
+  nodes.holders.set(id, { kind: "node", id: "2", url: owner.url });
+});
+
+afterEach(() => nodes[Symbol.asyncDispose]());
+
+function open(stream: number, sandbox: string = id): string {
+  return JSON.stringify({ type: "open", stream, kind: "stdin", sandbox, process: `p${stream}` });
+}
+
+const credit = (stream: number) => JSON.stringify({ type: "credit", stream, amount: 1 });
+const close = (stream: number) => JSON.stringify({ type: "close", stream });
+const input = (stream: number, bytes = new Uint8Array(3)) =>
+  encodeDataFrame({ stream, source: "stdin", offset: 0, bytes });
+
+/** What a socket gets, as text. */
+function heard(socket: WebSocket): string[] {
+  const messages: string[] = [];
+  socket.on("message", (data, isBinary) => messages.push(isBinary ? `${(data as Buffer).length} bytes` : String(data)));
+  return messages;
+}
+
+/** What the owner gets. */
+function ownerHeard(): string[] {
+  const messages: string[] = [];
+  owner.onMessage = (_, data, isBinary) => messages.push(isBinary ? `${data.length} bytes` : data.toString());
+  return messages;
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+describe("a stream about a sandbox of another node", () => {
+  it("is passed on as it is, in order, also what comes while the node is looked for", async () => {
+    const got = ownerHeard();
+    const found = Promise.withResolvers<Whereabout>();
+    nodes.find = () => found.promise;
+    const client = await nodes.connect();
+    const sent = [open(1), credit(1), close(7), credit(1)];
+    for (const message of sent) client.send(message);
+    client.send(input(1));
+    await until(() => nodes.here.length === 1);
+    found.resolve({ kind: "node", id: "2", url: owner.url });
+    await until(() => got.length === 4);
+    client.send(credit(1));
+    await until(() => got.length === 5);
+    expect(got).toEqual([open(1), credit(1), credit(1), "19 bytes", credit(1)]);
+    expect(nodes.here, "what is about no stream of another node").toEqual([close(7)]);
+  });
+
+  it("shows the client's credential and who passes it on", async () => {
+    const client = await nodes.connect();
+    client.send(open(1));
+    await until(() => owner.headers.length === 1);
+    expect(owner.headers[0]).toMatchObject({
+      authorization: "Bearer spk_client",
+      "x-request-id": "request-1",
+      "x-sandpiper-node": expect.stringMatching(/^00000000-0000-4000-8000-000000000001 /),
+    });
+  });
+
+  it("is answered as the other node answers, text and bytes", async () => {
+    const client = await nodes.connect();
+    const got = heard(client);
+    const answers = [
+      '{"type":"opened","stream":1}',
+      input(1, new Uint8Array(5)),
+      '{"type":"ack","stream":1,"offset":3}',
+    ];
+    owner.onMessage = (socket) => {
+      for (const answer of answers) socket.send(answer);
+    };
+    client.send(open(1));
+    await until(() => got.length === 3);
+    expect(got).toEqual([answers[0], "21 bytes", answers[2]]);
+  });
+
+  it("shares its connection with the others of that node, and not with those of a third", async () => {
+    const third = await nodes.owner();
+    const other = createSandboxId();
+    nodes.holders.set(other, { kind: "node", id: "3", url: third.url });
+    const client = await nodes.connect();
+    for (const message of [open(1), open(2), open(3, other)]) client.send(message);
+    const got = ownerHeard();
+    await until(() => got.length === 2 && third.sockets.length === 1);
+    expect(owner.sockets).toHaveLength(1);
+  });
+
+  it("may be about its events", async () => {
+    const got = ownerHeard();
+    const events = (stream: number, sandbox?: string) =>
+      JSON.stringify({ type: "open", stream, kind: "events", after: 0, ...(sandbox && { sandbox }), window: 1 });
+    const client = await nodes.connect();
+    const [all, gone] = [events(1), events(2, createSandboxId())];
+    for (const message of [all, gone, events(3, id)]) client.send(message);
+    await until(() => got.length === 1 && nodes.here.length === 2);
+    expect([got, nodes.here]).toEqual([[events(3, id)], [all, gone]]);
+    const withToken = await nodes.connect({ sandboxId: id });
+    withToken.send(events(4));
+    await until(() => got.length === 2);
+    expect(got[1]).toBe(events(4));
+  });
+
+  it("is served here when the sandbox is here after all, or nowhere, in the order of its messages", async () => {
+    const client = await nodes.connect();
+    const gone = createSandboxId();
+    for (const message of [open(1, gone), credit(1)]) client.send(message);
+    client.send(input(1));
+    await until(() => nodes.here.length === 3);
+    expect(nodes.here).toEqual([open(1, gone), credit(1), "19 bytes"]);
+    nodes.holders.set(id, { kind: "here" });
+    client.send(open(2));
+    await until(() => nodes.here.length === 4);
+    expect(owner.sockets).toEqual([]);
+  });
+
+  it("is looked for once, as long as its node does not say that it has left", async () => {
+    let lookups = 0;
+    const { find } = nodes;
+    nodes.find = (sandbox) => {
+      lookups++;
+      return find(sandbox);
+    };
+    const client = await nodes.connect();
+    const got = heard(client);
+    owner.onMessage = (socket, data) => {
+      const { stream } = JSON.parse(data.toString());
+      const error = { code: "unavailable", reason: "handoff_under_way", message: "", retryable: true, requestId: "x" };
+      socket.send(JSON.stringify(stream < 3 ? { type: "end", stream } : { type: "error", stream, error }));
+    };
+    for (const stream of [1, 2, 3]) {
+      client.send(open(stream));
+      await until(() => got.length === stream);
+    }
+    expect(lookups).toBe(1);
+    client.send(open(4));
+    await until(() => got.length === 4);
+    expect(lookups).toBe(2);
+  });
+
+  it("is not looked for with the token of another sandbox", async () => {
+    let lookups = 0;
+    nodes.find = async () => {
+      lookups++;
+      return { kind: "here" };
+    };
+    const client = await nodes.connect({ sandboxId: createSandboxId() });
+    client.send(open(1));
+    await until(() => nodes.here.length === 1);
+    expect(lookups).toBe(0);
+  });
+
+  it("that has ended is forgotten: what comes late about it is for nobody", async () => {
+    const client = await nodes.connect();
+    const got = heard(client);
+    owner.onMessage = (socket) => socket.send('{"type":"end","stream":1}');
+    client.send(open(1));
+    await until(() => got.length === 1);
+    client.send(credit(1));
+    await until(() => nodes.here.length === 1);
+    expect(nodes.here).toEqual([credit(1)]);
+    const passed = ownerHeard();
+    for (const message of [open(2), close(2)]) client.send(message);
+    await until(() => passed.length === 2);
+    client.send(credit(2));
+    await until(() => nodes.here.length === 2);
+    expect(passed).toEqual([open(2), close(2)]);
+  });
+
+  it("is told when the lookup fails, alone", async () => {
+    nodes.find = async () => {
+      throw new SandboxError("unavailable", { reason: "store_unreachable", message: "no store" });
+    };
+    const client = await nodes.connect();
+    const got = heard(client);
+    client.send(open(1));
+    await until(() => got.length === 1);
+    expect(JSON.parse(got[0] ?? "")).toMatchObject({
+      type: "error",
+      stream: 1,
+      error: { reason: "store_unreachable" },
+    });
+  });
+});
+
+describe("a node that holds a sandbox", () => {
+  it("and is not reached fails the streams that wanted it, and nothing else", async () => {
+    await owner.stop();
+    const client = await nodes.connect();
+    const got = heard(client);
+    client.send(open(1));
+    client.send(open(2));
+    await until(() => got.length === 2);
+    expect(got.map((text) => JSON.parse(text))).toMatchObject(
+      [1, 2].map((stream) => ({
+        type: "error",
+        stream,
+        error: { code: "unavailable", reason: "owner_unreachable", requestId: "request-1" },
+      })),
+    );
+    expect(client.readyState).toBe(client.OPEN);
+  });
+
+  it.each([
+    ["node_stopping", "unavailable", "owner_unreachable"],
+    ["bad_credential", "unauthenticated", "bad_credential"],
+  ] as const)("and refuses the client for %s has that told", async (reason, code, told) => {
+    owner.refusal = new SandboxError(code, { reason, message: "no" });
+    const client = await nodes.connect();
+    const got = heard(client);
+    client.send(open(1));
+    await until(() => got.length === 1);
+    expect(JSON.parse(got[0] ?? "")).toMatchObject({ stream: 1, error: { code, reason: told } });
+  });
+
+  it.each([
+    ["is gone", (socket: WebSocket) => socket.terminate(), 1012, "a sandbox's node has gone"],
+    ["stops", (socket: WebSocket) => socket.close(1001, "the node stops"), 1012, "a sandbox's node has gone"],
+    ["sends the client away", (socket: WebSocket) => socket.close(1008, "bad_credential"), 1008, "bad_credential"],
+  ])("and %s has the client's connection closed, so that it goes on elsewhere", async (_, leave, code, reason) => {
+    const client = await nodes.connect();
+    owner.onMessage = leave;
+    client.send(open(1));
+    const [closeCode, closeReason] = await once(client, "close");
+    expect([closeCode, String(closeReason)]).toEqual([code, reason]);
+  });
+
+  it("and is gone when no stream needs it is missed by nobody, and found again", async () => {
+    const client = await nodes.connect();
+    const got = heard(client);
+    owner.onMessage = (socket) => socket.send('{"type":"end","stream":1}');
+    client.send(open(1));
+    await until(() => got.length === 1);
+    owner.sockets[0]?.terminate();
+    await once(owner.sockets[0] as WebSocket, "close");
+    // The other end of the connection hears of it a moment later.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    client.send(open(2));
+    await until(() => owner.sockets.length === 2);
+    expect(client.readyState).toBe(client.OPEN);
+  });
+
+  it("and hangs is given up", async () => {
+    const clock = new FakeClock();
+    const client = await nodes.connect({ clock });
+    client.send(open(1));
+    await until(() => owner.sockets.length === 1);
+    const closed = once(client, "close");
+    let isClosed = false;
+    closed.then(() => {
+      isClosed = true;
+    });
+    const [socket] = owner.sockets as [WebSocket];
+    for (let second = 0; second < 5; second++) {
+      const pinged = once(socket, "ping");
+      await clock.advance(1000);
+      await pinged;
+      // When this one is answered, the relay has the answer to its own.
+      const answered = once(socket, "pong");
+      socket.ping();
+      await answered;
+    }
+    expect(isClosed).toBe(false);
+    socket.pause();
+    while (!isClosed) {
+      await clock.advance(1000);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect((await closed)[0]).toBe(1012);
+  });
+
+  it("is left when the client leaves", async () => {
+    const client = await nodes.connect();
+    client.send(open(1));
+    await until(() => owner.sockets.length === 1);
+    const left = once(owner.sockets[0] as WebSocket, "close");
+    client.close();
+    await left;
+  });
+});
+
+describe("who reads slowly", () => {
+  it("is waited for: a client that does not read stops the other node's sending", async () => {
+    const client = await nodes.connect();
+    client.send(open(1));
+    await until(() => owner.sockets.length === 1);
+    const [socket] = owner.sockets as [WebSocket];
+    client.pause();
+    expect(await sentUntilItRests(socket), "of 400").toBeLessThan(200);
+    let got = 0;
+    client.on("message", () => got++);
+    client.resume();
+    await until(() => got === 400);
+  });
+
+  it("is waited for: a node that does not read stops the reading from the client", async () => {
+    const client = await nodes.connect();
+    client.send(open(1));
+    await until(() => owner.sockets.length === 1);
+    const [socket] = owner.sockets as [WebSocket];
+    socket.pause();
+    expect(await sentUntilItRests(client), "of 400").toBeLessThan(200);
+    let got = 0;
+    socket.on("message", () => got++);
+    socket.resume();
+    await until(() => got === 400);
+    expect(nodes.holds).toBeGreaterThan(0);
+  });
+
+  it("is waited for: a store that does not answer stops the reading from the client", async () => {
+    const got = ownerHeard();
+    const found = Promise.withResolvers<Whereabout>();
+    nodes.find = () => found.promise;
+    const client = await nodes.connect();
+    client.send(open(1));
+    expect(await sentUntilItRests(client), "of 400").toBeLessThan(200);
+    found.resolve({ kind: "node", id: "2", url: owner.url });
+    await until(() => got.length === 401);
+  });
+});
+
+/** Sends 100 MiB in 400 pieces, each when the one before has left; gives how many left before nothing went on. */
+async function sentUntilItRests(socket: WebSocket): Promise<number> {
+  const piece = input(1, new Uint8Array(256 * 1024));
+  let sent = 0;
+  const next = () => {
+    if (sent === 400) return;
+    socket.send(piece, () => {
+      sent++;
+      next();
+    });
+  };
+  next();
+  for (let before = -1; before !== sent; ) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  return sent;
+}

@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
+import { SOCKET_PROTOCOL } from "@sandpiper/protocol";
+import { WebSocket, WebSocketServer } from "ws";
+import type { Whereabout } from "../../handoff/locator.ts";
+import { MessageSocket } from "../../socket/message-socket.ts";
+import { readClientMessage, UnreadableMessage } from "../../socket/read-client-message.ts";
+import { refuseUpgrade } from "../../upgrade/refuse-upgrade.ts";
+import { isForwardedUpgrade } from "../forwarded-upgrade.ts";
+import { NodeProof } from "../../cluster/node-proof.ts";
+import { SocketRelay } from "../socket-relay.ts";
+
+const key = new Uint8Array(32);
+const NODE_ID = "00000000-0000-4000-8000-000000000001";
+
+export interface Owner {
+  readonly url: string;
+  readonly sockets: WebSocket[];
+  readonly headers: IncomingHttpHeaders[];
+  /** Instead of letting anybody in. */
+  refusal: SandboxError | undefined;
+  onMessage: (socket: WebSocket, data: Buffer, isBinary: boolean) => void;
+  stop(): Promise<void>;
+}
+
+/** A node whose clients' streams are relayed, and the nodes they are relayed to. */
+export class RelayNodes implements AsyncDisposable {
+  readonly holders = new Map<string, Whereabout>();
+  /** What the first node was left to serve itself. */
+  readonly here: string[] = [];
+  /** How often it has stopped reading from its client. */
+  holds = 0;
+  find: (sandbox: string) => Promise<Whereabout> = async (id) => this.holders.get(id) ?? { kind: "here" };
+  readonly #undo = new AsyncDisposableStack();
+
+  /** Resolves with a client that is connected to the first node. */
+  async connect({ clock = systemClock as Clock, sandboxId = undefined as string | undefined } = {}) {
+    const { server, url } = await this.#listen();
+    const acceptor = new WebSocketServer({ server });
+    const proof = new NodeProof({ key, node: { id: NODE_ID, url }, clock: systemClock });
+    acceptor.on("connection", (webSocket, request) => {
+      const socket = new MessageSocket(webSocket, request.socket);
+      const relay = new SocketRelay({
+        client: {
+          closed: socket.closed,
+          send: (message) => socket.send(message),
+          deliver: (make) => socket.deliver(make),
+          close: (code, reason) => socket.close(code, reason),
+          holdBack: () => {
+            this.holds++;
+            webSocket.pause();
+            return { [Symbol.dispose]: () => webSocket.resume() };
+          },
+        },
+        principal: principalOf(sandboxId),
+        credential: "spk_client",
+        requestId: "request-1",
+        whereabouts: { isHere: (id) => this.holders.get(id)?.kind === "here", find: (id) => this.find(id) },
+        proof,
+        clock,
+        silenceMs: 1000,
+        serveHere: (data) => this.here.push(typeof data === "string" ? data : `${data.length} bytes`),
+      });
+      socket.onMessage((data, isBinary) => {
+        if (isBinary) {
+          if (!relay.data(data.readUInt32BE(0), data)) this.here.push(`${data.length} bytes`);
+          return;
+        }
+        const message = readClientMessage(data.toString());
+        if (message instanceof UnreadableMessage) throw message.error;
+        if (!relay.message(message, data.toString())) this.here.push(data.toString());
+      });
+    });
+    const client = new WebSocket(url.replace("http", "ws"));
+    this.#undo.defer(() => client.terminate());
+    await once(client, "open");
+    return client;
+  }
+
+  async owner(): Promise<Owner> {
+    const { server, url, stop } = await this.#listen();
+    const proof = new NodeProof({ key, node: { id: NODE_ID, url }, clock: systemClock });
+    const acceptor = new WebSocketServer({ noServer: true, handleProtocols: () => SOCKET_PROTOCOL });
+    const owner: Owner = {
+      url,
+      sockets: [],
+      headers: [],
+      refusal: undefined,
+      onMessage: () => {},
+      stop,
+    };
+    server.on("upgrade", (request, raw, head) => {
+      try {
+        if (owner.refusal !== undefined) throw owner.refusal;
+        if (!isForwardedUpgrade(request, proof)) throw new Error("not from a node");
+      } catch (thrown) {
+        refuseUpgrade(raw, SandboxError.from(thrown), "x");
+        return;
+      }
+      owner.headers.push(request.headers);
+      acceptor.handleUpgrade(request, raw, head, (webSocket) => {
+        owner.sockets.push(webSocket);
+        webSocket.on("message", (data, isBinary) => owner.onMessage(webSocket, data as Buffer, isBinary));
+      });
+    });
+    return owner;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#undo.disposeAsync();
+  }
+
+  async #listen() {
+    const server = createServer((_, response) => response.end());
+    const connections = new Set<Socket>();
+    server.on("connection", (connection) => connections.add(connection));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    this.#undo.defer(() => stop(server, connections));
+    return {
+      server,
+      stop: () => stop(server, connections),
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    };
+  }
+}
+
+function principalOf(sandboxId: string | undefined) {
+  const quota = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
+  return sandboxId === undefined
+    ? ({ kind: "key", keyId: "0a1b2c3d", tenant: "t", scopes: ["sandboxes"], quota } as const)
+    : ({ kind: "sandbox", sandboxId: sandboxId as never, tenant: "" } as const);
+}
+
+/** With every connection, also those that have become WebSockets. */
+async function stop(server: Server, connections: ReadonlySet<Socket>): Promise<void> {
+  for (const connection of connections) connection.destroy();
+  if (server.listening) await new Promise((resolve) => server.close(resolve));
+}

@@ -1,0 +1,104 @@
+import { routes } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createTestNode, errorOf, type TestNode } from "../testing/test-node.ts";
+
+let node: TestNode;
+let id: string;
+let token: string;
+beforeAll(async () => {
+  node = await createTestNode({ provider: new MockProvider() });
+});
+beforeEach(async () => {
+  ({ id, token } = await node.create({ labels: { of: "original" } }));
+});
+afterAll(() => node[Symbol.asyncDispose]());
+
+function ask(method: string, path: string, json?: object) {
+  return node.request(method, `/v1/sandboxes/${id}${path}`, json === undefined ? {} : { json });
+}
+
+async function checkpoint(json: object = {}) {
+  const response = await ask("POST", "/checkpoints", json);
+  expect(response.status).toBe(201);
+  return routes.createCheckpoint.answer.schema.parse(await response.json());
+}
+
+describe("checkpoints", () => {
+  it("are made, listed newest first, found by id or name, and deleted", async () => {
+    const first = await checkpoint({ name: "first", ttlMs: 60_000 });
+    const second = await checkpoint();
+    expect(first).toMatchObject({ name: "first", sandboxId: id, fidelity: "memory" });
+    expect(Date.parse(first.expiresAt as string) - Date.parse(first.createdAt)).toBe(60_000);
+    const listed = routes.listCheckpoints.answer.schema.parse(await (await ask("GET", "/checkpoints")).json());
+    expect(listed.items).toEqual([second, first]);
+    for (const ref of [first.id, "first"])
+      expect(await (await ask("GET", `/checkpoints/${ref}`)).json()).toEqual(first);
+    expect((await ask("DELETE", "/checkpoints/first")).status).toBe(204);
+    expect(await errorOf(await ask("DELETE", "/checkpoints/first"))).toMatchObject({
+      status: 404,
+      reason: "no_such_checkpoint",
+    });
+  });
+
+  it("need no body to be made", async () => {
+    expect((await ask("POST", "/checkpoints")).status).toBe(201);
+  });
+
+  it.each(["../x", "a/b", "", "0b6e2c52-1d5a-4a3e-8d0e-6a7f4f1d2c3b"])("have no name such as %j", async (name) => {
+    const refused = await ask("POST", "/checkpoints", { name });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
+  });
+
+  it("may be made, listed and gone back to with the sandbox's own token, which makes no other sandboxes", async () => {
+    const asked = (method: string, path: string) => node.request(method, `/v1/sandboxes/${id}${path}`, { key: token });
+    expect((await asked("POST", "/checkpoints")).status).toBe(201);
+    expect((await asked("GET", "/checkpoints")).status).toBe(200);
+    expect((await asked("POST", "/rollback")).status).toBe(200);
+    expect(await errorOf(await asked("POST", "/fork"))).toMatchObject({ status: 403, reason: "missing_scope" });
+  });
+
+  it("are what a new sandbox may start from, which then has its shape from there", async () => {
+    const { id: from } = await checkpoint();
+    const refused = await node.request("POST", "/v1/sandboxes", { json: { checkpoint: from, memoryMib: 64 } });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, details: { issues: [{ path: "memoryMib" }] } });
+  });
+});
+
+describe("a sandbox", () => {
+  it("is forked into as many as are asked for, one unless said", async () => {
+    const { name } = await checkpoint({ name: "base" });
+    const forks = async (json: object) => {
+      const response = await ask("POST", "/fork", json);
+      expect(response.status).toBe(201);
+      return routes.forkSandbox.answer.schema.parse(await response.json()).items;
+    };
+    expect(await forks({})).toHaveLength(1);
+    const three = await forks({ count: 3, checkpoint: name, name: "copy", labels: { of: "fork" } });
+    expect(three.map((each) => [each.name, each.labels])).toEqual(Array(3).fill(["copy", { of: "fork" }]));
+    expect(new Set([id, ...three.map((each) => each.id)]).size).toBe(4);
+    expect(await errorOf(await ask("POST", "/fork", { count: 33 }))).toMatchObject({ status: 400 });
+  });
+
+  it.each([
+    ["pause", { state: "paused" }],
+    ["resume", { state: "ready" }],
+    ["handoff", { state: "ready" }],
+  ])("answers %s with what it is then", async (verb, expected) => {
+    const response = await ask("POST", `/${verb}`);
+    expect(response.status).toBe(200);
+    expect(routes.resumeSandbox.answer.schema.parse(await response.json())).toMatchObject({ id, ...expected });
+  });
+
+  it("is set back to its newest checkpoint, or to one by name", async () => {
+    const first = await checkpoint({ name: "first" });
+    const second = await checkpoint();
+    for (const [json, expected] of [
+      [{}, second],
+      [{ checkpoint: "first" }, first],
+    ] as const) {
+      const answer = routes.rollbackSandbox.answer.schema.parse(await (await ask("POST", "/rollback", json)).json());
+      expect(answer.rolledBackTo).toMatchObject({ checkpoint: expected.id, createdAt: expected.createdAt });
+    }
+  });
+});

@@ -1,0 +1,194 @@
+import type { Provider } from "@sandpiper/core";
+import type { CacheResource } from "@sandpiper/protocol";
+import { MockContainers, MockProvider } from "@sandpiper/providers";
+import { afterEach, describe, expect, it } from "vitest";
+import { createTestNode, errorOf } from "../testing/test-node.ts";
+
+let undo = new AsyncDisposableStack();
+afterEach(async () => {
+  await undo.disposeAsync();
+  undo = new AsyncDisposableStack();
+});
+
+function containerMock() {
+  const images = { "base:1": "sha256:one", "python:3.13-slim": "sha256:default" };
+  return new MockProvider({ containers: new MockContainers(images) });
+}
+
+async function setUp(provider = containerMock()) {
+  const node = undo.use(await createTestNode({ provider }));
+  const engine = provider.containers as MockContainers;
+  const caches = async (key: string): Promise<CacheResource[]> => {
+    const answer = await node.request("GET", "/v1/caches", { key });
+    return ((await answer.json()) as { items: CacheResource[] }).items;
+  };
+  return {
+    ...node,
+    provider,
+    engine,
+    caches,
+    pull: (json: object) => node.request("POST", "/v1/images/pull", { json }),
+  };
+}
+
+/** The events of an answer, each with what it tells. */
+async function eventsOf(answer: Response) {
+  const blocks = (await answer.text()).split("\n\n").filter((block) => block.startsWith("event: "));
+  return blocks.map((block) => {
+    const [, kind, data = ""] = /^event: (.*)\ndata: (.*)$/.exec(block) ?? [];
+    return [kind, JSON.parse(data)];
+  });
+}
+
+describe("a container", () => {
+  it("is made as it is asked for, and tells where its ports are reached", async () => {
+    const { create, request } = await setUp();
+    const container = { network: "bridge", ports: [3000], project: "web", isRootReadOnly: true };
+    const made = await create({ image: "base:1", container });
+    expect(made).toMatchObject({ image: "base:1", container, addresses: { "3000": "127.0.0.1:43000" } });
+    expect(await (await request("GET", `/v1/sandboxes/${made.id}`)).json()).toEqual(made);
+    expect(await create()).toMatchObject({ image: "python:3.13-slim", container: null, addresses: {} });
+  });
+
+  it("does not show what its repository is opened with", async () => {
+    const { create, records } = await setUp();
+    const workspace = { git: "https://me:secret@git.example/a.git", ref: "main" };
+    const made = await create({ container: { network: "bridge", workspace } });
+    expect(made.container?.workspace).toEqual({ git: "https://git.example/a.git", ref: "main" });
+    expect(records.get(made.id as never)?.container?.workspace).toEqual(workspace);
+  });
+
+  it("is refused where the provider makes none, and with what is no option", async () => {
+    const { request } = await setUp(new MockProvider());
+    const create = (container: object) => request("POST", "/v1/sandboxes", { json: { provider: "mock", container } });
+    expect(await errorOf(await create({ ports: [80] }))).toMatchObject({ status: 400, reason: "no_containers" });
+    for (const wrong of [{ privileged: true }, { ports: [0] }, { project: "a".repeat(41) }, { network: "-x" }]) {
+      expect(await errorOf(await create(wrong))).toMatchObject({ status: 400, reason: "invalid_body" });
+    }
+  });
+
+  it("does not keep others from booting while its image is fetched", async () => {
+    const { create, engine } = await setUp();
+    const gate = Promise.withResolvers<void>();
+    engine.beforePull = () => gate.promise;
+    engine.registry.set("large:1", "sha256:large");
+    const slow = [1, 2, 3].map(() => create({ image: "large:1" }));
+    expect(await create({ image: "base:1" })).toMatchObject({ state: "ready" });
+    gate.resolve();
+    expect(await Promise.all(slow)).toMatchObject([{ state: "ready" }, { state: "ready" }, { state: "ready" }]);
+  });
+});
+
+describe("POST /v1/images/pull", () => {
+  it("tells how far each layer is, and when it is done", async () => {
+    const { pull, engine } = await setUp();
+    engine.registry.set("new:1", "sha256:new");
+    const answer = await pull({ image: "new:1" });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    const layer = { image: "new:1", layer: "layer-1", totalBytes: 100 };
+    expect(await eventsOf(answer)).toEqual([
+      ["progress", { ...layer, status: "downloading", doneBytes: 40 }],
+      ["progress", { ...layer, status: "complete", doneBytes: 100 }],
+      ["done", { image: "new:1" }],
+    ]);
+    expect(engine.images.get("new:1")).toBe("sha256:new");
+    expect(await eventsOf(await pull({ image: "new:1" }))).toEqual([["done", { image: "new:1" }]]);
+    expect(engine.pulls).toEqual(["new:1"]);
+    await eventsOf(await pull({ image: "new:1", policy: "always", provider: "mock" }));
+    expect(engine.pulls).toEqual(["new:1", "new:1"]);
+  });
+
+  it("tells why it came to nothing", async () => {
+    const { pull } = await setUp();
+    const [[kind, error] = []] = await eventsOf(await pull({ image: "nowhere:1" }));
+    expect([kind, error]).toMatchObject(["error", { code: "not_found", reason: "image_not_found" }]);
+    expect(await errorOf(await pull({ image: "-rm" }))).toMatchObject({ status: 400, reason: "invalid_body" });
+    expect(await errorOf(await pull({ image: "a:1", provider: "gvisor" }))).toMatchObject({ status: 501 });
+    const plain = await setUp(new MockProvider());
+    expect(await errorOf(await plain.pull({ image: "a:1" }))).toMatchObject({ status: 501, reason: "no_containers" });
+  });
+
+  it("has a provider of virtual machines fetch what they need, and no path of the node's machine", async () => {
+    const provide: Provider["provide"] = async (rootfs, { onProgress }) =>
+      onProgress?.({ image: rootfs, layer: "kernel", status: "building", doneBytes: 0, totalBytes: undefined });
+    const { pull } = await setUp(Object.assign(new MockProvider(), { provide }));
+    expect(await eventsOf(await pull({ image: "host", provider: "mock" }))).toEqual([
+      ["progress", { image: "host", layer: "kernel", status: "building", doneBytes: 0, totalBytes: null }],
+      ["done", { image: "host" }],
+    ]);
+    const refused = await pull({ image: "srv/own", provider: "mock" });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "no_such_image" });
+  });
+
+  it("stops waiting when whoever asked has gone", async () => {
+    const { listen, engine } = await setUp();
+    engine.registry.set("large:1", "sha256:large");
+    const stopped = Promise.withResolvers<void>();
+    engine.beforePull = (signal) =>
+      new Promise((_, reject) =>
+        signal.addEventListener("abort", () => {
+          stopped.resolve();
+          reject(signal.reason);
+        }),
+      );
+    await using server = await listen();
+    const gone = new AbortController();
+    const answer = await server.fetch("POST", "/v1/images/pull", { json: { image: "large:1" }, signal: gone.signal });
+    await answer.body?.getReader().read();
+    gone.abort();
+    await stopped.promise;
+    expect(engine.images.has("large:1")).toBe(false);
+  });
+});
+
+describe("caches", () => {
+  const container = { project: "web", caches: [{ name: "npm", path: "/root/.npm" }] };
+
+  it("are a tenant's own, also when another calls its project the same", async () => {
+    const { create, caches, owner, key, engine } = await setUp();
+    const other = key({ tenant: "other" });
+    const mine = await create({ container });
+    const theirs = await create({ container }, { key: other });
+    expect(mine.container).toEqual(container);
+    expect(await caches(owner)).toEqual([{ project: "web", name: "npm", sizeBytes: 1024, usedBy: [mine.id] }]);
+    expect(await caches(other)).toEqual([{ project: "web", name: "npm", sizeBytes: 1024, usedBy: [theirs.id] }]);
+    expect(await caches(key({ tenant: "third", scopes: ["admin"] }))).toEqual([]);
+    expect(engine.caches.size).toBe(2);
+  });
+
+  it("are shared by the sandboxes of one project, and its forks", async () => {
+    const { create, caches, owner, request } = await setUp();
+    const one = await create({ container });
+    const two = await create({ container });
+    const forked = await request("POST", `/v1/sandboxes/${one.id}/fork`, { json: {} });
+    const [three] = ((await forked.json()) as { items: { id: string }[] }).items;
+    const [cache] = await caches(owner);
+    expect(cache?.usedBy.toSorted()).toEqual([one.id, two.id, three?.id].toSorted());
+  });
+
+  it("are cleared when nobody uses them, by those whose they are", async () => {
+    const { create, caches, owner, key, request } = await setUp();
+    const { id } = await create({ container });
+    const clear = (path: string, options = {}) => request("DELETE", `/v1/caches/${path}`, options);
+    const refused = await errorOf(await clear("web/npm"));
+    expect(refused).toMatchObject({ status: 412, reason: "cache_in_use" });
+    await request("DELETE", `/v1/sandboxes/${id}`);
+    expect(await errorOf(await clear("web/npm", { key: key({ tenant: "other" }) }))).toMatchObject({ status: 404 });
+    for (const nothing of ["web/pip", "other/npm", "..%2f../npm", "web/..%2fcontainers"]) {
+      expect(await errorOf(await clear(nothing)), nothing).toMatchObject({ status: 404, reason: "no_such_cache" });
+    }
+    expect((await clear("web/npm")).status).toBe(204);
+    expect(await caches(owner)).toEqual([]);
+  });
+});
+
+describe("POST /v1/sandboxes/{id}/rebuild", () => {
+  it("answers with the sandbox as it is then; its token is enough", async () => {
+    const { create, request, engine } = await setUp();
+    const { id, token } = await create({ image: "base:1" });
+    engine.images.set("base:1", "sha256:new");
+    const answer = await request("POST", `/v1/sandboxes/${id}/rebuild`, { key: token });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { id, state: "ready", image: "base:1" }]);
+    expect(await engine.isOutdated(id as never)).toBe(false);
+  });
+});

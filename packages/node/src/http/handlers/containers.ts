@@ -1,0 +1,39 @@
+import { SandboxError } from "@sandpiper/core";
+import { errorBody } from "@sandpiper/protocol";
+import type { Handlers } from "../call.ts";
+import { publicError } from "../error-response.ts";
+import { PullReport } from "./pull-report.ts";
+import { eventResponse } from "../server-sent-events.ts";
+
+export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listCaches" | "clearCache"> = {
+  rebuildSandbox: ({ principal, params, deps }) => deps.containers.rebuild(principal, params.id),
+
+  pullImage(call) {
+    const { body, deps, requestId } = call;
+    const pull = deps.containers.pull(body);
+    return eventResponse(call, async function* (signal) {
+      const report = new PullReport();
+      const pulled = pull({ signal, onProgress: report.add }).finally(() => report.end());
+      // Whoever reads is told below, and one that has gone needs no telling.
+      pulled.catch(() => {});
+      for await (const progress of report) yield { kind: "progress", data: progress };
+      try {
+        await pulled;
+        yield { kind: "done", data: { image: body.image } };
+      } catch (thrown) {
+        const error = SandboxError.from(thrown);
+        if (error.code === "internal") deps.logger.error({ requestId, err: error }, "an image could not be pulled");
+        yield { kind: "error", data: errorBody(publicError(error), requestId) };
+      }
+    });
+  },
+
+  async listCaches({ principal, deps }) {
+    return { items: [...(await deps.containers.listCaches(principal))] };
+  },
+
+  async clearCache({ principal, params: { project, cache: name }, deps }) {
+    await deps.containers.clearCache(principal, { project, name });
+    return undefined;
+  },
+};

@@ -1,0 +1,19 @@
+import type { Handlers } from "../call.ts";
+
+const DEFAULT_LIMIT = 100;
+
+export const nodeHandlers: Handlers<"getHealth" | "listAudit" | "getNodeMetrics"> = {
+  getHealth: ({ deps }) => ({
+    status: deps.isStopping() || deps.isDraining?.() ? "stopping" : "ok",
+    version: deps.version,
+  }),
+
+  async listAudit({ query, deps }) {
+    return { items: [...(await deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT }))] };
+  },
+
+  async getNodeMetrics({ headers, deps }) {
+    const { contentType, text } = await deps.metrics.render();
+    return new Response(text, { headers: { ...headers, "content-type": contentType } });
+  },
+};

@@ -1,0 +1,38 @@
+import { type ProcessHandle, SandboxError } from "@sandpiper/core";
+import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
+
+export interface ProcessOutputOptions {
+  readonly live: LiveSandbox;
+  /** Attached at `from`. */
+  readonly process: ProcessHandle;
+  readonly from: number;
+  /** Undefined: to its end, whenever that comes. */
+  readonly to: number | undefined;
+  readonly source: "stdout" | "stderr" | "all";
+  readonly signal: AbortSignal;
+}
+
+/** A process's output as plain bytes. Plain bytes cannot show a gap, so a gap is an error. */
+export async function* processOutput(options: ProcessOutputOptions): AsyncGenerator<Uint8Array, void, undefined> {
+  const { live, process, from, to = Number.POSITIVE_INFINITY, source, signal } = options;
+  if (from >= to) return;
+  using _ = live.hold("client");
+  signal.addEventListener("abort", () => process.detach(), { once: true });
+  for await (const chunk of process.output) {
+    if (chunk.dropped > 0) throw droppedOutput(process.id, chunk.dropped);
+    live.touch("output");
+    const bytes = chunk.bytes.subarray(0, to - chunk.offset);
+    // A terminal's output is nobody's error output.
+    const isWanted = source === "all" || (chunk.source === "stderr") === (source === "stderr");
+    if (isWanted) yield bytes;
+    if (chunk.offset + chunk.bytes.length >= to) return;
+  }
+}
+
+function droppedOutput(process: string, dropped: number): SandboxError {
+  return new SandboxError("data_loss", {
+    reason: "output_dropped",
+    message: `${dropped} bytes of the output of process ${process} were dropped before they were read`,
+    hint: "read faster, or start it with a larger journalBytes",
+  });
+}

@@ -1,0 +1,114 @@
+import { type ProcessSummary, SandboxError, systemClock } from "@sandpiper/core";
+import type { ProcessResource } from "@sandpiper/protocol";
+import type { Handlers } from "../call.ts";
+import { processOutput } from "./process-output.ts";
+import { readWholeBody } from "../read-body.ts";
+import { sharedWait } from "./shared-wait.ts";
+import { streamResponse } from "../stream-response.ts";
+
+export const processHandlers: Handlers<
+  | "startProcess"
+  | "listProcesses"
+  | "getProcess"
+  | "readProcessOutput"
+  | "writeProcessInput"
+  | "signalProcess"
+  | "resizeProcess"
+  | "waitForProcess"
+  | "deleteProcess"
+> = {
+  async startProcess({ body, open }) {
+    const live = open();
+    const { id } = await live.start(body);
+    return processResource(await live.process(id));
+  },
+
+  async listProcesses({ open }) {
+    return { items: (await open().processes()).map(processResource) };
+  },
+
+  async getProcess({ params, open }) {
+    return processResource(await open().process(params.process));
+  },
+
+  async readProcessOutput(call) {
+    const { offset = 0, follow = false, source = "all" } = call.query;
+    const live = call.open();
+    const { id, startOffset, endOffset } = await live.process(call.params.process);
+    const from = Math.max(offset, startOffset);
+    const to = follow ? undefined : Math.max(from, endOffset);
+    const process = await live.attach(id, from);
+    return streamResponse(call, (signal) => processOutput({ live, process, from, to, source, signal }), {
+      beginsAtOnce: follow,
+      lengthBytes: to === undefined || source !== "all" ? undefined : to - from,
+      headers: {
+        "content-type": "application/octet-stream",
+        "sandpiper-start-offset": String(from),
+        ...(to === undefined ? {} : { "sandpiper-end-offset": String(to) }),
+      },
+    });
+  },
+
+  async writeProcessInput({ request, params, query, deps, open }) {
+    const live = open();
+    const process = await live.attach(params.process, 0);
+    const bytes = await readWholeBody(request, { limitBytes: deps.bodyLimitBytes });
+    live.touch("stdin");
+    const { offset, close = false } = query;
+    if (offset !== undefined) return { offset: await process.writeAt(offset, bytes, { close }) };
+    await process.write(bytes);
+    if (close) await process.closeStdin();
+    return { offset: (await live.process(process.id)).stdinOffset };
+  },
+
+  async signalProcess({ params, body, open }) {
+    const process = await open().attach(params.process, 0);
+    await process.signal(body.signal.startsWith("SIG") ? body.signal : `SIG${body.signal}`, { target: body.target });
+    return undefined;
+  },
+
+  async resizeProcess({ params, body, open }) {
+    await (await open().attach(params.process, 0)).resize(body);
+    return undefined;
+  },
+
+  async waitForProcess({ request, params, query, deps, open }) {
+    const { clock = systemClock } = deps;
+    const live = open();
+    const waited = sharedWait(live, await live.attach(params.process, 0));
+    const givenUp = Promise.withResolvers<never>();
+    const leave = () => givenUp.reject(new SandboxError("canceled", { reason: "aborted", message: "the caller left" }));
+    request.signal.addEventListener("abort", leave, { once: true });
+    const { timeoutMs } = query;
+    const stop =
+      timeoutMs === undefined
+        ? undefined
+        : clock.schedule(timeoutMs, () => givenUp.reject(stillRunning(params.process, timeoutMs)));
+    try {
+      return await Promise.race([waited, givenUp.promise]);
+    } finally {
+      stop?.();
+      request.signal.removeEventListener("abort", leave);
+    }
+  },
+
+  async deleteProcess({ params, open }) {
+    const process = await open().attach(params.process, 0);
+    await process[Symbol.asyncDispose]();
+    return undefined;
+  },
+};
+
+function processResource(process: ProcessSummary): ProcessResource {
+  const { stdinOffset: _, argv, startedAt, ...rest } = process;
+  return { ...rest, argv: [...argv], startedAt: startedAt.toISOString() };
+}
+
+function stillRunning(process: string, timeoutMs: number): SandboxError {
+  return new SandboxError("deadline_exceeded", {
+    reason: "still_running",
+    message: `process ${process} has not ended within ${timeoutMs} ms`,
+    hint: "wait again, or read its output with follow=true",
+    details: { process },
+  });
+}

@@ -1,0 +1,138 @@
+import { posix } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
+
+/** What its owner needs on a directory while it is being filled. */
+const OWNER_BITS = 0o700;
+/** Arguments of one command that makes links; the kernel takes about 128 KiB of each. */
+const LINKS_AT_ONCE_BYTES = 64 * 1024;
+const MAX_LINKS = 100_000;
+/** Directories that are remembered; beyond that they are looked at again. */
+const MAX_KNOWN = 10_000;
+const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfT -- "$1" "$2" || exit 1; shift 2; done';
+
+/** The directory an archive is unpacked into. Links are made last, so that no entry of the archive can go through one. */
+export class UnpackTarget {
+  readonly #live: LiveSandbox;
+  readonly #root: string;
+  readonly #signal: AbortSignal;
+  /** Directories that are known to be no links; true: made here, so that nothing else was in it. */
+  readonly #directories = new Map<string, boolean>();
+  readonly #links: { readonly target: string; readonly at: string }[] = [];
+
+  constructor(live: LiveSandbox, { path, signal }: { readonly path: string; readonly signal: AbortSignal }) {
+    this.#live = live;
+    this.#root = path;
+    this.#signal = signal;
+  }
+
+  async file(at: string, content: AsyncIterable<Uint8Array>, mode: number): Promise<void> {
+    if (at === "") throw noName();
+    await this.#replaceLink(at);
+    await this.#live.files.write(this.#path(at), content, { mode, signal: this.#signal });
+  }
+
+  async directory(at: string, mode: number): Promise<void> {
+    await this.#ensure(at, mode | OWNER_BITS);
+  }
+
+  async symlink(at: string, target: string): Promise<void> {
+    if (at === "") throw noName();
+    if (this.#links.length === MAX_LINKS) throw tooManyLinks();
+    this.#links.push({ target, at });
+  }
+
+  async finish(): Promise<void> {
+    await this.#ensure("", undefined);
+    for (const { at } of this.#links) await this.#ensure(parentOf(at), undefined);
+    const root = (await this.#live.files.stat(this.#root, { signal: this.#signal })).path;
+    let batch: string[] = [];
+    let size = 0;
+    for (const { target, at } of this.#links) {
+      const pair = [target, posix.join(root, at)];
+      batch.push(...pair);
+      size += Buffer.byteLength(pair.join("  "));
+      if (size < LINKS_AT_ONCE_BYTES) continue;
+      await this.#makeLinks(batch);
+      [batch, size] = [[], 0];
+    }
+    if (batch.length > 0) await this.#makeLinks(batch);
+  }
+
+  async #makeLinks(pairs: readonly string[]): Promise<void> {
+    const argv = ["/bin/sh", "-c", MAKE_LINKS, "sh", ...pairs];
+    const { exitCode, stderr } = await this.#live.exec({ argv, cwd: "/" }, { signal: this.#signal });
+    if (exitCode === 0) return;
+    throw new SandboxError("failed_precondition", {
+      reason: "link_failed",
+      message: `the links of the archive could not be made: ${stderr.trim()}`,
+      hint: "unpack into a directory that the sandbox's user may write to",
+    });
+  }
+
+  /** Makes a directory with those above it, none of which may be a link. */
+  async #ensure(at: string, mode: number | undefined): Promise<boolean> {
+    const known = this.#directories.get(at);
+    if (known !== undefined) return known;
+    const options = { mode, signal: this.#signal };
+    if (this.#directories.size >= MAX_KNOWN) this.#directories.clear();
+    if (at === "") {
+      const isNew = await this.#live.files.mkdir(this.#root, { ...options, parents: true });
+      this.#directories.set(at, isNew);
+      return isNew;
+    }
+    await this.#ensure(parentOf(at), undefined);
+    const isNew = await this.#live.files.mkdir(this.#path(at), options);
+    if (!isNew) await this.#requireNoLink(at);
+    this.#directories.set(at, isNew);
+    return isNew;
+  }
+
+  async #requireNoLink(at: string): Promise<void> {
+    const { kind } = await this.#live.files.stat(this.#path(at), { follow: false, signal: this.#signal });
+    if (kind === "directory") return;
+    throw new SandboxError("failed_precondition", {
+      reason: "path_through_link",
+      message: `${this.#path(at)} is a ${kind}, and the archive has entries below it`,
+      hint: "remove it first, or unpack elsewhere",
+    });
+  }
+
+  /** Writing goes through links; an archive replaces them. */
+  async #replaceLink(at: string): Promise<void> {
+    if (await this.#ensure(parentOf(at), undefined)) return;
+    const { files } = this.#live;
+    try {
+      const { kind } = await files.stat(this.#path(at), { follow: false, signal: this.#signal });
+      if (kind === "symlink") await files.remove(this.#path(at), { signal: this.#signal });
+    } catch (thrown) {
+      if (SandboxError.from(thrown).code !== "not_found") throw thrown;
+    }
+  }
+
+  #path(at: string): string {
+    return posix.join(this.#root, at);
+  }
+}
+
+function parentOf(at: string): string {
+  const parent = posix.dirname(at);
+  return parent === "." ? "" : parent;
+}
+
+function noName(): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "bad_archive",
+    message: "the archive holds an entry without a name that is no directory",
+    hint: "send an archive of a directory",
+  });
+}
+
+function tooManyLinks(): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "too_many_links",
+    message: `the archive holds more than ${MAX_LINKS} symlinks`,
+    hint: "unpack it in parts",
+    details: { limit: MAX_LINKS },
+  });
+}

@@ -1,0 +1,43 @@
+import type { ObjectStore } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Custody, HeldState } from "./ownership.ts";
+import { parseSavedSandbox, type SavedSandbox, savedSandboxJson } from "./saved-sandbox.ts";
+
+/** A node that shares its store with nobody has all of its sandboxes, and writes nothing until there is something to save. */
+export class LoneCustody implements Custody {
+  readonly #store: ObjectStore;
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  async begin(): Promise<null> {
+    return null;
+  }
+
+  has(): boolean {
+    return true;
+  }
+
+  async peek(id: SandboxId): Promise<SavedSandbox | undefined> {
+    const stored = await this.#store.get(keyOf(id));
+    return stored && parseSavedSandbox(JSON.parse(Buffer.from(stored.bytes).toString()));
+  }
+
+  async state(id: SandboxId): Promise<HeldState> {
+    return {
+      content: await this.peek(id),
+      commit: async (next) => {
+        await this.#store.put(keyOf(id), Buffer.from(JSON.stringify(savedSandboxJson(next))));
+      },
+    };
+  }
+
+  async remove(id: SandboxId): Promise<void> {
+    await this.#store.delete(keyOf(id));
+  }
+}
+
+function keyOf(id: SandboxId): string {
+  return `states/${id}.state`;
+}
