@@ -6,14 +6,13 @@ import { systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
-import { CheckpointVault } from "../../packages/node/src/store/checkpoint-store.ts";
-import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
+import { CheckpointStore } from "../../packages/node/src/store/checkpoint-store.ts";
 import { SmallDisk } from "./small-disk.ts";
 
 const MIB = 1024 * 1024;
 const { signal } = new AbortController();
 
-/** A vault on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
+/** A checkpointStore on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
 async function openVault(sizeMib: number) {
   const cleanUp = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-room-"));
@@ -26,37 +25,36 @@ async function openVault(sizeMib: number) {
       return undefined;
     },
   });
-  const repository = new CheckpointRepository({ store, clock: systemClock });
-  const vault = new CheckpointVault({ store, repository, directory: join(disk.path, "vault") });
+  const checkpointStore = new CheckpointStore({ store, clock: systemClock, directory: join(disk.path, "checkpoints") });
   const sandbox = createSandboxId();
-  cleanUp.defer(() => vault.dropAhead(sandbox));
+  cleanUp.defer(() => checkpointStore.dropPrefetched(sandbox));
   const content = randomBytes(sizeMib * MIB);
   const saved = await mkdtemp(join(directory, "saved-"));
   await writeFile(join(saved, "image"), content);
-  await vault.save(sandbox, "c", saved);
-  return { vault, disk, sandbox, content, reads, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
+  await checkpointStore.save(sandbox, "c", saved);
+  return { checkpointStore, disk, sandbox, content, reads, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
 }
 
 it("what fits on the disk four times is fetched ahead", async () => {
   await using opened = await openVault(4);
-  await opened.vault.fetchAhead(opened.sandbox, "c", signal);
+  await opened.checkpointStore.prefetch(opened.sandbox, "c", signal);
   expect(opened.reads.count).toBeGreaterThan(0);
 });
 
 it("what does not is not fetched ahead, and comes when it is needed", async () => {
   await using opened = await openVault(8);
-  const { vault, sandbox } = opened;
-  await vault.fetchAhead(sandbox, "c", signal);
+  const { checkpointStore, sandbox } = opened;
+  await checkpointStore.prefetch(sandbox, "c", signal);
   expect(opened.reads.count).toBe(0);
-  await using scratch = await vault.scratch();
-  await vault.load(sandbox, "c", scratch.path);
+  await using scratch = await checkpointStore.scratch();
+  await checkpointStore.load(sandbox, "c", scratch.path);
   expect(Buffer.compare(await readFile(join(scratch.path, "image")), opened.content)).toBe(0);
 });
 
 it("a disk that is nearly full is said to be before anything is saved or restored, and nothing is left on it", async () => {
   await using opened = await openVault(1);
-  const { vault, disk } = opened;
+  const { checkpointStore, disk } = opened;
   await disk.fill(4 * MIB);
-  await expect(vault.scratch()).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
-  expect(await readdir(join(disk.path, "vault"))).toEqual([]);
+  await expect(checkpointStore.scratch()).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
+  expect(await readdir(join(disk.path, "checkpointStore"))).toEqual([]);
 });

@@ -1,3 +1,5 @@
+export type { Check } from "./diagnose/check.ts";
+export { type DiagnoseOptions, type Diagnosis, diagnose } from "./diagnose/diagnose.ts";
 export {
   type ComposedProviderName,
   type CreateManagerOptions,
@@ -10,5 +12,3 @@ export {
   type ProviderOptions,
 } from "./embedded/create-provider.ts";
 export { type CreateSandboxOptions, createSandbox } from "./embedded/create-sandbox.ts";
-export type { Check } from "./diagnose/check.ts";
-export { type DiagnoseOptions, type Diagnosis, diagnose } from "./diagnose/diagnose.ts";

@@ -1,5 +1,5 @@
-export { type RunningNode, type StartNodeOptions, startNode } from "./start/start-node.ts";
 export { loadNodeConfig, parseNodeConfig } from "./config/load-node-config.ts";
 export type { NodeConfig, NodeConfigOptions } from "./config/node-config.ts";
-export { createLogger } from "./daemon/logger.ts";
 export { runNode } from "./daemon/run-node.ts";
+export { type RunningNode, type StartNodeOptions, startNode } from "./start/start-node.ts";
+export { createLogger } from "./telemetry/logger.ts";

@@ -1,20 +1,8 @@
 import { createHash } from "node:crypto";
-import type { KeyResource, KeyScope, Quota } from "@sandpiper/protocol";
+import type { KeyResource } from "@sandpiper/protocol";
+import type { KeyRecord } from "../records/key-record.ts";
 
 const API_KEY = /^spk_([0-9a-f]{8})_[A-Za-z0-9_-]{43}$/;
-
-/** A key as it is stored: its text is told once and kept nowhere. */
-export interface KeyRecord {
-  readonly id: string;
-  readonly hash: Uint8Array;
-  readonly name: string;
-  readonly tenant: string;
-  readonly scopes: readonly KeyScope[];
-  readonly quota: Quota;
-  readonly createdAt: Date;
-  readonly expiresAt: Date | null;
-  readonly revokedAt: Date | null;
-}
 
 export function apiKeyText(id: string, secret: Uint8Array): string {
   return `spk_${id}_${Buffer.from(secret).toString("base64url")}`;

@@ -12,12 +12,12 @@ interface Watched {
 
 /** Looks again and again whether those who stay connected are still let in: one timer for all of them. */
 export class CredentialWatch {
-  readonly #authenticator: Authenticator;
+  readonly #authenticator: Pick<Authenticator, "authenticate">;
   readonly #clock: Clock;
   readonly #watched = new Set<Watched>();
   #stop: (() => void) | undefined;
 
-  constructor(authenticator: Authenticator, clock: Clock) {
+  constructor(authenticator: Pick<Authenticator, "authenticate">, clock: Clock) {
     this.#authenticator = authenticator;
     this.#clock = clock;
   }

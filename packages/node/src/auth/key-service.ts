@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "@sandpiper/core";
 import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
 import type { NodeDatabase } from "../records/database.ts";
+import type { KeyRecord } from "../records/key-record.ts";
 import { SqliteKeyRecords } from "../records/sqlite-key-records.ts";
-import { type KeyRecord, keyResource } from "./api-key.ts";
+import { keyResource } from "./api-key.ts";
 import {
   FIRST_KEY,
   hasUsableAdmin,

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { type CreateKeyBody, SandboxError } from "@sandpiper/protocol";
-import { apiKeyId, apiKeyText, hashApiKey, isUsable, type KeyRecord } from "./api-key.ts";
+import type { KeyRecord } from "../records/key-record.ts";
+import { apiKeyId, apiKeyText, hashApiKey, isUsable } from "./api-key.ts";
 
 const ID_BYTES = 4;
 const SECRET_BYTES = 32;

@@ -88,7 +88,7 @@ describe("authentication", () => {
 
 describe("authentication in a cluster", () => {
   it("lets the token of a sandbox in that another node holds, and knows its tenant when it comes here", () => {
-    const inCluster = new NodeAuthenticator({ keys, tokens, records, isInCluster: true });
+    const inCluster = new NodeAuthenticator({ keys, tokens, records, cluster: { learn: async () => {} } });
     const record = sandboxRecord({ tenant: "a" });
     const token = tokens.tokenOf(record.id);
     const principal = inCluster.authenticate(token);

@@ -8,8 +8,8 @@ export interface NodeAuthenticatorOptions {
   readonly keys: KeyVerifier;
   readonly tokens: SandboxTokens;
   readonly records: Pick<SandboxRecords, "get">;
-  /** Sandboxes without a record here may be with another node. */
-  readonly isInCluster?: boolean | undefined;
+  /** Undefined on a standalone node. In a cluster, a sandbox without a record here may be on another node. */
+  readonly cluster?: { learn(credential: string | undefined): Promise<void> } | undefined;
 }
 
 /** Knows the node's keys and the tokens of its sandboxes. */
@@ -27,6 +27,11 @@ export class NodeAuthenticator implements Authenticator {
     return principal;
   }
 
+  async admit(credential: string | undefined): Promise<Principal> {
+    await this.#options.cluster?.learn(credential);
+    return this.authenticate(credential);
+  }
+
   #key(text: string): Principal | undefined {
     const key = this.#options.keys.verify(text);
     if (key === undefined) return undefined;
@@ -35,11 +40,11 @@ export class NodeAuthenticator implements Authenticator {
   }
 
   #sandbox(token: string): Principal | undefined {
-    const { tokens, records, isInCluster = false } = this.#options;
+    const { tokens, records, cluster } = this.#options;
     const sandboxId = tokens.verify(token);
     if (sandboxId === undefined) return undefined;
     const record = records.get(sandboxId);
-    if (record === undefined) return isInCluster ? this.#elsewhere(sandboxId) : undefined;
+    if (record === undefined) return cluster ? this.#elsewhere(sandboxId) : undefined;
     return record.state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, tenant: record.tenant };
   }
 

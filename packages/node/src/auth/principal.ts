@@ -11,10 +11,12 @@ export type Principal =
     }
   | { readonly kind: "sandbox"; readonly sandboxId: SandboxId; readonly tenant: string };
 
-/** Finds out who asks. */
+/** Finds the principal of a credential, which is the text after "Bearer ". */
 export interface Authenticator {
-  /** `credential` is what stands after "Bearer "; throws `unauthenticated`. Takes the same time whatever is wrong with it. */
+  /** Throws `unauthenticated`. Takes the same time whatever is wrong with the credential. */
   authenticate(credential: string | undefined): Principal;
+  /** As `authenticate`, but looks for a key that this node does not know in the cluster's store first. */
+  admit(credential: string | undefined): Promise<Principal>;
 }
 
 /** The name under which the audit log keeps somebody. */

@@ -2,32 +2,32 @@ import { type Clock, SandboxError } from "@sandpiper/core";
 import type { Activity, CheckpointPolicy, SandboxId } from "@sandpiper/protocol";
 import type { ActivityWatch } from "../sandboxes/live-sandbox.ts";
 
-/** Nothing has happened for so long: a sandbox that is saved when it is idle is saved now. */
+/** How long a sandbox must be idle before the policy `onIdle` saves it. */
 const IDLE_MS = 2000;
 
 export interface AutomaticCheckpointsOptions {
   readonly clock: Clock;
-  /** As it is now; undefined: nothing is saved unless asked for. */
+  /** The current policy; without one, nothing is saved automatically. */
   readonly policyOf: (id: SandboxId) => CheckpointPolicy | null | undefined;
   readonly save: (id: SandboxId) => Promise<void>;
-  /** Told about saves that failed; nobody waits for them, and the next one is tried in its time. */
+  /** Receives saves that failed. The next save is tried at its own time. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
 interface Watched {
   readonly id: SandboxId;
   readonly held: Map<Activity, number>;
-  /** Something may differ from what was saved. */
+  /** Something may have changed since the last save. */
   isChanged: boolean;
   isSaving: boolean;
-  /** Wanted again while it was being saved. */
+  /** Another save was requested during the current one. */
   isWanted: boolean;
   savedAtMs: number;
   activeAtMs: number;
   cancelTimer: () => void;
 }
 
-/** Takes checkpoints when a sandbox's policy says so, from what the sandbox is used for. */
+/** Takes checkpoints by each sandbox's policy, triggered by its activity. */
 export class AutomaticCheckpoints {
   readonly #options: AutomaticCheckpointsOptions;
 
@@ -35,7 +35,7 @@ export class AutomaticCheckpoints {
     this.#options = options;
   }
 
-  /** What is told of a sandbox's use passes through here; disposed of when the sandbox is. */
+  /** Observes a sandbox's activity and passes it on; dispose it with the sandbox. */
   watch(id: SandboxId, next: ActivityWatch): ActivityWatch & Disposable {
     const now = this.#options.clock.monotonicMs();
     const watched: Watched = {
@@ -87,7 +87,7 @@ export class AutomaticCheckpoints {
     this.#schedule(watched);
   }
 
-  /** At the first moment at which a save may be due. */
+  /** Sets the timer to the first moment a save may be due. */
   #schedule(watched: Watched): void {
     const { clock, policyOf } = this.#options;
     watched.cancelTimer();

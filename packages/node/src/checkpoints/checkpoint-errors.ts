@@ -5,7 +5,7 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 export function noCheckpoints({ id, provider }: SandboxRecord): SandboxError {
   return new SandboxError("unimplemented", {
     reason: "provider_lacks_capability",
-    message: `sandbox ${id} has no checkpoints: provider ${provider} takes none`,
+    message: `sandbox ${id} cannot have checkpoints: provider ${provider} does not support them`,
     hint: "use provider gvisor",
     details: { provider, capability: "checkpoint" },
   });
@@ -15,14 +15,14 @@ export function noCheckpoint(id: SandboxId): SandboxError {
   return new SandboxError("data_loss", {
     reason: "no_checkpoint",
     message: `sandbox ${id} cannot be restored: it has no checkpoint`,
-    hint: "create a new one; a checkpoint policy would have kept it",
+    hint: "create a new sandbox; a checkpoint policy prevents this",
   });
 }
 
-export function onlyThere(id: SandboxId, checkpoint: string): SandboxError {
+export function checkpointInUse(id: SandboxId, checkpoint: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "checkpoint_in_use",
-    message: `checkpoint ${checkpoint} was not deleted: sandbox ${id} does not run, and this is all there is of it`,
+    message: `checkpoint ${checkpoint} was not deleted: sandbox ${id} is not running, and this checkpoint is its only copy`,
     hint: "resume the sandbox first, or destroy it",
   });
 }
@@ -30,8 +30,8 @@ export function onlyThere(id: SandboxId, checkpoint: string): SandboxError {
 export function cannotResume({ id, state }: SandboxRecord): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "invalid_state",
-    message: `sandbox ${id} is ${state}; only one that is paused can be resumed`,
-    hint: "see its state and failure",
+    message: `sandbox ${id} is ${state}; only a paused sandbox can be resumed`,
+    hint: "check the sandbox's state and failure",
     details: { expected: "paused", actual: state },
   });
 }

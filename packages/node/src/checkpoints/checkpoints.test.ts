@@ -6,9 +6,9 @@ import { rejection } from "@sandpiper/core/testing";
 import type { CreateKeyBody } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
-import { composeParts } from "../start/domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
-import { expireResting } from "../handoff/expire-at-rest.ts";
+import { expireAtRest } from "../handoff/expire-at-rest.ts";
+import { testDomain } from "../testing/test-domain.ts";
 
 const undo: (() => void | Promise<void>)[] = [];
 afterEach(async () => {
@@ -19,21 +19,21 @@ async function setUp(provider = new MockProvider()) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
   undo.push(() => rmSync(home, { recursive: true, force: true }));
   const errors: SandboxError[] = [];
-  const parts = composeParts(parseNodeConfig({ home }), {
+  const parts = testDomain(parseNodeConfig({ home }), {
     providers: [provider],
     onError: (error) => errors.push(error),
   });
   undo.push(() => parts.database[Symbol.dispose]());
-  undo.push(() => parts.spares[Symbol.asyncDispose]());
+  undo.push(() => parts.prepared[Symbol.asyncDispose]());
   const principal = (body: Partial<CreateKeyBody> = {}) =>
     parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
   const owner = principal();
-  const { id } = await parts.service.create(owner, { provider: "mock" });
+  const { id } = await parts.sandboxes.create(owner, { provider: "mock" });
   const write = async (text: string) => {
-    await parts.service.open(owner, id).exec({ command: `echo ${text} > file` });
+    await parts.access.open(owner, id, { readOnly: false }).exec({ command: `echo ${text} > file` });
   };
   const read = async (sandbox: string = id) =>
-    (await parts.service.open(owner, sandbox).exec({ command: "cat file" })).stdout.trim();
+    (await parts.access.open(owner, sandbox, { readOnly: false }).exec({ command: "cat file" })).stdout.trim();
   const kinds = () => parts.events.list({ after: 0, limit: 1000 }).map(({ kind }) => kind);
   /** Damages what only the newest checkpoint consists of. */
   const damageNewest = (known: ReadonlySet<string>) => {
@@ -77,8 +77,8 @@ describe("a checkpoint", () => {
   });
 
   it("of a sandbox in which something runs is always taken", async () => {
-    const { checkpoints, service, owner, id } = await setUp();
-    const process = await service.open(owner, id).start({ command: "sleep 1000" });
+    const { checkpoints, access, owner, id } = await setUp();
+    const process = await access.open(owner, id, { readOnly: false }).start({ command: "sleep 1000" });
     await checkpoints.create(owner, id, {});
     expect((await checkpoints.create(owner, id, {})).pausedMs).toBeGreaterThan(0);
     await process.kill();
@@ -117,7 +117,7 @@ describe("a checkpoint", () => {
     writeFileSync(join(home, "store/chunks"), "in the way");
     for (const stop of [false, true]) {
       await rejection(checkpoints.create(owner, id, { stop }));
-      expect(node.service.get(owner, id).state).toBe("ready");
+      expect(node.sandboxes.get(owner, id).state).toBe("ready");
       expect(await read()).toBe("kept");
     }
     expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
@@ -126,23 +126,23 @@ describe("a checkpoint", () => {
   });
 
   it("goes with its sandbox", async () => {
-    const { checkpoints, owner, id, service, home } = await setUp();
+    const { checkpoints, owner, id, sandboxes, home } = await setUp();
     await checkpoints.create(owner, id, {});
-    await service.remove(owner, id);
+    await sandboxes.remove(owner, id);
     expect(globSync(`${home}/store/{states,checkpoints}/**/*.{json,state}`)).toEqual([]);
     expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
   });
 
   it("belongs to its tenant: others can neither see it nor begin from it", async () => {
-    const { checkpoints, owner, id, service, principal } = await setUp();
+    const { checkpoints, forks, owner, id, principal } = await setUp();
     const { id: checkpoint } = await checkpoints.create(owner, id, {});
     const stranger = principal({ tenant: "others" });
     for (const refused of [
       checkpoints.list(stranger, id),
       checkpoints.create(stranger, id, {}),
-      checkpoints.fork(stranger, id, {}),
+      forks.fork(stranger, id, {}),
       checkpoints.rollback(stranger, id, {}),
-      service.create(stranger, { checkpoint }),
+      forks.createFrom(stranger, {}, checkpoint),
     ])
       expect((await rejection(refused)).code).toBe("not_found");
   });
@@ -152,12 +152,12 @@ describe("a sandbox that does not run", () => {
   it.each(["paused", "stopped"] as const)(
     "and is %s is not restored for others, only to refuse them then",
     async (state) => {
-      const { checkpoints, locator, authenticator, records, service, provider, owner, principal, id } = await setUp();
-      const { token } = await service.create(principal(), { provider: "mock" });
+      const { checkpoints, locator, authenticator, records, sandboxes, provider, owner, principal, id } = await setUp();
+      const { token } = await sandboxes.create(principal(), { provider: "mock" });
       await checkpoints.pause(owner, id);
       records.change(id, { state });
       for (const stranger of [principal({ tenant: "others" }), authenticator.authenticate(token ?? "")]) {
-        await locator.locate(stranger, id);
+        await locator.claim(stranger, id, { purpose: "use", readOnly: true });
         const onWaiting = () => expect.unreachable("it is being restored");
         const refused = locator.bring(stranger, id, { takeover: true, onWaiting });
         expect((await rejection(refused)).code).toBe("not_found");
@@ -169,7 +169,7 @@ describe("a sandbox that does not run", () => {
 
 describe("a sandbox whose newest checkpoint is damaged", () => {
   it("goes on from the one before, and says so", async () => {
-    const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, service, kinds } = await setUp();
+    const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, sandboxes, kinds } = await setUp();
     await write("older");
     const { id: older } = await checkpoints.create(owner, id, {});
     const known = chunks();
@@ -179,25 +179,25 @@ describe("a sandbox whose newest checkpoint is damaged", () => {
     await checkpoints.resume(owner, id);
     expect(await read()).toBe("older");
     expect(errors.map(({ reason }) => reason)).toEqual(["checkpoint_damaged"]);
-    expect(service.get(owner, id).rolledBackTo).toMatchObject({ checkpoint: older });
+    expect(sandboxes.get(owner, id).rolledBackTo).toMatchObject({ checkpoint: older });
     expect(kinds()).toContain("sandbox.rolled_back");
   });
 
   it("stays as it is when there is none before", async () => {
-    const { checkpoints, owner, id, damageNewest, service } = await setUp();
+    const { checkpoints, owner, id, damageNewest, sandboxes } = await setUp();
     await checkpoints.pause(owner, id);
     damageNewest(new Set());
     expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({ reason: "checkpoint_damaged" });
-    expect(service.get(owner, id).state).toBe("paused");
+    expect(sandboxes.get(owner, id).state).toBe("paused");
   });
 });
 
 describe("a sandbox that is changed", () => {
   it("is saved with its new name and lifetimes", async () => {
-    const { checkpoints, service, custody, owner, id } = await setUp();
+    const { checkpoints, sandboxes, ownership, owner, id } = await setUp();
     await checkpoints.pause(owner, id);
-    await service.update(owner, id, { name: "renamed", ttlMs: 60_000 });
-    expect((await custody.peek(id))?.record).toMatchObject({ name: "renamed", ttlMs: 60_000, state: "paused" });
+    await sandboxes.update(owner, id, { name: "renamed", ttlMs: 60_000 });
+    expect((await ownership.peek(id))?.record).toMatchObject({ name: "renamed", ttlMs: 60_000, state: "paused" });
   });
 });
 
@@ -205,12 +205,12 @@ describe("a fork", () => {
   it("counts against the quota before anything is made", async () => {
     const node = await setUp();
     const limited = node.principal({ quota: { maxSandboxes: 2 } });
-    const { id } = await node.service.create(limited, { provider: "mock" });
-    expect(await rejection(node.checkpoints.fork(limited, id, { count: 2 }))).toMatchObject({
+    const { id } = await node.sandboxes.create(limited, { provider: "mock" });
+    expect(await rejection(node.forks.fork(limited, id, { count: 2 }))).toMatchObject({
       code: "resource_exhausted",
       reason: "quota_exceeded",
     });
-    expect(await node.checkpoints.fork(limited, id, {})).toHaveLength(1);
+    expect(await node.forks.fork(limited, id, {})).toHaveLength(1);
   });
 
   it("is all of those that were asked for, or none", async () => {
@@ -218,7 +218,7 @@ describe("a fork", () => {
     const node = await setUp(provider);
     await node.write("kept");
     provider.faults.restoreFailure = new SandboxError("internal", { reason: "no", message: "no" });
-    await rejection(node.checkpoints.fork(node.owner, node.id, { count: 3 }));
+    await rejection(node.forks.fork(node.owner, node.id, { count: 3 }));
     delete provider.faults.restoreFailure;
     expect(node.records.live().map(({ id }) => id)).toEqual([node.id]);
     expect(provider.size).toBe(1);
@@ -228,26 +228,26 @@ describe("a fork", () => {
 
 describe("a sandbox that is set back", () => {
   it("runs on when the checkpoint cannot be had", async () => {
-    const { checkpoints, owner, id, write, read, damageNewest, service } = await setUp();
+    const { checkpoints, owner, id, write, read, damageNewest, sandboxes } = await setUp();
     await write("now");
     await checkpoints.create(owner, id, {});
     damageNewest(new Set());
     await rejection(checkpoints.rollback(owner, id, {}));
     await rejection(checkpoints.rollback(owner, id, { checkpoint: "none-such" }));
-    expect(service.get(owner, id)).toMatchObject({ state: "ready", rolledBackTo: null });
+    expect(sandboxes.get(owner, id)).toMatchObject({ state: "ready", rolledBackTo: null });
     expect(await read()).toBe("now");
   });
 
   it("is restored only where it can run", async () => {
     const provider = new MockProvider();
-    const { checkpoints, owner, id, service } = await setUp(provider);
+    const { checkpoints, owner, id, sandboxes } = await setUp(provider);
     await checkpoints.pause(owner, id);
     provider.faults.release = "another";
     expect(await rejection(checkpoints.resume(owner, id))).toMatchObject({
       code: "failed_precondition",
       reason: "incompatible_node",
     });
-    expect(service.get(owner, id).state).toBe("paused");
+    expect(sandboxes.get(owner, id).state).toBe("paused");
     delete provider.faults.release;
     expect((await checkpoints.resume(owner, id)).state).toBe("ready");
   });
@@ -255,28 +255,28 @@ describe("a sandbox that is set back", () => {
 
 describe("a paused sandbox whose time is over", () => {
   it("is destroyed, with its checkpoints, unless it was to be paused then", async () => {
-    const { service, checkpoints, records, clock, owner, custody } = await setUp();
+    const { sandboxes, checkpoints, registry, locator, clock, owner, ownership } = await setUp();
     const made = await Promise.all(
       (["destroy", "pause"] as const).map((onExpiry) =>
-        service.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
+        sandboxes.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
       ),
     );
     for (const { id } of made) await checkpoints.pause(owner, id);
-    await expireResting({ records, service, clock });
-    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["paused", "paused"]);
+    await expireAtRest({ registry, sandboxes, locator, clock });
+    expect(made.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["paused", "paused"]);
     const later = { ...clock, now: () => new Date(Date.now() + 7_200_000) };
-    await expireResting({ records, service, clock: later });
-    expect(made.map(({ id }) => service.get(owner, id).state)).toEqual(["destroyed", "paused"]);
-    const saved = await Promise.all(made.map(({ id }) => custody.peek(id)));
+    await expireAtRest({ registry, sandboxes, locator, clock: later });
+    expect(made.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["destroyed", "paused"]);
+    const saved = await Promise.all(made.map(({ id }) => ownership.peek(id)));
     expect(saved.map((each) => each !== undefined)).toEqual([false, true]);
   });
 });
 
 describe("a lifetime that ends in a pause", () => {
   it("saves the sandbox instead of destroying it", async () => {
-    const { service, owner, checkpoints } = await setUp();
-    const { id } = await service.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
-    while (service.get(owner, id).state !== "paused") await new Promise((resolve) => setTimeout(resolve, 5));
+    const { sandboxes, owner, checkpoints } = await setUp();
+    const { id } = await sandboxes.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
+    while (sandboxes.get(owner, id).state !== "paused") await new Promise((resolve) => setTimeout(resolve, 5));
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 });
@@ -285,31 +285,33 @@ describe("a sandbox whose checkpoints keep files", () => {
   const setUpFiles = async () => {
     const parts = await setUp(new MockProvider({ checkpoint: "filesystem" }));
     await parts.write("kept");
-    const process = await parts.service.open(parts.owner, parts.id).start({ command: "sleep 100" });
+    const process = await parts.access.open(parts.owner, parts.id, { readOnly: false }).start({ command: "sleep 100" });
     return { ...parts, process: process.id };
   };
   const lost = { code: "gone", reason: "process_lost" };
 
   it("says so, and so do they", async () => {
-    const { checkpoints, service, owner, id } = await setUpFiles();
-    expect(service.get(owner, id).fidelity).toBe("filesystem");
+    const { checkpoints, sandboxes, owner, id } = await setUpFiles();
+    expect(sandboxes.get(owner, id).fidelity).toBe("filesystem");
     expect((await checkpoints.create(owner, id, {})).fidelity).toBe("filesystem");
   });
 
   it("goes on with its files after a pause, and says of each process that it is lost", async () => {
-    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
+    const { checkpoints, access, owner, id, read, process } = await setUpFiles();
     await checkpoints.pause(owner, id);
     await checkpoints.resume(owner, id);
     expect(await read()).toBe("kept");
-    expect(await rejection(service.open(owner, id).process(process))).toMatchObject(lost);
-    expect(await rejection(service.open(owner, id).attach(process, 0))).toMatchObject(lost);
+    expect(await rejection(access.open(owner, id, { readOnly: false }).process(process))).toMatchObject(lost);
+    expect(await rejection(access.open(owner, id, { readOnly: false }).attach(process, 0))).toMatchObject(lost);
   });
 
   it("keeps its processes when it is saved and runs on, and its forks have none", async () => {
-    const { checkpoints, service, owner, id, read, process } = await setUpFiles();
-    const [fork] = await checkpoints.fork(owner, id, {});
+    const { forks, access, owner, id, read, process } = await setUpFiles();
+    const [fork] = await forks.fork(owner, id, {});
     expect(await read(fork?.id)).toBe("kept");
-    expect(await rejection(service.open(owner, fork?.id ?? "").process(process))).toMatchObject(lost);
-    expect((await service.open(owner, id).process(process)).isRunning).toBe(true);
+    expect(await rejection(access.open(owner, fork?.id ?? "", { readOnly: false }).process(process))).toMatchObject(
+      lost,
+    );
+    expect((await access.open(owner, id, { readOnly: false }).process(process)).isRunning).toBe(true);
   });
 });

@@ -2,7 +2,7 @@ import type { CreateSandboxBody, ForkBody } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** A record of its own for a sandbox that begins as another one; under its id already. */
+/** The record of a fork. `record` is the original's, with the fork's id. */
 export function forkOf(
   record: SandboxRecord,
   principal: Principal,

@@ -5,7 +5,7 @@ export interface Retention {
   readonly dropped: readonly CheckpointResource[];
 }
 
-/** Which checkpoints stay, of a list with the oldest first: `counts` says which of them the number is about. */
+/** Splits a list, oldest first, into checkpoints to keep and to drop. Only those that `counts` selects are limited. */
 export function keepLast(
   checkpoints: readonly CheckpointResource[],
   last: number,

@@ -1,6 +1,6 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
-import { SparePlaces } from "./prepared-instances.ts";
+import { PreparedInstances } from "./prepared-instances.ts";
 
 const key = {
   provider: "mock",
@@ -15,7 +15,7 @@ function setUp({ fails = false } = {}) {
   const clock = new FakeClock();
   const alive = new Set<string>();
   const errors: string[] = [];
-  const spares = new SparePlaces({
+  const prepared = new PreparedInstances({
     clock,
     providers: {
       async prepare(_key, { id }) {
@@ -26,54 +26,54 @@ function setUp({ fails = false } = {}) {
     },
     onError: ({ message }) => errors.push(message),
   });
-  return { clock, alive, spares, errors };
+  return { clock, alive, prepared, errors };
 }
 
 describe("spare places", () => {
   it("are made when asked for, and ahead for the shape that was asked for before", async () => {
-    const { alive, spares } = setUp();
-    const first = spares.take(key);
-    await first.place;
-    spares.refill(key, 1);
-    spares.refill(key, 1);
+    const { alive, prepared } = setUp();
+    const first = prepared.take(key);
+    await first.instance;
+    prepared.refill(key, 1);
+    prepared.refill(key, 1);
     expect(alive.size).toBe(2);
-    const second = spares.take(key);
+    const second = prepared.take(key);
     expect(second.id).not.toBe(first.id);
     expect(alive.size).toBe(2);
-    spares.take({ ...key, memoryMib: 128 });
+    prepared.take({ ...key, memoryMib: 128 });
     expect(alive.size).toBe(3);
   });
 
   it("are as many as were needed lately, up to four", async () => {
-    const { alive, spares } = setUp();
-    spares.refill(key, 3);
+    const { alive, prepared } = setUp();
+    prepared.refill(key, 3);
     expect(alive.size).toBe(3);
-    spares.take(key);
-    spares.refill(key, 1);
+    prepared.take(key);
+    prepared.refill(key, 1);
     expect(alive.size).toBe(4);
-    spares.refill(key, 30);
+    prepared.refill(key, 30);
     expect(alive.size).toBe(5);
   });
 
   it("are given up after a while, and at the end", async () => {
-    const { alive, spares, clock } = setUp();
-    spares.refill(key, 1);
+    const { alive, prepared, clock } = setUp();
+    prepared.refill(key, 1);
     await clock.advance(59_000);
     expect(alive.size).toBe(1);
     await clock.advance(2_000);
     expect(alive.size).toBe(0);
-    spares.refill(key, 1);
-    await spares[Symbol.asyncDispose]();
+    prepared.refill(key, 1);
+    await prepared[Symbol.asyncDispose]();
     expect(alive.size).toBe(0);
-    spares.refill(key, 1);
+    prepared.refill(key, 1);
     expect(alive.size).toBe(0);
   });
 
   it("that cannot be made are told of, and made anew for whoever asks", async () => {
-    const { spares, errors, clock } = setUp({ fails: true });
-    spares.refill(key, 1);
+    const { prepared, errors, clock } = setUp({ fails: true });
+    prepared.refill(key, 1);
     await clock.advance(0);
     expect(errors).toEqual(["no room"]);
-    await expect(spares.take(key).place).rejects.toThrow("no room");
+    await expect(prepared.take(key).instance).rejects.toThrow("no room");
   });
 });

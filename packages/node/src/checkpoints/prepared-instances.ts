@@ -3,57 +3,57 @@ import { createSandboxId, type PoolKeyBody, type SandboxId } from "@sandpiper/pr
 import { instanceKeyText } from "../sandboxes/instance-key.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 
-/** Whoever forks once often forks again soon; whoever does not has the memory back after this. */
+/** A caller that forks once often forks again soon; after this time the memory is free again. */
 const KEEP_MS = 60_000;
-/** Each costs some ten megabytes. */
-const MAX_SPARES = 4;
+/** Each takes about ten megabytes. */
+const MAX_PREPARED = 4;
 
-export interface SparePlacesOptions {
+export interface PreparedInstancesOptions {
   readonly providers: Pick<Providers, "prepare">;
   readonly clock: Clock;
-  /** Told about failures that no caller waits for. */
+  /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** A place under an id that no sandbox has yet. */
-export interface FreePlace {
+/** A prepared instance under an id that no sandbox has yet. */
+export interface FreeInstance {
   readonly id: SandboxId;
-  readonly place: Promise<PreparedSandbox>;
+  readonly instance: Promise<PreparedSandbox>;
 }
 
 interface Shelf {
   readonly key: PoolKeyBody;
-  readonly places: FreePlace[];
-  /** As many as the largest fork of late made. */
+  readonly free: FreeInstance[];
+  /** The size of the largest recent fork. */
   wanted: number;
   cancel: () => void;
 }
 
-/** Places for forks of shapes that were forked lately: making one takes as long as all the rest of a fork. */
-export class SparePlaces implements AsyncDisposable {
-  readonly #options: SparePlacesOptions;
+/** Instances prepared for forks of shapes that were forked recently: preparing one takes as long as the rest of a fork. */
+export class PreparedInstances implements AsyncDisposable {
+  readonly #options: PreparedInstancesOptions;
   readonly #shelves = new Map<string, Shelf>();
   readonly #removals = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(options: SparePlacesOptions) {
+  constructor(options: PreparedInstancesOptions) {
     this.#options = options;
   }
 
-  take(key: PoolKeyBody): FreePlace {
-    return this.#shelves.get(instanceKeyText(key))?.places.shift() ?? this.#prepare(key);
+  take(key: PoolKeyBody): FreeInstance {
+    return this.#shelves.get(instanceKeyText(key))?.free.shift() ?? this.#prepare(key);
   }
 
-  /** Makes sure that there are as many the next time, within reason. */
+  /** Prepares as many for the next fork, up to the maximum. */
   refill(key: PoolKeyBody, count: number): void {
     if (this.#isClosed) return;
     const text = instanceKeyText(key);
-    const shelf = this.#shelves.get(text) ?? { key, places: [], wanted: 0, cancel: () => {} };
+    const shelf = this.#shelves.get(text) ?? { key, free: [], wanted: 0, cancel: () => {} };
     this.#shelves.set(text, shelf);
     shelf.cancel();
     shelf.cancel = this.#options.clock.schedule(KEEP_MS, () => this.#drop(text));
-    shelf.wanted = Math.max(shelf.wanted, Math.min(count, MAX_SPARES));
-    while (shelf.places.length < shelf.wanted) this.#add(shelf);
+    shelf.wanted = Math.max(shelf.wanted, Math.min(count, MAX_PREPARED));
+    while (shelf.free.length < shelf.wanted) this.#add(shelf);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -64,27 +64,27 @@ export class SparePlaces implements AsyncDisposable {
 
   #add(shelf: Shelf): void {
     const made = this.#prepare(shelf.key);
-    shelf.places.push(made);
-    made.place.catch((thrown) => {
-      const at = shelf.places.indexOf(made);
-      if (at !== -1) shelf.places.splice(at, 1);
+    shelf.free.push(made);
+    made.instance.catch((thrown) => {
+      const at = shelf.free.indexOf(made);
+      if (at !== -1) shelf.free.splice(at, 1);
       this.#options.onError(SandboxError.from(thrown), made.id);
     });
   }
 
-  #prepare(key: PoolKeyBody): FreePlace {
+  #prepare(key: PoolKeyBody): FreeInstance {
     const id = createSandboxId();
-    const place = this.#options.providers.prepare(key, { id });
-    place.catch(() => {});
-    return { id, place };
+    const instance = this.#options.providers.prepare(key, { id });
+    instance.catch(() => {});
+    return { id, instance };
   }
 
   #drop(text: string): void {
     const shelf = this.#shelves.get(text);
     shelf?.cancel();
     this.#shelves.delete(text);
-    for (const { id, place } of shelf?.places ?? []) {
-      const removal = place
+    for (const { id, instance } of shelf?.free ?? []) {
+      const removal = instance
         .then((made) => made.destroy())
         .catch((thrown) => this.#options.onError(SandboxError.from(thrown), id))
         .finally(() => this.#removals.delete(removal));

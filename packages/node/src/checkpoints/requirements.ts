@@ -1,6 +1,6 @@
 import { type CheckpointRequirements, SandboxError } from "@sandpiper/core";
 
-/** Names what differs between where a checkpoint was taken and here; a machine may have more CPU features, not fewer. */
+/** Lists the differences between the node that took a checkpoint and this one. More CPU features are fine, fewer are not. */
 function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequirements): readonly string[] {
   return Object.entries(saved).flatMap(([name, wanted]) => {
     const found = here[name] ?? "";
@@ -11,14 +11,14 @@ function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequir
   });
 }
 
-/** Throws when what was saved there cannot be restored here. */
+/** Throws when this node cannot restore what another node saved. */
 export function requireRestorable(what: string, saved: CheckpointRequirements, here: CheckpointRequirements): void {
   const unmet = unmetRequirements(saved, here);
   if (unmet.length === 0) return;
   throw new SandboxError("failed_precondition", {
     reason: "incompatible_node",
     message: `${what} cannot be restored on this node: ${unmet.join("; ")}`,
-    hint: "restore it on a node that is like the one it was saved on; it stays where it is",
+    hint: "restore it on a node like the one that saved it; nothing was changed",
     details: { unmet: [...unmet] },
   });
 }

@@ -29,7 +29,6 @@ async function node(port: number) {
       ownKeys: [],
       clock: systemClock,
       describe: () => ({ isDraining: false, sandboxes: 0 }),
-      readLock: async () => undefined,
       onError: (error) => {
         throw error;
       },

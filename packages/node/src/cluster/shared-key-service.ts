@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol";
-import { apiKeyId, hashApiKey, type KeyRecord, keyResource } from "../auth/api-key.ts";
+import { apiKeyId, hashApiKey, keyResource } from "../auth/api-key.ts";
 import {
   FIRST_KEY,
   hasUsableAdmin,
@@ -14,6 +14,7 @@ import {
   verifiedKey,
 } from "../auth/new-key.ts";
 import { writePrivateFile } from "../auth/private-file.ts";
+import type { KeyRecord } from "../records/key-record.ts";
 import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
 import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
 

@@ -1,8 +1,14 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
-import type { NodeResource } from "@sandpiper/protocol";
-import type { NodeDirectory } from "../checkpoints/checkpoint-service.ts";
+import type { DrainNodeBody, NodeResource } from "@sandpiper/protocol";
 
-export interface LoneNodesOptions {
+/** The nodes of a cluster. A standalone node lists only itself. */
+export interface NodeDirectory {
+  list(): Promise<readonly NodeResource[]>;
+  /** Resolves when this node holds no sandbox any more. It takes no new ones until it is restarted. */
+  drain(options: DrainNodeBody): Promise<void>;
+}
+
+export interface StandaloneNodesOptions {
   readonly id: string;
   readonly url: () => string;
   readonly version: string;
@@ -10,12 +16,12 @@ export interface LoneNodesOptions {
   readonly count: () => number;
 }
 
-/** A node that shares its store with nobody knows itself alone. */
-export class LoneNodes implements NodeDirectory {
-  readonly #options: LoneNodesOptions;
+/** The directory of a standalone node. */
+export class StandaloneNodes implements NodeDirectory {
+  readonly #options: StandaloneNodesOptions;
   readonly #startedAt: string;
 
-  constructor(options: LoneNodesOptions) {
+  constructor(options: StandaloneNodesOptions) {
     this.#options = options;
     this.#startedAt = options.clock.now().toISOString();
   }
@@ -30,8 +36,8 @@ export class LoneNodes implements NodeDirectory {
   async drain(): Promise<void> {
     throw new SandboxError("failed_precondition", {
       reason: "no_cluster",
-      message: "this node has no others beside it that could take its sandboxes",
-      hint: "stop it: its sandboxes go on running, and are there again when it starts; or start nodes with one store",
+      message: "this node cannot be drained: there is no other node that could take its sandboxes",
+      hint: "stop it instead: its sandboxes keep running until it starts again; or start more nodes with the same store",
     });
   }
 }

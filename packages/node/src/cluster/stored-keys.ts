@@ -1,6 +1,6 @@
 import { keyResourceSchema } from "@sandpiper/protocol";
 import { z } from "zod";
-import type { KeyRecord } from "../auth/api-key.ts";
+import type { KeyRecord } from "../records/key-record.ts";
 
 const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64) });
 

@@ -1,35 +1,38 @@
-import { type Containers, SandboxError } from "@sandpiper/core";
-import type { CacheResource, PullImageBody, SandboxResource } from "@sandpiper/protocol";
+import { type Containers, type PullProgress, SandboxError } from "@sandpiper/core";
+import type { CacheResource, PullImageBody } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
-import type { SandboxRecords } from "../records/sandbox-record.ts";
-import type { ContainerService, PullImageOptions } from "./container-service.ts";
-import { noSuchCache } from "./no-such-cache.ts";
 import type { Providers } from "../sandboxes/providers.ts";
-import type { Rebuilds } from "./rebuilds.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { projectOfTenant, tenantProject } from "../sandboxes/tenant-project.ts";
 
 export interface NodeContainersOptions {
+  readonly registry: Pick<SandboxRegistry, "record">;
   readonly providers: Providers;
-  readonly rebuilds: Pick<Rebuilds, "rebuild">;
-  readonly records: Pick<SandboxRecords, "get">;
   readonly defaultProvider: string;
 }
 
-/** What sandboxes start from where nothing else is named. */
+export interface PullImageOptions {
+  /** Aborted when the caller has gone. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: PullProgress) => void;
+}
+
+/** The root filesystem of sandboxes that name no image. */
 const DEFAULT_ROOT = "host";
 
-/** Images and caches of the engines of this node, for those who may. */
-export class NodeContainers implements ContainerService {
+/** The images and caches of this node's container engines. Another tenant's caches do not exist. */
+export class NodeContainers {
   readonly #options: NodeContainersOptions;
 
   constructor(options: NodeContainersOptions) {
     this.#options = options;
   }
 
+  /** Throws at once if no provider can pull; otherwise returns the function that pulls. */
   pull({ image, policy = "missing", provider }: PullImageBody): (options: PullImageOptions) => Promise<void> {
     const named = provider === undefined ? undefined : this.#options.providers.byName.get(provider);
     if (named?.provide !== undefined) {
-      // A path of this machine is nothing that callers may name.
+      // Callers may not name paths of this machine.
       if (image !== DEFAULT_ROOT) throw noSuchRoot(named.name, image);
       return async (options) => await named.provide?.(DEFAULT_ROOT, options);
     }
@@ -38,12 +41,12 @@ export class NodeContainers implements ContainerService {
   }
 
   async listCaches(principal: Principal): Promise<readonly CacheResource[]> {
-    const { records } = this.#options;
+    const { registry } = this.#options;
     const all = await Promise.all(this.#engines().map((containers) => containers.listCaches()));
     return all.flat().flatMap(({ project, name, sizeBytes, usedBy }) => {
       const own = projectOfTenant(principal.tenant, project);
-      // Places that are made ahead are nobody's.
-      const users = usedBy.filter((id) => records.get(id) !== undefined);
+      // Prepared instances have no record.
+      const users = usedBy.filter((id) => registry.record(id) !== undefined);
       return own === undefined ? [] : [{ project: own, name, sizeBytes, usedBy: users }];
     });
   }
@@ -61,15 +64,11 @@ export class NodeContainers implements ContainerService {
     throw noSuchCache(project, name);
   }
 
-  rebuild(principal: Principal, id: string): Promise<SandboxResource> {
-    return this.#options.rebuilds.rebuild(principal, id);
-  }
-
   #engines(): readonly Containers[] {
     return [...this.#options.providers.byName.values()].flatMap(({ containers }) => containers ?? []);
   }
 
-  /** The default provider before others, where none is named. */
+  /** Prefers the default provider if none is named. */
   #containersOf(name: string | undefined): Containers {
     const { providers, defaultProvider } = this.#options;
     const found =
@@ -79,8 +78,8 @@ export class NodeContainers implements ContainerService {
     if (found !== undefined) return found;
     throw new SandboxError("unimplemented", {
       reason: "no_containers",
-      message: `this node has no ${name === undefined ? "provider of containers" : `provider ${name} that makes containers`}`,
-      hint: "whoever runs the node can add docker to its setting providers",
+      message: `this node has no ${name === undefined ? "provider that runs containers" : `provider ${name} that runs containers`}`,
+      hint: "the operator can add docker to the node's setting providers",
     });
   }
 }
@@ -93,8 +92,16 @@ function noSuchRoot(provider: string, image: string): SandboxError {
   });
 }
 
-/** In words that its tenant knows. */
+/** Names the project as its tenant knows it. */
 function calling(known: string, own: string, error: SandboxError): SandboxError {
   const { code, reason, hint, details, cause } = error;
   return new SandboxError(code, { reason, message: error.message.replaceAll(known, own), hint, details, cause });
+}
+
+export function noSuchCache(project: string, name: string): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_cache",
+    message: `there is no cache ${JSON.stringify(name.slice(0, 64))} of project ${JSON.stringify(project.slice(0, 64))}`,
+    hint: "list the caches to see those there are",
+  });
 }

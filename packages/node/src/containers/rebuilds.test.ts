@@ -4,9 +4,9 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeConfigOptions } from "../config/node-config.ts";
+import { forgetEnded } from "../reconcile/forget-ended.ts";
 import { containerNode } from "../testing/container-node.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
-import { forgetEnded } from "../reconcile/forget-ended.ts";
 
 let undo = new AsyncDisposableStack();
 afterEach(async () => {
@@ -28,19 +28,19 @@ const mock = { provider: "mock" } as const;
 describe("a rebuild", () => {
   it("runs a sandbox on what its image means now, with its volumes and without its processes", async () => {
     const node = setUp();
-    const made = await node.service.create(node.owner, { ...mock, image: "base:1", name: "kept", env: { A: "1" } });
-    const reader = await node.service.open(node.owner, made.id).start({ command: "sleep 3600" });
+    const made = await node.sandboxes.create(node.owner, { ...mock, image: "base:1", name: "kept", env: { A: "1" } });
+    const reader = await node.access.open(node.owner, made.id, { readOnly: false }).start({ command: "sleep 3600" });
     const waiting = rejection(reader.wait());
     node.engine.images.set("base:1", "sha256:new");
     const volume = node.engine.volumes.get(made.id);
     expect(await node.engine.isOutdated(made.id)).toBe(true);
 
-    const rebuilt = await node.containers.rebuild(node.owner, made.id);
+    const rebuilt = await node.rebuilds.rebuild(node.owner, made.id);
     expect(rebuilt).toMatchObject({ id: made.id, state: "ready", name: "kept", image: "base:1" });
     expect(await node.engine.isOutdated(made.id)).toBe(false);
     expect(node.engine.volumes.get(made.id)).toBe(volume);
     expect(await waiting).toBeInstanceOf(SandboxError);
-    const live = node.service.open(node.owner, made.id);
+    const live = node.access.open(node.owner, made.id, { readOnly: false });
     expect(await live.processes()).toEqual([]);
     expect((await live.exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
     expect(node.kinds()).toContain("sandbox.rebuilt");
@@ -49,85 +49,89 @@ describe("a rebuild", () => {
 
   it("brings one back that has failed, and then it counts again", async () => {
     const node = setUp({ config: { maxSandboxes: 1 } });
-    const { id } = await node.service.create(node.owner, { ...mock });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.instance(id).crash("somebody removed it");
     await node.clock.advance(10);
-    expect(node.service.get(node.owner, id)).toMatchObject({
+    expect(node.sandboxes.get(node.owner, id)).toMatchObject({
       state: "failed",
       failure: { reason: "instance_crashed" },
     });
     const volume = node.engine.volumes.get(id);
 
-    expect(await node.containers.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
+    expect(await node.rebuilds.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
     expect([volume, node.engine.volumes.get(id)]).toEqual([1, 1]);
-    expect((await node.service.open(node.owner, id).exec({ argv: ["echo", "back"] })).stdout).toBe("back\n");
-    expect(await rejection(node.service.create(node.owner, { ...mock }))).toMatchObject({ reason: "sandbox_limit" });
+    expect((await node.access.open(node.owner, id, { readOnly: false }).exec({ argv: ["echo", "back"] })).stdout).toBe(
+      "back\n",
+    );
+    expect(await rejection(node.sandboxes.create(node.owner, { ...mock }))).toMatchObject({ reason: "sandbox_limit" });
   });
 
   it("leaves a sandbox as it is when its image is not there any more", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock, image: "base:1" });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock, image: "base:1" });
     node.engine.images.delete("base:1");
-    expect(await rejection(node.containers.rebuild(node.owner, id))).toMatchObject({ reason: "image_not_found" });
-    expect(node.service.get(node.owner, id).state).toBe("ready");
-    expect((await node.service.open(node.owner, id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
+    expect(await rejection(node.rebuilds.rebuild(node.owner, id))).toMatchObject({ reason: "image_not_found" });
+    expect(node.sandboxes.get(node.owner, id).state).toBe("ready");
+    expect((await node.access.open(node.owner, id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout).toBe(
+      "on\n",
+    );
   });
 
   it("that cannot be finished leaves the volumes, and can be asked for again", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.faults.bootFailure = new SandboxError("unavailable", { reason: "no", message: "no container" });
-    expect(await rejection(node.containers.rebuild(node.owner, id))).toMatchObject({ reason: "no" });
-    expect(node.service.get(node.owner, id)).toMatchObject({ state: "failed", failure: { reason: "no" } });
+    expect(await rejection(node.rebuilds.rebuild(node.owner, id))).toMatchObject({ reason: "no" });
+    expect(node.sandboxes.get(node.owner, id)).toMatchObject({ state: "failed", failure: { reason: "no" } });
     expect([node.engine.volumes.has(id), node.provider.size]).toEqual([true, 0]);
     delete node.provider.faults.bootFailure;
-    expect(await node.containers.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
+    expect(await node.rebuilds.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
   });
 
   it("waits for whoever is at the sandbox, and is refused while it rests", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock });
-    const removal = node.service.remove(node.owner, id);
-    expect(await rejection(node.containers.rebuild(node.owner, id))).toMatchObject({ reason: "not_ready" });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
+    const removal = node.sandboxes.remove(node.owner, id);
+    expect(await rejection(node.rebuilds.rebuild(node.owner, id))).toMatchObject({ reason: "not_ready" });
     await removal;
-    const other = await node.service.create(node.owner, { ...mock });
+    const other = await node.sandboxes.create(node.owner, { ...mock });
     await node.checkpoints.pause(node.owner, other.id);
-    const refused = await rejection(node.containers.rebuild(node.owner, other.id));
+    const refused = await rejection(node.rebuilds.rebuild(node.owner, other.id));
     expect(refused).toMatchObject({ code: "failed_precondition", hint: "resume it first" });
   });
 
   it("is not for sandboxes of other tenants, nor for what is no container", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
     const other = node.authenticator.authenticate(node.keys.create({ name: "other", tenant: "other" }).key);
-    expect(await rejection(node.containers.rebuild(other, id))).toMatchObject({ code: "not_found" });
+    expect(await rejection(node.rebuilds.rebuild(other, id))).toMatchObject({ code: "not_found" });
     const plain = setUp({ provider: new MockProvider() });
-    const made = await plain.service.create(plain.owner, { ...mock });
-    expect(await rejection(plain.containers.rebuild(plain.owner, made.id))).toMatchObject({ code: "unimplemented" });
+    const made = await plain.sandboxes.create(plain.owner, { ...mock });
+    expect(await rejection(plain.rebuilds.rebuild(plain.owner, made.id))).toMatchObject({ code: "unimplemented" });
   });
 });
 
 describe("volumes", () => {
   it("go with a sandbox that is deleted, whatever its state", async () => {
     const node = setUp();
-    const ids = await Promise.all([1, 2, 3].map(async () => (await node.service.create(node.owner, { ...mock })).id));
+    const ids = await Promise.all([1, 2, 3].map(async () => (await node.sandboxes.create(node.owner, { ...mock })).id));
     const [ready, failed, paused] = ids as unknown as [SandboxId, SandboxId, SandboxId];
     node.provider.instance(failed).crash();
     await node.checkpoints.pause(node.owner, paused);
     await node.clock.advance(10);
     expect(node.engine.volumes.has(failed)).toBe(true);
-    for (const id of [ready, failed, paused]) await node.service.remove(node.owner, id);
+    for (const id of [ready, failed, paused]) await node.sandboxes.remove(node.owner, id);
     expect(node.engine.volumes.size).toBe(0);
     expect(node.provider.size).toBe(0);
   });
 
   it("also go with one that is deleted just as it fails", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.faults.destroyDelayMs = 50;
     node.provider.instance(id).crash();
     await node.clock.advance(1);
-    const removal = node.service.remove(node.owner, id);
+    const removal = node.sandboxes.remove(node.owner, id);
     await settle();
     await node.clock.advance(200);
     await removal;
@@ -136,7 +140,7 @@ describe("volumes", () => {
 
   it("of one that has failed stay until its record is forgotten", async () => {
     const node = setUp();
-    const { id } = await node.service.create(node.owner, { ...mock });
+    const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.instance(id).crash();
     await node.clock.advance(10);
     const forget = () => forgetEnded({ ...node, keepMs: 60_000 });

@@ -1,30 +1,27 @@
-import { type Clock, type Sandbox, SandboxError, type Turns } from "@sandpiper/core";
+import { type Sandbox, SandboxError } from "@sandpiper/core";
 import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
-import type { Custody } from "../ownership/ownership.ts";
+import type { Ownership } from "../ownership/ownership.ts";
 import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
-import type { EventLog } from "../records/event-log.ts";
-import type { NodePool } from "../sandboxes/node-pool.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { Capacity } from "../sandboxes/capacity.ts";
 import { instanceKey } from "../sandboxes/instance-key.ts";
-import type { LiveSandboxes } from "../sandboxes/sandbox-registry.ts";
-import type { NodeService } from "../sandboxes/sandbox-service.ts";
+import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { Providers } from "../sandboxes/providers.ts";
+import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 
 export interface RebuildsOptions {
-  readonly service: Pick<NodeService, "find" | "reserve" | "resource">;
+  readonly registry: SandboxRegistry;
+  readonly access: SandboxAccess;
+  readonly capacity: Capacity;
   readonly providers: Providers;
   readonly pool: Pick<NodePool, "boot">;
-  readonly records: SandboxRecords;
-  readonly live: LiveSandboxes;
-  readonly custody: Custody;
-  readonly turns: Turns<SandboxId>;
-  readonly events: EventLog;
-  readonly clock: Clock;
+  readonly ownership: Ownership;
 }
 
-/** Gives sandboxes a new container of what their image means now. Their volumes stay, what ran in them ends. */
+/** Recreates containers from the current image, keeping their volumes. Their processes end. */
 export class Rebuilds {
   readonly #options: RebuildsOptions;
 
@@ -33,34 +30,33 @@ export class Rebuilds {
   }
 
   async rebuild(principal: Principal, id: string): Promise<SandboxResource> {
-    const { service } = this.#options;
-    const record = service.find(principal, id, { readOnly: false });
+    const { access, capacity } = this.#options;
+    const record = access.find(principal, id, { readOnly: false });
     this.#requireRebuildable(record);
-    // One that has failed does not count any more until it is there again.
-    using _ = record.state === "failed" ? service.reserve(principal, record, 1) : undefined;
-    return service.resource(principal, await this.rebuildNow(record.id));
+    // A failed sandbox does not count against the limits until it runs again.
+    using _ = record.state === "failed" ? capacity.reserve(principal, record, 1) : undefined;
+    return access.resource(principal, await this.rebuildNow(record.id));
   }
 
-  /** Also where nobody has asked for it. */
   rebuildNow(id: SandboxId): Promise<SandboxRecord> {
-    return this.#options.turns.run(id, () => this.#rebuild(id));
+    return this.#options.registry.serialize(id, () => this.#rebuild(id));
   }
 
   async #rebuild(id: SandboxId): Promise<SandboxRecord> {
-    const { providers, records, live } = this.#options;
-    const record = records.get(id);
+    const { providers, registry } = this.#options;
+    const record = registry.record(id);
     if (record === undefined) throw noSuchSandbox(id);
     this.#requireRebuildable(record);
-    // What can fail without harm comes first: until the image is here, the sandbox runs on.
+    // The image is fetched first: until it is here, the sandbox keeps running.
     await providers.fetchImage(instanceKey(record), new AbortController().signal);
-    const epoch = await this.#takeCustody(record);
-    if (live.get(id) !== undefined) live.require(id).sandbox.halt();
-    live.remove(id);
-    records.change(id, { state: "restoring", epoch, failure: null, endedAt: null });
+    const epoch = await this.#own(record);
+    if (registry.running(id) !== undefined) registry.instance(id).sandbox.halt();
+    registry.detach(id);
+    registry.change(id, { state: "restoring", epoch, failure: null, endedAt: null });
     try {
       return this.#ready(await this.#replace(record));
     } catch (thrown) {
-      this.#failed(record, SandboxError.from(thrown));
+      registry.fail(record, SandboxError.from(thrown));
       throw thrown;
     }
   }
@@ -70,40 +66,29 @@ export class Rebuilds {
     const { id, provider } = record;
     const keepsVolumes = true;
     await providers.destroy(provider, id, { keepsVolumes });
-    // Of one that has failed, something may still be there that no manager knows.
+    // A failed sandbox may have left an instance that the manager does not know.
     await providers.require(provider).remove(id, { keepsVolumes });
     const { signal } = new AbortController();
     return await pool.boot(() => providers.boot(instanceKey(record), { id, signal, keepsVolumes }), signal);
   }
 
   #ready(sandbox: Sandbox): SandboxRecord {
-    const { records, live, events } = this.#options;
-    const ready = records.change(sandbox.id, { state: "ready" });
-    live.add(sandbox, ready);
-    events.emit({
-      kind: "sandbox.rebuilt",
-      tenant: ready.tenant,
-      sandboxId: ready.id,
-      details: { image: ready.image },
-    });
+    const { registry } = this.#options;
+    const ready = registry.change(sandbox.id, { state: "ready" });
+    registry.attach(sandbox, ready);
+    registry.emit("sandbox.rebuilt", ready, { image: ready.image });
     return ready;
   }
 
-  #failed({ id, tenant }: SandboxRecord, { code, reason, message }: SandboxError): void {
-    const { records, events, clock } = this.#options;
-    const failure = { code, reason, message };
-    records.change(id, { state: "failed", failure, endedAt: clock.now() });
-    events.emit({ kind: "sandbox.failed", tenant, sandboxId: id, details: failure });
-  }
-
-  /** A node that was started after a sandbox had failed has no lease on it; what was saved of it stays saved. */
-  async #takeCustody(record: SandboxRecord): Promise<number | null> {
-    const { custody } = this.#options;
-    if (custody.has(record.id)) return record.epoch;
-    const saved = await custody.peek(record.id);
-    const epoch = await custody.begin({ ...record, state: "ready", failure: null, endedAt: null });
+  /** A node that started after the sandbox failed has no lease on it. The sandbox's checkpoints are kept. */
+  async #own(record: SandboxRecord): Promise<number | null> {
+    const { ownership, providers } = this.#options;
+    if (ownership.has(record.id)) return record.epoch;
+    const saved = await ownership.peek(record.id);
+    const requirements = () => providers.checkpointRequirements(instanceKey(record));
+    const epoch = await ownership.begin({ ...record, state: "ready", failure: null, endedAt: null }, requirements);
     if (saved !== undefined) {
-      const state = await custody.state(record.id);
+      const state = await ownership.state(record.id);
       await state.commit({ ...(state.content as SavedSandbox), checkpoints: saved.checkpoints });
     }
     return epoch;
@@ -118,7 +103,7 @@ export class Rebuilds {
 function noContainer(id: SandboxId, provider: string): SandboxError {
   return new SandboxError("unimplemented", {
     reason: "provider_lacks_capability",
-    message: `sandbox ${id} is no container, so there is nothing to rebuild: provider ${provider} makes none`,
+    message: `sandbox ${id} cannot be rebuilt: provider ${provider} does not run containers`,
     hint: "create a new sandbox",
     details: { id, provider, capability: "supportsContainers" },
   });
@@ -127,7 +112,7 @@ function noContainer(id: SandboxId, provider: string): SandboxError {
 function cannotRebuild(id: SandboxId, state: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "not_ready",
-    message: `sandbox ${id} is ${state}, and only one that is ready or has failed can be rebuilt`,
+    message: `sandbox ${id} is ${state}; only a ready or failed sandbox can be rebuilt`,
     hint: state === "paused" || state === "stopped" ? "resume it first" : "wait until it is ready",
     details: { id, state },
   });

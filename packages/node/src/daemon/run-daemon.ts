@@ -1,13 +1,13 @@
 import { SandboxError } from "@sandpiper/core";
 import manifest from "../../package.json" with { type: "json" };
-import type { RunningNode, StartNodeOptions } from "../start/start-node.ts";
 import { requireSafeBind } from "../config/bind-check.ts";
 import { loadNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import { engineText } from "../sandboxes/engine-status.ts";
 import { reconciledCounts } from "../reconcile/node-reconciler.ts";
+import { engineText } from "../sandboxes/engine-status.ts";
+import type { RunningNode, StartNodeOptions } from "../start/start-node.ts";
+import { createLogger, type Logger } from "../telemetry/logger.ts";
 import { banner } from "./banner.ts";
-import { createLogger, type Logger } from "./logger.ts";
 import { type SignalSource, StopSignals } from "./stop-signals.ts";
 import { usage } from "./usage.ts";
 

@@ -1,4 +1,10 @@
-import { composedProviders, createProvider, defaultProvider, optionalProviders, stateDirectory } from "../embedded/create-provider.ts";
+import {
+  composedProviders,
+  createProvider,
+  defaultProvider,
+  optionalProviders,
+  stateDirectory,
+} from "../embedded/create-provider.ts";
 import type { Check } from "./check.ts";
 import { checkDisk } from "./check-disk.ts";
 import { checkLanguages } from "./check-languages.ts";

@@ -1,7 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { encodeCursor, parseCursor } from "../records/page-cursor.ts";
-import { ClusterNodes, KEY } from "./testing/cluster-nodes.ts";
+import { ClusterNodes } from "./testing/cluster-nodes.ts";
 
 let nodes: ClusterNodes;
 
@@ -39,9 +39,11 @@ function listing(items: readonly Item[]) {
 }
 
 async function list(url: string, query = "") {
-  const response = await fetch(`${url}/v1/sandboxes${query}`, { headers: { authorization: `Bearer ${KEY}` } });
+  const response = await fetch(`${url}/v1/sandboxes${query}`, {
+    headers: { authorization: "Bearer spk_0a1b2c3d_key" },
+  });
   const page = (await response.json()) as { readonly items: readonly Item[]; readonly nextCursor: string | null };
-  return { ...page, missing: response.headers.get("sandpiper-missing-nodes") };
+  return { ...page, missing: response.headers.get("missing") || null };
 }
 
 describe("the list of sandboxes of a cluster", () => {
@@ -98,7 +100,7 @@ describe("the list of sandboxes of a cluster", () => {
       asked++;
       return new Response();
     });
-    const response = await fetch(`${url}/v1/sandboxes`, { headers: { authorization: `Bearer ${KEY}` } });
+    const response = await fetch(`${url}/v1/sandboxes`, { headers: { authorization: "Bearer spk_0a1b2c3d_key" } });
     expect([response.status, asked]).toEqual([403, 0]);
   });
 });

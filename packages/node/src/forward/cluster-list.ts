@@ -1,77 +1,71 @@
-import { type ListSandboxesQuery, listSandboxesQuerySchema, type NodeResource } from "@sandpiper/protocol";
+import type { ListSandboxesQuery, NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
-import { readQuery } from "../http/read-query.ts";
+import type { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
 import { encodeCursor } from "../records/page-cursor.ts";
 import { sandboxFilter } from "../sandboxes/sandbox-filter.ts";
 import type { RequestForwarder } from "./request-forwarder.ts";
-import type { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
-
-/** Ids of nodes whose sandboxes are not in the list, because they did not answer in time. */
-const MISSING_NODES_HEADER = "sandpiper-missing-nodes";
 
 const TIMEOUT_MS = 3000;
 
-/** Nodes of another version may say more about a sandbox. */
+/** Loose, because nodes of another version may send more fields. */
 const pageSchema = z.object({
   items: z.array(z.looseObject({ id: z.string(), createdAt: z.string() })),
   nextCursor: z.string().nullable(),
 });
 
-type Page = z.infer<typeof pageSchema>;
+export type SandboxListPage = z.infer<typeof pageSchema>;
+type Item = SandboxListPage["items"][number];
 
-export interface ListEverywhereOptions {
-  /** This node's own answer: the query is sound, and whoever asks may ask. */
-  readonly own: Response;
+export interface ClusterPage extends SandboxListPage {
+  /** Ids of nodes that did not answer in time: their sandboxes are missing from the page. */
+  readonly missingNodes: readonly string[];
+}
+
+export interface ClusterListOptions {
+  readonly own: SandboxListPage;
   readonly principal: Principal;
-  readonly path: string;
+  readonly query: ListSandboxesQuery;
   readonly requestId: string;
   readonly nodes: readonly NodeResource[];
   readonly forwarder: RequestForwarder;
   readonly atRest: Pick<SandboxesAtRest, "list">;
 }
 
-/** The list of all sandboxes: each node answers for its own, the store for those that no node has; the newest come first. */
-export async function listEverywhere(request: Request, options: ListEverywhereOptions): Promise<Response> {
-  const { own, path, nodes, principal, atRest } = options;
+/** Lists the sandboxes of all nodes and those at rest in the store, newest first. */
+export async function clusterList(request: Request, options: ClusterListOptions): Promise<ClusterPage> {
+  const { own, nodes, principal, query, atRest } = options;
   const others = nodes.filter(({ isAlive, isThisNode }) => isAlive && !isThisNode);
   const answers = await Promise.all(others.map((node) => askNode(request, node, options).catch(() => undefined)));
-  const missing = others.filter((_, at) => answers[at] === undefined).map(({ id }) => id);
-  const pages = [pageSchema.parse(await own.json()), ...answers.filter((page) => page !== undefined)];
+  const missingNodes = others.filter((_, at) => answers[at] === undefined).map(({ id }) => id);
+  const pages = [own, ...answers.filter((page) => page !== undefined)];
   const held = newestFirst(pages.flatMap(({ items }) => items));
-  const query = readQuery(listSandboxesQuerySchema, path) as ListSandboxesQuery;
   const { limit } = sandboxFilter(principal, query);
   const rest = await atRest.list(principal, query, {
     except: new Set(held.map(({ id }) => id)),
     sinceMs: Date.parse(held[limit - 1]?.createdAt ?? "") || Number.NEGATIVE_INFINITY,
   });
   const isMore = rest.isMore || pages.some(({ nextCursor }) => nextCursor !== null);
-  const headers = new Headers(own.headers);
-  headers.delete("content-length");
-  if (missing.length > 0) headers.set(MISSING_NODES_HEADER, missing.join(", "));
-  return new Response(JSON.stringify(cut(newestFirst([...held, ...rest.items]), { limit, isMore })), {
-    status: 200,
-    headers,
-  });
+  return { ...cut(newestFirst([...held, ...rest.items]), { limit, isMore }), missingNodes };
 }
 
-async function askNode(request: Request, { url }: NodeResource, options: ListEverywhereOptions): Promise<Page> {
-  const { path, requestId, forwarder } = options;
+async function askNode(request: Request, { url }: NodeResource, options: ClusterListOptions): Promise<SandboxListPage> {
+  const { requestId, forwarder } = options;
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const same = new Request(request.url, { headers: request.headers, signal });
-  // What this answer is made of goes to nobody directly.
-  const bindings = {};
-  const response = await forwarder.forward(same, { url, path, requestId, bindings, isStillRight: async () => true });
-  if (response.status !== 200) throw new Error(`the answer's status is ${response.status}`);
+  const isStillRight = async () => true;
+  // Without bindings: an answer that is cut off must not cut off the client's own connection.
+  const response = await forwarder.forward(same, { url, requestId, bindings: {}, isStillRight });
+  if (response.status !== 200) throw new Error(`the node answered with status ${response.status}`);
   return pageSchema.parse(await response.json());
 }
 
-function newestFirst(items: Page["items"]): Page["items"] {
+function newestFirst(items: readonly Item[]): Item[] {
   const each = [...new Map(items.map((item) => [item.id, item])).values()];
   return each.sort((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt));
 }
 
-function cut(items: Page["items"], { limit, isMore }: { readonly limit: number; readonly isMore: boolean }): Page {
+function cut(items: Item[], { limit, isMore }: { readonly limit: number; readonly isMore: boolean }): SandboxListPage {
   const shown = items.slice(0, wholeInstants(items, limit));
   const last = shown.at(-1);
   if ((!isMore && shown.length === items.length) || last === undefined) return { items: shown, nextCursor: null };
@@ -80,10 +74,10 @@ function cut(items: Page["items"], { limit, isMore }: { readonly limit: number; 
 }
 
 /**
- * A node knows the order of its own sandboxes alone: those of one instant are shown together, so that the next page, which
- * begins after the last one shown, misses none of them.
+ * Each node knows only the order of its own sandboxes. Sandboxes of one instant therefore go on one page, so that the next
+ * page, which begins after the last one shown, misses none of them.
  */
-function wholeInstants(items: Page["items"], limit: number): number {
+function wholeInstants(items: readonly Item[], limit: number): number {
   let count = limit;
   while (count > 0 && count < items.length && items[count]?.createdAt === items[count - 1]?.createdAt) count--;
   return count === 0 ? limit : count;

@@ -4,7 +4,6 @@ import { errorBodySchema, SOCKET_PROTOCOL } from "@sandpiper/protocol";
 import { WebSocket } from "ws";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { ownerUnreachable } from "../cluster/peer-errors.ts";
-import type { RelayClient } from "./relay-client.ts";
 
 const SOCKET_PATH = "/v1/socket";
 
@@ -12,6 +11,19 @@ const SOCKET_PATH = "/v1/socket";
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
+
+/** The client whose streams are relayed. */
+export interface RelayClient {
+  /** Resolves when the connection has ended; never rejects. */
+  readonly closed: Promise<void>;
+  /** Sends at once. */
+  send(message: object): unknown;
+  /** Sends when there is room; undefined if it was sent at once. */
+  deliver(make: () => Uint8Array | string | undefined): Promise<void> | undefined;
+  /** Stops reading from the client until all of these are disposed. */
+  holdBack(): Disposable;
+  close(code: number, reason: string): void;
+}
 
 export interface OwnerSocketOptions {
   readonly url: string;

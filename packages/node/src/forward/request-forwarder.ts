@@ -5,31 +5,32 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
 import { urlToHttpOptions } from "node:url";
+import type { HttpBindings } from "@hono/node-server";
 import { type Clock, SandboxError } from "@sandpiper/core";
-import type { Bindings } from "../http/call.ts";
-import { forwardedAnswerHeaders, forwardedRequestHeaders } from "./hop-headers.ts";
 import { NODE_PROOF_HEADER, type NodeProof } from "../cluster/node-proof.ts";
 import { ownerUnreachable } from "../cluster/peer-errors.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 
+/** What the HTTP server provides besides the request; empty without a server, as in tests. */
+export type Bindings = Partial<HttpBindings>;
+
 export interface RequestForwarderOptions {
   readonly proof: NodeProof;
   readonly clock: Clock;
-  /** How often it is asked whether the node still holds what the request is about: one that hangs never answers. */
+  /** How often to check that the other node still owns the sandbox: a node that hangs never answers. */
   readonly recheckMs: number;
 }
 
 export interface ForwardOptions {
   readonly url: string;
-  readonly path: string;
   readonly requestId: string;
   readonly bindings: Bindings;
-  /** Whether the node that was asked is still the one to ask. */
+  /** Whether the node at `url` is still the right one to ask. */
   readonly isStillRight: () => Promise<boolean>;
 }
 
-/** Passes requests on to other nodes and their answers back, both as they come, at the pace of whoever reads. */
+/** Forwards requests to other nodes and streams both bodies, at the pace of the reader. */
 export class RequestForwarder implements Disposable {
   readonly #options: RequestForwarderOptions;
   readonly #agents = { "http:": new Agent({ keepAlive: true }), "https:": new TlsAgent({ keepAlive: true }) };
@@ -67,7 +68,7 @@ export class RequestForwarder implements Disposable {
     try {
       return await this.#askOnce(request, { ...options, body, signal });
     } catch (thrown) {
-      // A connection that was kept may have been closed by the other side just when it was taken again.
+      // The other side may have closed a kept-alive connection just as it was reused.
       if (body !== null || signal.aborted || !(thrown instanceof ConnectionReused)) throw thrown;
       return await this.#askOnce(request, { ...options, body, signal });
     }
@@ -77,10 +78,11 @@ export class RequestForwarder implements Disposable {
     request: Request,
     options: ForwardOptions & { readonly body: ReadableStream | null; readonly signal: AbortSignal },
   ): Promise<IncomingMessage> {
-    const { url, path, requestId, body, signal } = options;
+    const { url, requestId, body, signal } = options;
     const { proof } = this.#options;
     const target = new URL(url);
     const { method } = request;
+    const path = pathOf(request.url);
     const isTls = target.protocol === "https:";
     const headers = {
       ...forwardedRequestHeaders(request.headers),
@@ -98,7 +100,7 @@ export class RequestForwarder implements Disposable {
     });
     this.#limitConnecting(outgoing);
     const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
-    // What goes wrong with the upload shows in the answer, or in there being none.
+    // A failed upload shows in the answer, or in its absence.
     if (body === null) outgoing.end();
     else pipeline(Readable.fromWeb(body as NodeReadableStream), outgoing).catch(() => {});
     try {
@@ -106,7 +108,7 @@ export class RequestForwarder implements Disposable {
     } catch (thrown) {
       throw outgoing.reusedSocket ? new ConnectionReused(thrown) : thrown;
     } finally {
-      // Errors that follow the answer end the answer, too.
+      // Later errors end the answer's stream, which reports them.
       outgoing.on("error", () => {});
     }
   }
@@ -127,7 +129,7 @@ export class RequestForwarder implements Disposable {
     let stop = () => {};
     const next = () => {
       stop = clock.schedule(recheckMs, async () => {
-        // A store that cannot be asked says nothing about the node.
+        // A store that does not answer says nothing about the node.
         if (!(await isStillRight().catch(() => true))) gone.abort();
         else if (!isDone) next();
       });
@@ -144,7 +146,7 @@ export class RequestForwarder implements Disposable {
 
 class ConnectionReused extends Error {
   constructor(cause: unknown) {
-    super("the connection that was kept is closed", { cause });
+    super("the kept-alive connection was closed", { cause });
   }
 }
 
@@ -158,7 +160,7 @@ function answer(request: Request, incoming: IncomingMessage, bindings: Bindings)
   return new Response(null, { status, headers });
 }
 
-/** An answer that is cut on the way cuts the connection, so that nobody takes a part for the whole. */
+/** An answer that is cut off also cuts off the client's connection, so that the client does not mistake it for complete. */
 function bodyOf(incoming: IncomingMessage, bindings: Bindings): ReadableStream<Uint8Array> {
   const pieces = incoming[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
@@ -179,4 +181,43 @@ function bodyOf(incoming: IncomingMessage, bindings: Bindings): ReadableStream<U
     },
     { highWaterMark: 0 },
   );
+}
+
+/** The path of a URL with its query, exactly as it was sent. */
+export function pathOf(url: string): string {
+  return url.slice(url.indexOf("/", url.indexOf("//") + 2));
+}
+
+/** Headers of a single connection (RFC 9110, section 7.6.1). */
+const hopByHop = [
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+/** Set anew for the next hop. Clients cannot claim to be a node. */
+const setAnew = ["host", "expect", NODE_PROOF_HEADER];
+
+function forwardedRequestHeaders(headers: Headers): Record<string, string> {
+  const dropped = new Set([...hopByHop, ...setAnew, ...namedIn(headers.get("connection"))]);
+  return Object.fromEntries([...headers].filter(([name]) => !dropped.has(name)));
+}
+
+function forwardedAnswerHeaders(headers: NodeJS.Dict<string[]>): Headers {
+  const dropped = new Set([...hopByHop, ...namedIn(headers["connection"]?.join(","))]);
+  const kept = new Headers();
+  for (const [name, values = []] of Object.entries(headers)) {
+    if (!dropped.has(name)) for (const value of values) kept.append(name, value);
+  }
+  return kept;
+}
+
+/** The `Connection` header may name more headers of that connection. */
+function namedIn(connection: string | null | undefined): readonly string[] {
+  return connection?.split(",").map((name) => name.trim().toLowerCase()) ?? [];
 }

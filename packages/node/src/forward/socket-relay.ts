@@ -1,51 +1,53 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { type ClientMessage, errorBody, type SandboxId } from "@sandpiper/protocol";
-import type { Principal } from "../auth/principal.ts";
 import type { NodeProof } from "../cluster/node-proof.ts";
-import { OwnerSocket } from "./owner-socket.ts";
-import type { RelayClient } from "./relay-client.ts";
-import type { Whereabouts } from "../cluster/whereabouts.ts";
+import type { Location } from "../handoff/locator.ts";
+import { OwnerSocket, type RelayClient } from "./owner-socket.ts";
 
 const MAX_STREAMS = 1024;
-/** What may wait until it is known where sandboxes are; beyond it the client is not read from. */
+/** Limit for messages of streams that are still being located; above it, the client is not read from. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const POLICY = 1008;
-/** "Service restart": the client connects again, and goes on where it was. */
+/** "Service restart": the client reconnects and continues where it was. */
 const RESTART = 1012;
 
 export interface SocketRelayOptions {
   readonly client: RelayClient;
-  readonly principal: Principal;
   readonly credential: string;
   readonly requestId: string;
-  readonly whereabouts: Whereabouts;
   readonly proof: NodeProof;
   readonly clock: Clock;
-  /** A node that gives no sign of life for so long is taken for gone. */
+  /** A node that is silent for so long is taken for dead. */
   readonly silenceMs: number;
-  /** Takes a message that is for this node after all, as it came, without asking the relay again. */
-  readonly serveHere: (data: string | Uint8Array) => void;
 }
 
-/** Where the messages of a stream go; until that is known, they wait. */
-interface Way {
+/** The message that opens a stream. */
+export interface StreamOpening {
+  readonly stream: number;
+  readonly sandbox: SandboxId;
+  /** The message as the client sent it. */
+  readonly text: string;
+}
+
+/** The route of one stream's messages; they wait while it is unknown. */
+interface StreamRoute {
   readonly sandbox: SandboxId;
   owner: OwnerSocket | undefined;
   readonly waiting: (string | Uint8Array)[];
-  /** The client has given the stream up; nothing will tell its end. */
-  isGivenUp: boolean;
+  /** The client has closed the stream; no message will report its end. */
+  isClosed: boolean;
 }
 
 /**
- * Passes streams about sandboxes of other nodes on to these, over one connection to each. Streams have numbers of the
- * client's choice, so messages are passed on as they are, in both directions.
+ * Relays streams to the nodes that own their sandboxes, over one connection to each node. The client chooses the numbers of
+ * streams, so messages pass unchanged in both directions.
  */
 export class SocketRelay {
   readonly #options: SocketRelayOptions;
-  readonly #ways = new Map<number, Way>();
+  readonly #routes = new Map<number, StreamRoute>();
   readonly #owners = new Map<string, OwnerSocket>();
-  /** Where sandboxes were found, for as long as the connection to there lasts and nothing fails on it. */
-  readonly #found = new Map<SandboxId, OwnerSocket>();
+  /** Owners of sandboxes, remembered while the connection to them lasts and nothing fails on it. */
+  readonly #ownerOf = new Map<SandboxId, OwnerSocket>();
   #waitingBytes = 0;
   #hold: Disposable | undefined;
   #isClosed = false;
@@ -54,78 +56,97 @@ export class SocketRelay {
     this.#options = options;
     options.client.closed.then(() => {
       this.#isClosed = true;
-      this.#ways.clear();
+      this.#routes.clear();
       for (const owner of this.#owners.values()) owner.terminate();
     });
   }
 
-  /** False: it is for this node. `text` is the message as it came. */
+  /** Passes a message on if its stream is relayed or being located. `text` is the message as the client sent it. */
   message(message: ClientMessage, text: string): boolean {
-    const way = this.#ways.get(message.stream);
-    if (way === undefined) return message.type === "open" && this.#open(message, text);
-    this.#pass(way, text);
-    if (message.type === "close") way.isGivenUp = true;
-    if (way.isGivenUp && way.owner !== undefined) this.#ways.delete(message.stream);
+    const route = this.#routes.get(message.stream);
+    if (route === undefined) return false;
+    this.#pass(route, text);
+    if (message.type === "close") route.isClosed = true;
+    if (route.isClosed && route.owner !== undefined) this.#routes.delete(message.stream);
     return true;
   }
 
   /** As `message`, for a binary frame of a stream. */
   data(stream: number, frame: Uint8Array): boolean {
-    const way = this.#ways.get(stream);
-    if (way === undefined) return false;
-    this.#pass(way, frame);
+    const route = this.#routes.get(stream);
+    if (route === undefined) return false;
+    this.#pass(route, frame);
     return true;
   }
 
-  #open(message: Extract<ClientMessage, { type: "open" }>, text: string): boolean {
-    const { principal, whereabouts } = this.#options;
-    const own = principal.kind === "sandbox" ? principal.sandboxId : undefined;
-    const { sandbox = own, stream } = message;
-    // Events that are about no sandbox are each node's own.
-    if (sandbox === undefined || whereabouts.isHere(sandbox)) return false;
-    if (own !== undefined && own !== sandbox) return false;
-    if (this.#ways.size >= MAX_STREAMS) {
+  /** Opens a stream at the node that other streams about the same sandbox are relayed to; false if there are none. */
+  openAtKnownOwner(opening: StreamOpening): boolean {
+    const owner = this.#ownerOf.get(opening.sandbox);
+    if (owner !== undefined) this.#open(opening, owner);
+    return owner !== undefined;
+  }
+
+  /**
+   * Opens a stream at the node that owns the sandbox. If the location turns out to be another, `serveHere` gets it together with
+   * the messages that have come meanwhile, the opening first.
+   */
+  open(
+    opening: StreamOpening,
+    location: Location | Promise<Location>,
+    serveHere: (location: Location, messages: readonly (string | Uint8Array)[]) => void,
+  ): void {
+    const route = this.#open(opening, undefined);
+    if (route === undefined) return;
+    this.#connect(opening.stream, route, { location, serveHere }).catch((thrown) =>
+      this.#fail(opening.stream, SandboxError.from(thrown)),
+    );
+  }
+
+  #open({ stream, sandbox, text }: StreamOpening, owner: OwnerSocket | undefined): StreamRoute | undefined {
+    if (this.#routes.size >= MAX_STREAMS) {
       this.#fail(stream, tooManyStreams());
-      return true;
+      return undefined;
     }
-    const way: Way = { sandbox, owner: this.#found.get(sandbox), waiting: [], isGivenUp: false };
-    this.#ways.set(stream, way);
-    this.#pass(way, text);
-    if (way.owner !== undefined) return true;
-    this.#find(stream, way).catch((thrown) => this.#fail(stream, SandboxError.from(thrown)));
-    return true;
+    const route: StreamRoute = { sandbox, owner, waiting: [], isClosed: false };
+    this.#routes.set(stream, route);
+    this.#pass(route, text);
+    return route;
   }
 
-  async #find(stream: number, way: Way): Promise<void> {
-    const { whereabouts, serveHere } = this.#options;
+  async #connect(
+    stream: number,
+    route: StreamRoute,
+    { location, serveHere }: { location: Location | Promise<Location>; serveHere: Parameters<SocketRelay["open"]>[2] },
+  ): Promise<void> {
+    let found: Location;
     try {
-      const found = await whereabouts.find(way.sandbox);
+      found = await location;
       if (this.#isClosed) return;
       if (found.kind === "node") {
-        way.owner = this.#owner(found.url);
-        this.#found.set(way.sandbox, way.owner);
+        route.owner = this.#owner(found.url);
+        this.#ownerOf.set(route.sandbox, route.owner);
       }
     } finally {
-      this.#waited(way);
+      this.#waited(route);
     }
-    if (way.owner === undefined || way.isGivenUp) this.#ways.delete(stream);
-    for (const data of way.waiting.splice(0)) {
-      if (way.owner === undefined) serveHere(data);
-      else way.owner.send(data);
-    }
+    const { owner } = route;
+    if (owner === undefined || route.isClosed) this.#routes.delete(stream);
+    const messages = route.waiting.splice(0);
+    if (owner === undefined) serveHere(found, messages);
+    else for (const data of messages) owner.send(data);
   }
 
-  #pass(way: Way, data: string | Uint8Array): void {
-    if (way.owner !== undefined) {
-      way.owner.send(data);
+  #pass(route: StreamRoute, data: string | Uint8Array): void {
+    if (route.owner !== undefined) {
+      route.owner.send(data);
       return;
     }
-    way.waiting.push(data);
+    route.waiting.push(data);
     this.#waitingBytes += data.length;
     if (this.#waitingBytes > MAX_WAITING_BYTES) this.#hold ??= this.#options.client.holdBack();
   }
 
-  #waited({ waiting }: Way): void {
+  #waited({ waiting }: StreamRoute): void {
     this.#waitingBytes -= waiting.reduce((sum, { length }) => sum + length, 0);
     if (this.#waitingBytes > MAX_WAITING_BYTES) return;
     this.#hold?.[Symbol.dispose]();
@@ -147,7 +168,7 @@ export class SocketRelay {
       onText: (text) => this.#noteEnd(text),
       onClose: (end) => {
         this.#owners.delete(url);
-        for (const [sandbox, found] of this.#found) if (found === owner) this.#found.delete(sandbox);
+        for (const [sandbox, found] of this.#ownerOf) if (found === owner) this.#ownerOf.delete(sandbox);
         this.#lost(owner, end);
       },
     });
@@ -155,27 +176,27 @@ export class SocketRelay {
     return owner;
   }
 
-  /** A stream that has ended needs no way any more. */
+  /** Drops the route of a stream that has ended. */
   #noteEnd(text: string): void {
     const { type, stream } = JSON.parse(text) as { readonly type?: unknown; readonly stream?: number };
     if ((type !== "end" && type !== "error") || stream === undefined) return;
-    const way = this.#ways.get(stream);
-    if (type === "error" && way !== undefined) this.#found.delete(way.sandbox);
-    this.#ways.delete(stream);
+    const route = this.#routes.get(stream);
+    if (type === "error" && route !== undefined) this.#ownerOf.delete(route.sandbox);
+    this.#routes.delete(stream);
   }
 
   #lost(owner: OwnerSocket, end: Parameters<ConstructorParameters<typeof OwnerSocket>[0]["onClose"]>[0]): void {
-    const streams = [...this.#ways].filter(([, way]) => way.owner === owner).map(([stream]) => stream);
+    const streams = [...this.#routes].filter(([, route]) => route.owner === owner).map(([stream]) => stream);
     if (this.#isClosed || streams.length === 0) return;
     const { client } = this.#options;
     if (end.refusal !== undefined) for (const stream of streams) this.#fail(stream, end.refusal);
     else if (end.code === POLICY) client.close(POLICY, end.reason);
-    else client.close(RESTART, "a sandbox's node has gone");
+    else client.close(RESTART, "the node of a sandbox has gone");
   }
 
   #fail(stream: number, error: SandboxError): void {
     const { client, requestId } = this.#options;
-    this.#ways.delete(stream);
+    this.#routes.delete(stream);
     client.send({ type: "error", stream, error: errorBody(error, requestId) });
   }
 }
@@ -183,7 +204,7 @@ export class SocketRelay {
 function tooManyStreams(): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "stream_limit",
-    message: `a connection has at most ${MAX_STREAMS} streams`,
+    message: `a connection can have at most ${MAX_STREAMS} streams`,
     hint: "close some, or open another connection",
     details: { maxStreams: MAX_STREAMS },
   });

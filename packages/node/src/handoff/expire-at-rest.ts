@@ -1,25 +1,21 @@
 import type { Clock, Leases } from "@sandpiper/core";
 import type { Principal } from "../auth/principal.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { Locator } from "./locator.ts";
 import type { SavedRecords } from "./saved-records.ts";
-import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
-import type { NodeService } from "../sandboxes/sandbox-service.ts";
 
-export interface ExpireRestingOptions {
-  readonly records: SandboxRecords;
-  readonly service: Pick<NodeService, "destroy">;
+export interface ExpireAtRestOptions {
+  readonly registry: SandboxRegistry;
+  readonly sandboxes: Pick<SandboxService, "destroy">;
+  readonly locator: Locator;
   readonly clock: Clock;
-  /** Undefined: there are no sandboxes but the node's own. */
-  readonly cluster?:
-    | {
-        readonly saved: SavedRecords;
-        readonly leases: Pick<Leases, "read">;
-        readonly locator: Locator;
-      }
-    | undefined;
+  /** Undefined on a standalone node. */
+  readonly cluster?: { readonly saved: SavedRecords; readonly leases: Pick<Leases, "read"> } | undefined;
 }
 
-/** The node itself: nobody has to ask for the end of what has ended. */
+/** The node acting for itself. */
 const SELF: Principal = {
   kind: "key",
   keyId: "node",
@@ -28,21 +24,21 @@ const SELF: Principal = {
   quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 };
 
-/** Sandboxes that do not run have no clock of their own: those whose time is over end here. */
-export async function expireResting({ records, service, clock, cluster }: ExpireRestingOptions): Promise<void> {
+/** Destroys expired sandboxes that are not running, and so have no timer of their own. */
+export async function expireAtRest(options: ExpireAtRestOptions): Promise<void> {
+  const { registry, sandboxes, locator, clock, cluster } = options;
   const now = clock.now();
-  const isOver = ({ expiresAt, onExpiry }: SandboxRecord) =>
+  const isExpired = ({ expiresAt, onExpiry }: SandboxRecord) =>
     onExpiry === "destroy" && expiresAt !== null && expiresAt <= now;
-  const isResting = ({ state }: SandboxRecord) => state === "paused" || state === "stopped";
-  if (cluster !== undefined) {
-    for (const saved of await cluster.saved.list()) {
-      if (!isOver(saved) || records.get(saved.id) !== undefined) continue;
-      const lock = await cluster.leases.read(saved.id);
-      // Whoever has it sees to it.
-      if (lock !== undefined && !lock.isLive) await cluster.locator.locate(SELF, saved.id, "end");
-    }
+  for (const saved of (await cluster?.saved.list()) ?? []) {
+    if (!isExpired(saved) || registry.record(saved.id) !== undefined) continue;
+    const lock = await cluster?.leases.read(saved.id);
+    // A live owner destroys its sandboxes itself.
+    if (lock === undefined || lock.isLive) continue;
+    await locator.claim(SELF, saved.id, { purpose: "end", readOnly: false });
   }
-  for (const record of records.live()) {
-    if (isOver(record) && isResting(record)) await service.destroy(record, { expired: "ttl" });
+  for (const record of registry.current()) {
+    const isAtRest = record.state === "paused" || record.state === "stopped";
+    if (isExpired(record) && isAtRest) await sandboxes.destroy(record, { expired: "ttl" });
   }
 }

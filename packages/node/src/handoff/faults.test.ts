@@ -15,7 +15,7 @@ describe("a sandbox whose lease was lost", () => {
   it("may run here again: the guard is told that what it ended is gone", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     expect(node.deadlines.get(id)).toBeGreaterThan(0);
     shared.fault = () => ({ fail: "before" });
@@ -31,7 +31,7 @@ describe("a sandbox whose node has crashed", () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
-    const { id } = await a.service.create(owner, { provider: "mock" });
+    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     await a.checkpoints.create(owner, id, {});
     a.leases.dispose();
     const brought = b.locator.bring(owner, id, { takeover: false });
@@ -46,7 +46,7 @@ describe("a restore that fails", () => {
   it("because there is no place while the checkpoint is still being fetched fails alone, not the whole node", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     node.provider.faults.bootFailure = broken;
     shared.fault = ({ key }) => (key.startsWith("checkpoints/") ? { delayMs: 1000 } : undefined);
@@ -60,11 +60,11 @@ describe("a restore that fails", () => {
   it("because the lease ended meanwhile leaves no place behind", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     // The sandbox has stopped to be saved; by the time that turns out to be impossible, it is not this node's any more.
     shared.fault = ({ key }) => ({ fail: "before", ...(!/^(locks|states)/.test(key) && { delayMs: 2 * LEASE_MS }) });
     const drained = node.handoffs?.drain(new AbortController().signal);
-    await expect.poll(() => node.live.get(id)).toBeUndefined();
+    await expect.poll(() => node.registry.running(id)).toBeUndefined();
     await shared.clock.advance(1);
     await shared.clock.advance(3 * LEASE_MS);
     await drained;
@@ -77,7 +77,7 @@ describe("a sandbox that is given up", () => {
   it("leaves nothing here although the store cannot be told, and can be brought back when its lease has ended", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     shared.fault = ({ key, operation }) =>
       key.startsWith("locks/") && operation === "put" ? { fail: "before" } : undefined;
     node.handoffs?.wanted(id);
@@ -86,7 +86,7 @@ describe("a sandbox that is given up", () => {
     await expect.poll(() => node.records.get(id)).toBeUndefined();
     await expect.poll(() => node.instances()).toEqual([]);
     shared.fault = () => undefined;
-    await node.locator.locate(owner, id);
+    await node.locator.claim(owner, id, { purpose: "use", readOnly: true });
     expect(node.records.get(id)?.state).toBe("ready");
     expect(node.records.get(id)?.rollbacks).toBe(0);
   });
@@ -95,11 +95,11 @@ describe("a sandbox that is given up", () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
-    const { id } = await a.service.create(owner, { provider: "mock" });
+    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     await a.checkpoints.pause(owner, id);
-    await a.service.update(owner, id, { name: "renamed" });
+    await a.sandboxes.update(owner, id, { name: "renamed" });
     await a.handoffs?.drain(new AbortController().signal);
-    await b.locator.locate(owner, id, "end");
+    await b.locator.claim(owner, id, { purpose: "end", readOnly: false });
     expect(b.records.get(id)).toMatchObject({ name: "renamed", state: "paused" });
   });
 });
@@ -112,17 +112,18 @@ describe("a sandbox whose instance was gone when its node started again", () => 
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
-    const { id } = await a.service.create(owner, { provider: "mock" });
+    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     await a.checkpoints.create(owner, id, {});
-    await a.service.open(owner, id).exec({ command: "echo acknowledged > file" });
+    await a.access.open(owner, id, { readOnly: false }).exec({ command: "echo acknowledged > file" });
     // As taking over leaves it that finds nothing running: it goes on from its checkpoint when it is used.
-    const sandbox = a.live.remove(id);
-    await sandbox?.destroy();
+    const { sandbox } = a.registry.instance(id);
+    a.registry.detach(id);
+    await sandbox.destroy();
     a.records.change(id, { state: "stopped" });
-    if (isRenamed) await a.service.update(owner, id, { name: "renamed" });
+    if (isRenamed) await a.sandboxes.update(owner, id, { name: "renamed" });
     a.handoffs?.wanted(id);
     await expect.poll(() => a.records.get(id)).toBeUndefined();
-    await b.locator.locate(owner, id);
+    await b.locator.claim(owner, id, { purpose: "use", readOnly: true });
     expect(b.records.get(id)).toMatchObject({ state: "ready", rollbacks: 1, name: isRenamed ? "renamed" : null });
     expect(b.records.get(id)?.rolledBackTo).not.toBeNull();
   });
@@ -132,24 +133,24 @@ describe("a sandbox that this node knows and has no lease of", () => {
   it("is looked for in the store when it is used", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     const record = node.records.get(id);
-    await node.shared?.release(id);
+    await node.leaseOwnership?.release(id);
     expect(record?.state).toBe("paused");
-    await node.locator.locate(owner, id);
+    await node.locator.claim(owner, id, { purpose: "use", readOnly: true });
     expect((await node.checkpoints.resume(owner, id)).state).toBe("ready");
   });
 
   it("can be destroyed when it failed, with what is in the store", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.pause(owner, id);
     node.records.change(id, { state: "failed", endedAt: shared.clock.now() });
-    await node.shared?.release(id);
-    await node.locator.locate(owner, id, "end");
-    await node.service.remove(owner, id);
+    await node.leaseOwnership?.release(id);
+    await node.locator.claim(owner, id, { purpose: "end", readOnly: false });
+    await node.sandboxes.remove(owner, id);
     expect(await shared.keys("locks/")).toEqual([]);
     expect(await shared.keys("checkpoints/")).toEqual([]);
   });
@@ -158,13 +159,13 @@ describe("a sandbox that this node knows and has no lease of", () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
-    const created = node.service.create(owner, { provider: "mock" });
+    const created = node.sandboxes.create(owner, { provider: "mock" });
     created.catch(() => {});
     await shared.clock.advance(LEASE_MS);
     await expect(created).rejects.toMatchObject({ code: "unavailable" });
-    const [failed] = node.service.list(owner, {}).items;
+    const [failed] = node.sandboxes.list(owner, {}).items;
     expect(failed).toMatchObject({ state: "failed" });
-    await node.service.remove(owner, failed?.id ?? "");
+    await node.sandboxes.remove(owner, failed?.id ?? "");
     expect(await node.instances()).toEqual([]);
   });
 });
@@ -173,10 +174,10 @@ describe("a sandbox that is destroyed", () => {
   it("leaves no checkpoint in the store, also none that a crash kept from being named", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     await shared.store.put(`checkpoints/${id}/${crypto.randomUUID()}.json`, new Uint8Array(1));
-    await node.service.remove(owner, id);
+    await node.sandboxes.remove(owner, id);
     expect(await shared.keys("checkpoints/")).toEqual([]);
   });
 
@@ -184,7 +185,7 @@ describe("a sandbox that is destroyed", () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     node.provider.faults.bootFailure = broken;
-    await expect(node.service.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
+    await expect(node.sandboxes.create(owner, { provider: "mock" })).rejects.toMatchObject({ reason: "boot_failed" });
     expect([...(await shared.keys("locks/")), ...(await shared.keys("states/"))]).toEqual([]);
   });
 });
@@ -193,13 +194,15 @@ describe("a rollback that fails when the sandbox has stopped already", () => {
   it("lets it go on from its newest checkpoint when it is used", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     await node.checkpoints.create(owner, id, {});
     node.provider.faults.restoreFailure = broken;
     await expect(node.checkpoints.rollback(owner, id, {})).rejects.toMatchObject({ reason: "boot_failed" });
     delete node.provider.faults.restoreFailure;
-    await node.locator.locate(owner, id);
-    expect((await node.service.open(owner, id).exec({ command: "echo here" })).stdout).toBe("here\n");
+    await node.locator.claim(owner, id, { purpose: "use", readOnly: true });
+    expect((await node.access.open(owner, id, { readOnly: false }).exec({ command: "echo here" })).stdout).toBe(
+      "here\n",
+    );
   });
 });
 
@@ -207,16 +210,16 @@ describe("a fork that fails", () => {
   it("because the store is away leaves neither an instance nor a record, whichever of the two comes first", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     node.provider.faults.restoreDelayMs = LEASE_MS / 2;
     shared.fault = ({ key }) => (key.startsWith("locks/") && !key.includes(id) ? { fail: "before" } : undefined);
-    const forked = node.checkpoints.fork(owner, id, { count: 2 });
+    const forked = node.forks.fork(owner, id, { count: 2 });
     forked.catch(() => {});
     await expect.poll(() => node.records.live().length).toBe(3);
     await shared.clock.advance(LEASE_MS);
     await expect(forked).rejects.toMatchObject({ code: "unavailable" });
     expect(node.records.live().map((record) => record.id)).toEqual([id]);
-    await node.spares[Symbol.asyncDispose]();
+    await node.prepared[Symbol.asyncDispose]();
     expect(await node.instances()).toEqual([id]);
   });
 });
@@ -225,7 +228,7 @@ describe("a checkpoint", () => {
   it("says a time up to which everything is in it", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     node.provider.faults.checkpointDelayMs = 1000;
     const beganAt = shared.clock.now().getTime();
     const saving = node.checkpoints.create(owner, id, {});
@@ -241,17 +244,19 @@ describe("a sandbox that cannot be noted down where it is brought to", () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
-    const { id } = await a.service.create(owner, { provider: "mock" });
+    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     await a.handoffs?.drain(new AbortController().signal);
     const { add } = b.records;
     b.records.add = () => {
       throw broken;
     };
-    await expect(b.locator.locate(owner, id)).rejects.toMatchObject({ reason: "boot_failed" });
+    await expect(b.locator.claim(owner, id, { purpose: "use", readOnly: true })).rejects.toMatchObject({
+      reason: "boot_failed",
+    });
     expect(b.leases.held(id)).toBeUndefined();
     expect(await b.instances()).toEqual([]);
     b.records.add = add;
-    await b.locator.locate(owner, id);
+    await b.locator.claim(owner, id, { purpose: "use", readOnly: true });
     expect(b.records.get(id)?.state).toBe("ready");
   });
 });
@@ -261,14 +266,16 @@ describe("a sandbox that is promised to a node that waits for it", () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
-    const { id } = await a.service.create(owner, { provider: "mock" });
+    const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     const gone = new AbortController();
     const waiting = b.leases.wait(id, { takeover: false, signal: gone.signal });
     waiting.catch(() => {});
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
     await a.handoffs?.drain(new AbortController().signal);
     await using c = start(shared, "c");
-    await expect(c.locator.locate(owner, id)).rejects.toMatchObject({ reason: "handoff_under_way" });
+    await expect(c.locator.claim(owner, id, { purpose: "use", readOnly: true })).rejects.toMatchObject({
+      reason: "handoff_under_way",
+    });
     gone.abort();
     await shared.clock.advance(LEASE_MS);
   });
@@ -278,16 +285,16 @@ describe("a node that starts while another waits for one of its sandboxes", () =
   it("gives it up only when it knows whether it runs here", async () => {
     const shared = new ShakyStore();
     await using node = startShakyNode(shared, "a", new MockProvider({ clock: shared.clock }));
-    const { id } = await node.service.create(owner, { provider: "mock" });
+    const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     // As long as nothing has been taken over, nothing seems to run.
-    const entry = node.live.require(id);
-    node.live.remove(id);
+    const entry = node.registry.instance(id);
+    node.registry.detach(id);
     node.handoffs?.wanted(id);
     await shared.clock.advance(1000);
     expect(node.records.get(id)?.state).toBe("ready");
-    node.live.add(entry.sandbox, entry.record);
+    node.registry.attach(entry.sandbox, entry.record);
     node.handoffs?.open();
     await expect.poll(() => node.records.get(id)).toBeUndefined();
-    expect((await node.custody.peek(id))?.checkpoints).toHaveLength(1);
+    expect((await node.ownership.peek(id))?.checkpoints).toHaveLength(1);
   });
 });

@@ -1,35 +1,197 @@
-import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
+import { type LockView, SandboxError } from "@sandpiper/core";
+import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
+import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
+import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Ownership } from "../ownership/ownership.ts";
+import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
+import { noSuchSandbox } from "../records/no-such-sandbox.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import type { NodePhase } from "../sandboxes/node-phase.ts";
+import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import type { HandoffReceiver, Purpose } from "./handoff-receiver.ts";
 
-/** Where a sandbox is, as far as whoever asks may know: what they may not see is here, where it is not found. */
-export type Whereabout =
-  | { readonly kind: "here" }
-  | { readonly kind: "node"; readonly id: string; readonly url: string };
+/** Another live node that owns a sandbox. */
+export interface NodeLocation {
+  readonly kind: "node";
+  readonly id: string;
+  readonly url: string;
+}
 
-/** `store`: no node has it, and it stays so. */
-export type Found = Whereabout | { readonly kind: "store"; readonly saved: SavedSandbox };
+/** Where a sandbox is, as far as the caller may know. */
+export type Location =
+  /** This node answers for it. `live` is set while it runs. */
+  | { readonly kind: "here"; readonly live: LiveSandbox | undefined }
+  | NodeLocation
+  /** No node owns it: it is in the store, and the next use restores it. */
+  | { readonly kind: "at_rest"; readonly saved: SavedSandbox }
+  | { readonly kind: "unknown" };
 
-/** What somebody wants with a sandbox: to see what is known of it, to end it, or to use it. */
-export type Purpose = "look" | "end" | "use";
+export interface LocateOptions {
+  readonly readOnly: boolean;
+}
 
-export interface BringOptions {
-  /** Also when a client is attached to it on another node. */
-  readonly takeover: boolean;
-  readonly signal?: AbortSignal | undefined;
-  /** It will take a while: it has to be restored. */
+export interface ClaimOptions extends LocateOptions {
+  readonly purpose: Purpose;
+  /** The answer of `locate`, where the caller has it. */
+  readonly location?: Location | undefined;
+  /** Called when the claim takes a while, because the sandbox has to be restored. */
   readonly onWaiting?: (() => void) | undefined;
 }
 
-/** Finds sandboxes for those who want to use them. */
-export interface Locator {
+export interface BringOptions {
+  /** Take the sandbox also when a client is attached to it on another node. */
+  readonly takeover: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly onWaiting?: (() => void) | undefined;
+}
+
+export interface LocatorOptions {
+  readonly registry: SandboxRegistry;
+  readonly access: SandboxAccess;
+  readonly checkpoints: Checkpoints;
+  readonly ownership: Ownership;
+  readonly phase: NodePhase;
+  /** Undefined on a standalone node. */
+  readonly cluster?: LocatorCluster | undefined;
+}
+
+interface LocatorCluster {
+  readonly nodeId: string;
+  readonly leases: { read(id: SandboxId): Promise<LockView | undefined> };
+  readonly receiver: HandoffReceiver;
+}
+
+const UNKNOWN: Location = { kind: "unknown" };
+const HERE: Location = { kind: "here", live: undefined };
+/** In these states nothing is under way for a sandbox whose mutex is free. */
+const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused", "restoring"];
+
+/** The one component that knows where a sandbox is. REST, sockets, sessions and MCP all ask it. */
+export class Locator {
+  readonly #options: LocatorOptions;
+
+  constructor(options: LocatorOptions) {
+    this.#options = options;
+  }
+
+  /** Answers without changing anything, and at once for a sandbox that runs here. */
+  locate(principal: Principal, id: string, options: LocateOptions): Location | Promise<Location> {
+    const { access, registry, cluster } = this.#options;
+    const live = access.running(principal, id, options);
+    if (live !== undefined) return { kind: "here", live };
+    if (!isSandboxId(id)) return UNKNOWN;
+    if (registry.record(id) !== undefined) return HERE;
+    return cluster === undefined ? UNKNOWN : this.#locateInStore(principal, id, cluster);
+  }
+
+  /** Whether this node answers for the sandbox, as it knows without asking the store. */
+  isHere(id: SandboxId): boolean {
+    const { registry } = this.#options;
+    return registry.running(id) !== undefined || registry.record(id) !== undefined;
+  }
+
+  /** Whether this other node still owns the sandbox. */
+  async isOwnedBy(id: SandboxId, nodeId: string): Promise<boolean> {
+    const lock = await this.#options.cluster?.leases.read(id);
+    return !this.isHere(id) && lock !== undefined && this.#owner(lock)?.id === nodeId;
+  }
+
   /**
-   * For whom it is to be used, unless said: waits for one that is being saved or restored, and restores one that was stopped;
-   * whoever only looks, or ends it, has nothing restored. Undefined: it is here, and nobody needs to wait.
+   * Makes this node answer for the sandbox: waits for a save or restore under way, takes over a sandbox at rest, and restores a
+   * stopped one if it is to be used. Resolves to the node that owns it if that is another one.
    */
-  locate(principal: Principal, id: string, purpose?: Purpose): Promise<Found> | undefined;
-  /** Whether a client of a session has it: whoever wants it elsewhere without taking over is then refused. */
-  setAttached(id: SandboxId, isAttached: boolean): void;
-  /** Has it run here, wherever it was, also when it was paused. */
-  bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource>;
+  async claim(principal: Principal, id: string, options: ClaimOptions): Promise<Location> {
+    const { registry, phase, cluster } = this.#options;
+    const { purpose, onWaiting } = options;
+    let location = options.location ?? (await this.locate(principal, id, options));
+    for (;;) {
+      if (location.kind === "node" || location.kind === "unknown" || !isSandboxId(id)) return location;
+      if (location.kind === "here" && location.live !== undefined) return location;
+      if (location.kind === "at_rest") {
+        if (phase.isDraining) throw draining(id);
+        onWaiting?.();
+        const { saved } = location;
+        await registry.serialize(id, async () => cluster?.receiver.takeIn(id, saved, purpose));
+      } else if (await this.#settleHere(principal, id, options)) {
+        return await this.locate(principal, id, options);
+      }
+      await registry.unlocked(id);
+      location = await this.locate(principal, id, options);
+    }
+  }
+
+  /** Runs the sandbox on this node, wherever it was, also if it was paused. */
+  async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
+    const { registry, ownership, checkpoints, phase, cluster } = this.#options;
+    if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
+    const { takeover, signal, onWaiting } = options;
+    const location = await this.claim(principal, id, { purpose: "use", readOnly: false, onWaiting });
+    if (location.kind === "node") {
+      if (phase.isDraining) throw draining(id);
+      const saved = await ownership.peek(id as SandboxId);
+      if (saved === undefined || !mayAccess(principal, "sandbox", { readOnly: false, sandbox: saved.record })) {
+        throw noSuchSandbox(id);
+      }
+      onWaiting?.();
+      await registry.serialize(id as SandboxId, async () => {
+        await cluster?.receiver.fetch(saved, location.url, { takeover, signal });
+      });
+    }
+    return await checkpoints.resume(principal, id);
+  }
+
+  /** Deals with a record on this node. Resolves to false if the sandbox turns out to be elsewhere. */
+  async #settleHere(principal: Principal, id: SandboxId, { purpose, onWaiting }: ClaimOptions): Promise<boolean> {
+    const { registry, checkpoints, cluster } = this.#options;
+    await registry.unlocked(id);
+    const record = registry.record(id);
+    if (registry.running(id) !== undefined || record === undefined) return registry.running(id) !== undefined;
+    if (cluster !== undefined && this.#isAbandoned(record, purpose)) {
+      const lock = await cluster.leases.read(id);
+      // An ended sandbox without a lock is in nobody's hands: this node still answers for its record.
+      if (lock === undefined && record.endedAt !== null) return true;
+      await registry.serialize(id, () => cluster.receiver.forget(record));
+      return false;
+    }
+    const isVisible = mayAccess(principal, "sandbox", { readOnly: true, sandbox: record });
+    if (isVisible && (record.state === "stopped" || record.state === "paused")) onWaiting?.();
+    if (isVisible && record.state === "stopped" && purpose === "use") await checkpoints.restoreStopped(id);
+    return true;
+  }
+
+  /** Whether this node has a record but no lease: what happened to the sandbox since is only in the store. */
+  #isAbandoned({ id, state, endedAt }: SandboxRecord, purpose: Purpose): boolean {
+    if (this.#options.ownership.has(id)) return false;
+    // The record of a failed sandbox is shown until the sandbox is destroyed.
+    return endedAt === null ? RESTING.includes(state) : state === "failed" && purpose === "end";
+  }
+
+  async #locateInStore(principal: Principal, id: SandboxId, { leases }: LocatorCluster): Promise<Location> {
+    const lock = await leases.read(id);
+    if (lock === undefined) return UNKNOWN;
+    const owner = this.#owner(lock);
+    if (owner !== undefined) return owner;
+    const saved = await this.#options.ownership.peek(id);
+    // It may have arrived here meanwhile.
+    if (this.isHere(id)) return await this.locate(principal, id, { readOnly: true });
+    const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
+    return isVisible ? { kind: "at_rest", saved: { ...saved, record: recordAtRest(saved.record) } } : UNKNOWN;
+  }
+
+  /** The other node that holds a lock, if that node is alive. */
+  #owner({ isLive, owner, url }: LockView): NodeLocation | undefined {
+    if (!isLive || owner === null || owner === this.#options.cluster?.nodeId || url === null) return undefined;
+    return { kind: "node", id: owner, url };
+  }
+}
+
+function draining(id: string): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "sandbox_moved",
+    message: `this node is draining and does not take in sandbox ${id}`,
+    hint: "ask another node, which then restores it",
+  });
 }

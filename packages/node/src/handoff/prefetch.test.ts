@@ -25,15 +25,15 @@ async function handOff({ isUnreadable = false, isSilent = false }: Trouble = {})
   const shared = new ShakyStore();
   await using a = start(shared, "a");
   await using b = start(shared, "b");
-  const { id } = await a.service.create(owner, { provider: "mock" });
+  const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   const content = randomBytes(LARGE_BYTES);
-  await a.live.require(id).sandbox.writeFile("/large", content);
+  await a.registry.instance(id).sandbox.writeFile("/large", content);
   a.provider.faults.checkpointDelayMs = SAVE_MS;
   if (isSilent) shared.nudged.clear();
   const reads = { before: 0, after: 0 };
   shared.fault = ({ operation, key }) => {
     if (operation !== "get" || !key.startsWith("chunks/")) return undefined;
-    const isRunning = a.live.get(id) !== undefined;
+    const isRunning = a.registry.running(id) !== undefined;
     reads[isRunning ? "before" : "after"] += 1;
     return isRunning && isUnreadable ? { fail: "before" } : undefined;
   };
@@ -46,7 +46,7 @@ async function handOff({ isUnreadable = false, isSilent = false }: Trouble = {})
     await setImmediate();
   }
   expect(await bringing).toMatchObject({ state: "ready", rolledBackTo: null });
-  const arrived = await b.live.require(id).sandbox.readFile("/large");
+  const arrived = await b.registry.instance(id).sandbox.readFile("/large");
   expect(Buffer.compare(arrived, content)).toBe(0);
   return reads;
 }

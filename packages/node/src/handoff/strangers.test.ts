@@ -20,7 +20,7 @@ async function twoNodes() {
   const shared = new ShakyStore();
   const stack = new AsyncDisposableStack();
   const [a, b] = [stack.use(start(shared, "a")), stack.use(start(shared, "b"))];
-  const { id } = await a.service.create(owner, { provider: "mock" });
+  const { id } = await a.sandboxes.create(owner, { provider: "mock" });
   await a.checkpoints.create(owner, id, {});
   return { shared, a, b, id, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -48,7 +48,9 @@ const cases: readonly (readonly [string, (bed: Bed) => Promise<Bed["b"]>])[] = [
   [
     "was found stopped by its node",
     async ({ a, id }) => {
-      await a.live.remove(id)?.destroy();
+      const { sandbox } = a.registry.instance(id);
+      a.registry.detach(id);
+      await sandbox.destroy();
       a.records.change(id, { state: "stopped" });
       return a;
     },
@@ -70,7 +72,7 @@ describe("a sandbox that is asked for by somebody whom it does not belong to", (
       const onWaiting = () => expect.unreachable("it is being restored");
       const refused = asked.locator.bring(stranger, id, { takeover: true, onWaiting });
       expect(await rejection(refused)).toMatchObject({ code: "not_found", reason: "no_such_sandbox" });
-      await asked.locator.locate(stranger, id);
+      await asked.locator.claim(stranger, id, { purpose: "use", readOnly: true });
       expect(await whole()).toEqual(before);
     }
   });

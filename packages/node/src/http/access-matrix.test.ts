@@ -91,13 +91,13 @@ function send(
 /** Everything that a request could change. */
 async function everything() {
   const admin = node.authenticator.authenticate(node.key({ scopes: ["admin"], tenant: "watcher" }));
-  const live = node.service.open(admin, sandbox.id);
+  const live = node.access.open(admin, sandbox.id, { readOnly: false });
   return {
     sandboxes: node.records.list({ limit: 100 }).items,
     keys: node.keys.list().filter(({ tenant }) => tenant !== "watcher"),
     pools: node.pool.list(),
     webhooks: node.webhooks.list(),
-    checkpoints: await node.custody.peek(sandbox.id as SandboxId),
+    checkpoints: await node.ownership.peek(sandbox.id as SandboxId),
     drains: [...node.nodes.drains],
     files: await Array.fromAsync(live.files.list("/", { depth: 0 })),
     processes: await live.processes(),

@@ -4,7 +4,7 @@ const PERIOD_MS = 60_000;
 const PER_PERIOD = 10;
 
 /** How many requests of nobody known are kept: the audit log is bounded, and strangers must not push everybody else out. */
-export class StrangerBudget {
+export class AnonymousBudget {
   readonly #clock: Clock;
   #startedAtMs = Number.NEGATIVE_INFINITY;
   #taken = 0;

@@ -3,6 +3,7 @@ import { SandboxError } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
+import { NodePhase } from "../sandboxes/node-phase.ts";
 import { createTestNode, errorOf, type TestNodeOptions } from "./testing/test-node.ts";
 
 const UUID = /^[0-9a-f-]{36}$/;
@@ -46,6 +47,7 @@ describe("every answer", () => {
       authenticate() {
         throw new TypeError("cannot read /secret/place");
       },
+      admit: () => Promise.reject(new TypeError("cannot read /secret/place")),
     };
     const { request, logged } = await setUp({ authenticator });
     const response = await request("GET", "/v1/sandboxes", { headers: { "x-request-id": "r1" } });
@@ -82,13 +84,16 @@ describe("a request without a sane address", () => {
 
 describe("health", () => {
   it("needs no credential, and says when the node stops, which begins nothing new then", async () => {
-    let isStopping = false;
-    const { request } = await setUp({ isStopping: () => isStopping });
+    const phase = new NodePhase();
+    const { request } = await setUp({ phase });
     const ask = async () => healthSchema.parse(await (await request("GET", "/health", { key: undefined })).json());
     expect(await ask()).toEqual({ status: "ok", version: "1.2.3" });
-    isStopping = true;
+    phase.stop();
     expect(await ask()).toEqual({ status: "stopping", version: "1.2.3" });
-    expect(await errorOf(await request("GET", "/v1/sandboxes"))).toMatchObject({ status: 503, reason: "stopping" });
+    expect(await errorOf(await request("GET", "/v1/sandboxes"))).toMatchObject({
+      status: 503,
+      reason: "node_stopping",
+    });
   });
 });
 

@@ -2,27 +2,29 @@ import { systemClock } from "@sandpiper/core";
 import { type OperationId, type Route, routes } from "@sandpiper/protocol";
 import { type Context, Hono } from "hono";
 import { CredentialWatch } from "../auth/credential-watch.ts";
+import { NODE_PROOF_HEADER } from "../cluster/node-proof.ts";
+import { NUDGE_PATH } from "../cluster/nudge.ts";
+import { AnonymousBudget } from "./anonymous-budget.ts";
 import type { AnyHandler, Bindings } from "./call.ts";
 import { corsHeaders, preflightResponse } from "./cors.ts";
 import { serveDocument } from "./documents.ts";
 import { errorResponse, methodNotAllowed, noSuchPath, publicError } from "./error-response.ts";
 import { handlers } from "./handlers/handlers.ts";
+import type { HttpDependencies } from "./http-dependencies.ts";
 import { openApiDocument } from "./openapi.ts";
-import type { HttpDependencies } from "./ports.ts";
 import { referencePage } from "./reference-page.ts";
 import { requestIdOf } from "./request-id.ts";
 import { type RequestContext, serveOperation } from "./serve-operation.ts";
-import { StrangerBudget } from "./anonymous-budget.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 
-/** The REST interface of a node, as something that answers requests. */
+/** Creates the node's HTTP interface: REST, its documents, and the paths beside it. */
 export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings }> {
   const { randomUuid = () => crypto.randomUUID() } = deps;
   const app = new Hono<{ Bindings: Bindings }>();
   const { clock = systemClock } = deps;
   const credentials = new CredentialWatch(deps.authenticator, clock);
-  const strangers = new StrangerBudget(clock);
+  const anonymous = new AnonymousBudget(clock);
 
   const contextOf = ({ req: { raw } }: Context): RequestContext => {
     const requestId = requestIdOf(raw, randomUuid);
@@ -40,7 +42,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     app.on(
       route.method,
       path,
-      served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials, strangers })),
+      served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials, anonymous })),
     );
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
@@ -48,7 +50,17 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   app.get("/openapi.json", served(serveDocument(deps, "application/json", JSON.stringify(document))));
   app.get("/docs", served(serveDocument(deps, "text/html; charset=utf-8", referencePage(document))));
   for (const path of ["/openapi.json", "/docs"]) methods.set(path, ["GET"]);
-  const { mcp } = deps;
+  const { peers, mcp } = deps;
+  if (peers !== undefined) {
+    app.post(
+      NUDGE_PATH,
+      served((c, context) =>
+        c.req.raw.headers.has(NODE_PROOF_HEADER)
+          ? peers.receiveNudge(c.req.raw)
+          : errorResponse(noSuchPath(c.req.method, c.req.path), context),
+      ),
+    );
+  }
   if (mcp !== undefined) {
     const allowed = ["GET", "POST", "DELETE"];
     app.on(

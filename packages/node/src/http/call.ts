@@ -1,10 +1,10 @@
-import type { HttpBindings } from "@hono/node-server";
 import type { OperationId, routes, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
 import type { Principal } from "../auth/principal.ts";
+import type { Bindings } from "../forward/request-forwarder.ts";
 import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
-import type { HttpDependencies } from "./ports.ts";
+import type { HttpDependencies } from "./http-dependencies.ts";
 
 type Routes = typeof routes;
 
@@ -18,7 +18,7 @@ type BodyOf<Id extends OperationId> = Routes[Id] extends {
   ? z.output<Body>
   : undefined;
 
-/** JSON is given as a value; everything else as a response; nothing for a status without a body. */
+/** Handlers return JSON as a value, other bodies as a response, and undefined for a status without a body. */
 type AnswerOf<Id extends OperationId> = Routes[Id] extends {
   readonly answer: { readonly kind: "json"; readonly schema: infer Answer extends z.ZodType };
 }
@@ -27,7 +27,7 @@ type AnswerOf<Id extends OperationId> = Routes[Id] extends {
     ? Response
     : undefined;
 
-/** Those that the operation's path has; the others are empty. */
+/** Parameters that the operation's path does not have are empty. */
 export interface PathParams {
   readonly id: string;
   readonly process: string;
@@ -38,13 +38,12 @@ export interface PathParams {
   readonly cache: string;
 }
 
-/** What the runtime gives besides the request; nothing when there is no server, as in tests. */
-export type Bindings = Partial<HttpBindings>;
+export type { Bindings };
 
-/** One request, checked: who asks may ask this, and query and body fit the operation's schemas. */
+/** One checked request: the caller has access, and query and body fit the operation's schemas. */
 export interface Call<Id extends OperationId = OperationId> {
   readonly operation: Id;
-  /** Its `signal` says that the caller has gone. */
+  /** Its `signal` aborts when the caller has gone. */
   readonly request: Request;
   readonly bindings: Bindings;
   readonly requestId: string;
@@ -52,14 +51,16 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly params: PathParams;
   readonly query: QueryOf<Id>;
   readonly body: BodyOf<Id>;
-  /** Of every answer to it. */
+  /** For every answer. */
   readonly headers: Readonly<Record<string, string>>;
   readonly deps: HttpDependencies;
-  /** Of the sandbox of the path, where no node has it and the operation only looks. */
+  /** Whether another node forwarded the request. */
+  readonly isForwarded: boolean;
+  /** The stored state of the sandbox, if it is at rest and the operation only reads. */
   readonly saved: SavedSandbox | undefined;
-  /** The sandbox of the path, when it is ready to be used. */
+  /** The sandbox of the path; throws if it is not running. */
   open(): LiveSandbox;
-  /** For answers that take long: told when who asked is not let in any more. */
+  /** For long answers: calls `ended` when the caller's credential is revoked or expires. */
   watchCredential(ended: (error: SandboxError) => void): Disposable;
 }
 
@@ -67,5 +68,5 @@ type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promis
 
 export type Handlers<Id extends OperationId = OperationId> = { readonly [Each in Id]: Handler<Each> };
 
-/** A handler of whatever operation, as the one place that calls them sees it. */
+/** A handler of any operation, as its only caller sees it. */
 export type AnyHandler = (call: Call) => unknown;

@@ -1,4 +1,4 @@
-import type { HttpDependencies } from "./ports.ts";
+import type { HttpDependencies } from "./http-dependencies.ts";
 
 const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =

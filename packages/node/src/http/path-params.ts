@@ -6,8 +6,8 @@ import {
   processIdSchema,
   projectNameSchema,
 } from "@sandpiper/protocol";
+import { noSuchCache } from "../containers/node-containers.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
-import { noSuchCache } from "../containers/no-such-cache.ts";
 import type { PathParams } from "./call.ts";
 
 /** What could never be the name of anything is not looked for. */

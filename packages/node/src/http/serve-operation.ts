@@ -11,18 +11,19 @@ import type { Context } from "hono";
 import { requireAccess } from "../auth/access.ts";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { actorOf, type Principal } from "../auth/principal.ts";
-import type { Purpose } from "../handoff/locator.ts";
 import { movedOn } from "../cluster/peer-errors.ts";
+import type { Purpose } from "../handoff/handoff-receiver.ts";
+import type { Location } from "../handoff/locator.ts";
+import type { AnonymousBudget } from "./anonymous-budget.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
 import { credentialOf } from "./credential.ts";
 import { errorResponse, publicError } from "./error-response.ts";
+import type { HttpDependencies } from "./http-dependencies.ts";
 import { pathParams } from "./path-params.ts";
-import type { HttpDependencies } from "./ports.ts";
 import { readJsonBody } from "./read-body.ts";
 import { noQuerySchema, readQuery } from "./read-query.ts";
-import type { StrangerBudget } from "./anonymous-budget.ts";
 
-/** What is the same for every request, whatever becomes of it. */
+/** What every answer to a request carries. */
 export interface RequestContext {
   readonly requestId: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,64 +31,78 @@ export interface RequestContext {
 
 export interface ServeOptions {
   readonly deps: HttpDependencies;
-  /** These two are shared by all operations. */
+  /** Shared by all operations, as the next one. */
   readonly credentials: CredentialWatch;
-  readonly strangers: StrangerBudget;
+  readonly anonymous: AnonymousBudget;
 }
 
-/** What the others do needs a sandbox that runs. */
-const purposes: Partial<Record<OperationId, Purpose>> = {
+/** Operations that work on a sandbox at rest without restoring it; all others use it. */
+const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
   getSandbox: "look",
   listCheckpoints: "look",
   getCheckpoint: "look",
+  listEvents: "look",
   deleteSandbox: "end",
 };
 
 /**
- * Serves one operation of the table: who asks, whether they may, whether what they ask is well-formed, and only then
- * the handler. Nothing has any effect before all of that has been checked.
+ * Serves one operation: authenticates the caller, finds the sandbox, forwards the request if another node owns it, checks the
+ * input, and calls the handler. Nothing takes effect before all checks have passed.
  */
-export function serveOperation(id: OperationId, handler: AnyHandler, { deps, credentials, strangers }: ServeOptions) {
+export function serveOperation(id: OperationId, handler: AnyHandler, { deps, credentials, anonymous }: ServeOptions) {
   const route: Route = routes[id];
   const { clock = systemClock } = deps;
+  const { access, readOnly } = route;
+  const purpose = purposes[id] ?? "use";
 
   const answer = async (c: Context<{ Bindings: Bindings }>, context: RequestContext, caller: Caller) => {
     const request = c.req.raw;
-    const { access, readOnly } = route;
     const given: Readonly<Record<string, string | undefined>> = c.req.param();
     caller.sandboxId = isSandboxId(given["id"]) ? given["id"] : null;
+    const isForwarded = deps.peers?.isForwarded(request) ?? false;
     if (access !== "anyone") {
-      caller.principal = deps.authenticator.authenticate(credentialOf(request));
-      if (deps.isStopping() || (id === "createSandbox" && deps.isDraining?.())) throw stopping();
+      caller.principal = await deps.authenticator.admit(credentialOf(request));
+      if (deps.phase.isStopping || (id === "createSandbox" && deps.phase.isDraining)) throw stopping();
     }
+    const { principal } = caller;
     const params = pathParams(given);
-    if (caller.principal !== undefined) {
-      // Whose the sandbox is, the service knows; here it is enough whether a sandbox's token is that sandbox's.
-      const sandbox = params.id === "" ? undefined : { id: params.id as SandboxId, tenant: caller.principal.tenant };
-      requireAccess(caller.principal, access, { readOnly, sandbox });
+    if (principal !== undefined) {
+      // Only a token's own sandbox is checked here: the sandbox's tenant is known once it is found.
+      const sandbox = params.id === "" ? undefined : { id: params.id as SandboxId, tenant: principal.tenant };
+      requireAccess(principal, access, { readOnly, sandbox });
     }
     const query = readQuery(route.query ?? noQuerySchema, request.url);
+    // A handoff asks this very node for the sandbox.
+    const subject = id === "listEvents" ? sandboxOf(query) : id === "handoffSandbox" ? "" : params.id;
+    const bindings = c.env ?? {};
+    let location =
+      principal === undefined || subject === "" ? NOWHERE : await deps.locator.locate(principal, subject, { readOnly });
+    if (location.kind === "node" && !isForwarded && deps.peers !== undefined) {
+      const { requestId } = context;
+      return await deps.peers.forward(request, subject as SandboxId, location, { requestId, bindings });
+    }
     const body =
       route.body?.kind === "json"
         ? await readJsonBody(route.body.schema, request, { limitBytes: deps.bodyLimitBytes })
         : undefined;
-    const found =
-      caller.principal !== undefined && params.id !== "" && id !== "handoffSandbox"
-        ? await deps.locator.locate(caller.principal, params.id, purposes[id])
-        : undefined;
-    if (found?.kind === "node") throw movedOn(params.id as SandboxId);
+    if (principal !== undefined && subject !== "" && purpose !== "look") {
+      location = await deps.locator.claim(principal, subject, { purpose, readOnly, location });
+    }
+    if (location.kind === "node") throw movedOn(subject);
+    const live = location.kind === "here" ? location.live : undefined;
     const call = {
       operation: id,
       request,
-      bindings: c.env ?? {},
+      bindings,
       ...context,
-      principal: caller.principal,
+      principal,
+      isForwarded,
       params,
       query,
       body,
-      saved: found?.kind === "store" ? found.saved : undefined,
+      saved: location.kind === "at_rest" ? location.saved : undefined,
       deps,
-      open: () => deps.service.open(caller.principal as Principal, params.id, { readOnly }),
+      open: () => live ?? deps.access.open(principal as Principal, params.id, { readOnly }),
       watchCredential: (ended: (error: SandboxError) => void) => credentials.watch(credentialOf(request), ended),
     } as unknown as Call;
     const answered = await handler(call);
@@ -109,9 +124,16 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
     const { status } = response;
     const durationMs = clock.monotonicMs() - startedAtMs;
     deps.metrics.observeRequest({ operation: id, status, seconds: durationMs / 1000 });
-    record({ id, route, caller, status, failure, durationMs, requestId: context.requestId }, { deps, strangers });
+    record({ id, route, caller, status, failure, durationMs, requestId: context.requestId }, { deps, anonymous });
     return response;
   };
+}
+
+const NOWHERE: Location = { kind: "unknown" };
+
+/** The sandbox whose events are asked for: the node that owns it has them. */
+function sandboxOf(query: unknown): string {
+  return (query as { readonly sandbox?: SandboxId } | undefined)?.sandbox ?? "";
 }
 
 interface Caller {
@@ -136,10 +158,10 @@ interface Served {
   readonly requestId: string;
 }
 
-/** Who changed what, or was not let, is kept; who looked is only logged. */
+/** Audits changes and refusals. Reads are only logged. */
 function record(
   { id, route, caller, status, failure, durationMs, requestId }: Served,
-  { deps, strangers }: Omit<ServeOptions, "credentials">,
+  { deps, anonymous }: Omit<ServeOptions, "credentials">,
 ): void {
   const { principal, sandboxId } = caller;
   const actor = principal === undefined ? null : actorOf(principal);
@@ -148,14 +170,14 @@ function record(
   else if (route.readOnly) deps.logger.debug(fields, "request");
   else deps.logger.info({ ...fields, reason: failure?.reason }, "request");
   if (route.readOnly && status !== 401 && status !== 403) return;
-  if (principal === undefined && !strangers.take()) return;
+  if (principal === undefined && !anonymous.take()) return;
   deps.audit.add({ actor, tenant: principal?.tenant ?? null, operation: id, sandboxId, status, requestId });
 }
 
 function stopping(): SandboxError {
   return new SandboxError("unavailable", {
-    reason: "stopping",
+    reason: "node_stopping",
     message: "the node is stopping",
-    hint: "try again when it has started anew; sandboxes go on running",
+    hint: "retry when it has restarted; its sandboxes keep running",
   });
 }

@@ -2,13 +2,13 @@ import { type Clock, SandboxError } from "@sandpiper/core";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { type Authenticator, actorOf, type Principal } from "../auth/principal.ts";
-import { requireOrigin } from "../http/require-origin.ts";
+import { AnonymousBudget } from "../http/anonymous-budget.ts";
 import { credentialOf } from "../http/credential.ts";
 import { publicError } from "../http/error-response.ts";
-import type { HttpDependencies } from "../http/ports.ts";
+import type { HttpDependencies } from "../http/http-dependencies.ts";
 import { readJson } from "../http/read-body.ts";
+import { requireOrigin } from "../http/require-origin.ts";
 import type { RequestContext } from "../http/serve-operation.ts";
-import { StrangerBudget } from "../http/anonymous-budget.ts";
 import type { Conversation } from "./http-session.ts";
 import { HttpSessions, type SessionOwner } from "./http-sessions.ts";
 import { mcpErrorResponse } from "./mcp-error-response.ts";
@@ -41,7 +41,7 @@ interface Exchange {
 export class McpEndpoint {
   readonly #options: McpEndpointOptions;
   readonly #sessions: HttpSessions;
-  readonly #strangers: StrangerBudget;
+  readonly #strangers: AnonymousBudget;
   #isClosing = false;
 
   constructor(options: McpEndpointOptions) {
@@ -50,7 +50,7 @@ export class McpEndpoint {
     const onError = (thrown: unknown) => logger.error({ err: thrown }, "an MCP session could not be cleared away");
     this.#options = options;
     this.#sessions = new HttpSessions({ converse, credentials, maxPerKey, idleMs, clock, onError });
-    this.#strangers = new StrangerBudget(clock);
+    this.#strangers = new AnonymousBudget(clock);
   }
 
   get sessionCount(): number {
@@ -85,7 +85,7 @@ export class McpEndpoint {
   }
 
   async #answer(request: Request, exchange: Exchange): Promise<Response> {
-    const owner = this.#admit(request, exchange);
+    const owner = await this.#admit(request, exchange);
     const id = request.headers.get("mcp-session-id");
     if (request.method !== "POST") return await this.#sessions.get(requireId(id), owner).handle(request, undefined);
     const body = await readJson(request, { limitBytes: this.#options.bodyLimitBytes });
@@ -96,15 +96,15 @@ export class McpEndpoint {
     return await this.#sessions.open(owner).handle(request, body);
   }
 
-  /** Everything that can be refused without reading the body. */
-  #admit(request: Request, exchange: Exchange): SessionOwner {
+  /** Makes every check that needs no body. */
+  async #admit(request: Request, exchange: Exchange): Promise<SessionOwner> {
     const { authenticator, knownHosts, corsOrigins } = this.#options;
     const origin = request.headers.get("origin") ?? undefined;
     const host = request.headers.get("host") ?? undefined;
     if (knownHosts !== undefined) requireKnownHost(host, knownHosts);
     requireOrigin({ origin, host }, corsOrigins);
     const credential = credentialOf(request);
-    const principal = authenticator.authenticate(credential);
+    const principal = await authenticator.admit(credential);
     exchange.principal = principal;
     requireAccess(principal, "sandboxes", { readOnly: false });
     if (this.#isClosing) throw stopping();

@@ -14,7 +14,7 @@ let clientOf: ReturnType<typeof ownClients>;
 beforeAll(async () => {
   node = await createTestNode({ provider: new MockProvider() });
   const server = createServer();
-  sockets = attachSockets(server, { ...node, isStopping: () => false, logger: pino({ level: "silent" }) });
+  sockets = attachSockets(server, { ...node, logger: pino({ level: "silent" }) });
   clientOf = ownClients({ app: node.app, server });
 });
 

@@ -3,7 +3,7 @@ import { FakeClock, MemoryStore } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
-import { ClusterCustody } from "./lease-ownership.ts";
+import { LeaseOwnership } from "./lease-ownership.ts";
 
 const clock = new FakeClock();
 const onError = () => {};
@@ -15,22 +15,20 @@ function startNode(store: MemoryStore, name: string) {
   const timing = { durationMs: 15_000, maxSkewMs: 0, checkpointBudgetMs: 1000 };
   const leases = new Leases({ ...timing, store, node, clock, nudge: async () => {}, onError });
   const states = new FencedStates({ store, clock, leases, onError });
-  const custody = new ClusterCustody({
+  const ownership = new LeaseOwnership({
     leases,
     states,
-    requirements: async () => ({}),
-    onWanted: (id) => wanted.push(id),
-    onLost: () => {},
     onDeadline: () => {},
   });
-  return { leases, custody, wanted };
+  ownership.onWanted((id) => wanted.push(id));
+  return { leases, ownership, wanted };
 }
 
-async function begin({ custody }: ReturnType<typeof startNode>) {
+async function begin({ ownership }: ReturnType<typeof startNode>) {
   const id = crypto.randomUUID() as SandboxId;
   const createdAt = clock.now();
   const record = { id, tenant: "t", keyId: "k", createdAt, expiresAt: null, endedAt: null } as unknown as SandboxRecord;
-  return { id, epoch: await custody.begin(record) };
+  return { id, epoch: await ownership.begin(record, async () => ({})) };
 }
 
 describe("a sandbox with an attached client", () => {
@@ -41,7 +39,7 @@ describe("a sandbox with an attached client", () => {
     const waiting = b.leases.wait(id, { takeover: false });
     waiting.catch(() => {});
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
-    a.custody.setAttached(id, true);
+    a.ownership.setAttached(id, true);
     a.leases.poke(id);
     await clock.advance(1000);
     await expect(waiting).rejects.toMatchObject({ reason: "sandbox_in_use" });
@@ -52,12 +50,12 @@ describe("a sandbox with an attached client", () => {
     const store = new MemoryStore();
     const [a, b] = [startNode(store, "a"), startNode(store, "b")];
     const { id } = await begin(a);
-    await a.custody.setAttached(id, true);
+    await a.ownership.setAttached(id, true);
     const waiting = b.leases.wait(id, { takeover: true });
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
     a.leases.poke(id);
     await expect.poll(() => a.wanted).toEqual([id]);
-    await a.custody.release(id);
+    await a.ownership.release(id);
     await clock.advance(1000);
     expect((await waiting).lease.isHeld).toBe(true);
   });
@@ -66,10 +64,10 @@ describe("a sandbox with an attached client", () => {
     const store = new MemoryStore();
     const before = startNode(store, "a");
     const { id, epoch } = await begin(before);
-    await before.custody.setAttached(id, true);
+    await before.ownership.setAttached(id, true);
     before.leases.dispose();
-    const { custody, leases } = startNode(store, "a");
-    expect(await custody.resume(id, epoch)).toBe(true);
+    const { ownership, leases } = startNode(store, "a");
+    expect(await ownership.resume(id, epoch)).toBe(true);
     expect(await leases.read(id)).toMatchObject({ isLive: true, isAttached: false });
   });
 });

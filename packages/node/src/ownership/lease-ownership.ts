@@ -1,120 +1,126 @@
 import {
   type Acquisition,
+  type CheckpointRequirements,
   type ClaimedState,
   type FencedStates,
   type Lease,
   type Leases,
-  type LockWaiter,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { Custody, HeldState } from "./ownership.ts";
-import { parseSavedSandbox, type SavedSandbox, savedSandboxJson } from "./saved-sandbox.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { OwnedState, Ownership } from "./ownership.ts";
+import { parseSavedSandbox, type SavedSandbox, savedSandboxJson } from "./saved-sandbox.ts";
 
-export interface ClusterCustodyOptions {
+export interface LeaseOwnershipOptions {
   readonly leases: Leases;
   readonly states: FencedStates;
-  readonly requirements: (record: SandboxRecord) => Promise<Readonly<Record<string, string>>>;
-  /** Another node wants the sandbox. */
-  readonly onWanted: (id: SandboxId, waiter: LockWaiter) => void;
-  /** The sandbox is not this node's any more, and must not run here. */
-  readonly onLost: (id: SandboxId) => void;
-  /** The instant of `clock.monotonicMs()` until which the sandbox may run here; undefined: it need not be watched any more. */
+  /** The instant of `clock.monotonicMs()` until which the sandbox may run here; undefined once nothing of it runs here. */
   readonly onDeadline: (id: SandboxId, deadlineMs: number | undefined) => void;
 }
 
-interface Held {
+interface Owned {
   readonly lease: Lease;
   readonly claimed: ClaimedState;
   content: SavedSandbox | undefined;
 }
 
-/** The sandboxes of a node in a cluster: each is held by a lease, and only whoever has it writes its state. */
-export class ClusterCustody implements Custody {
-  readonly #options: ClusterCustodyOptions;
-  readonly #held = new Map<SandboxId, Held>();
-  /** Those with a client, also while their lock does not say so yet. */
-  readonly #attached = new Set<SandboxId>();
+type Listener = (id: SandboxId) => void;
 
-  constructor(options: ClusterCustodyOptions) {
+/** Ownership in a cluster: each sandbox is held by a lease, and only the holder writes its state. */
+export class LeaseOwnership implements Ownership {
+  readonly #options: LeaseOwnershipOptions;
+  readonly #owned = new Map<SandboxId, Owned>();
+  /** Sandboxes with an attached client, also while their lock does not show it yet. */
+  readonly #attached = new Set<SandboxId>();
+  readonly #wantedListeners: Listener[] = [];
+  readonly #lostListeners: Listener[] = [];
+
+  constructor(options: LeaseOwnershipOptions) {
     this.#options = options;
   }
 
-  async begin(record: SandboxRecord): Promise<number> {
-    const { leases, requirements } = this.#options;
-    const acquired = await leases.acquire(record.id);
-    if (!("lease" in acquired)) throw notHeld(record.id);
-    await this.take(record.id, acquired);
-    const { epoch } = acquired.lease;
-    const state = await this.state(record.id);
-    await state.commit({ record, requirements: await requirements(record), checkpoints: [] });
-    return epoch;
+  /** Calls the listener when another node waits for a sandbox of this one. */
+  onWanted(listener: Listener): void {
+    this.#wantedListeners.push(listener);
   }
 
-  /** Makes a lease count: whatever earlier owners write from now on is refused. */
+  /** Calls the listener when a lease is lost: the sandbox must not run here any more. */
+  onLost(listener: Listener): void {
+    this.#lostListeners.push(listener);
+  }
+
+  async begin(record: SandboxRecord, requirements: () => Promise<CheckpointRequirements>): Promise<number> {
+    const acquired = await this.#options.leases.acquire(record.id);
+    if (!("lease" in acquired)) throw notOwned(record.id);
+    await this.take(record.id, acquired);
+    const state = await this.state(record.id);
+    await state.commit({ record, requirements: await requirements(), checkpoints: [] });
+    return acquired.lease.epoch;
+  }
+
+  /** Puts a lease into effect: the store refuses what earlier owners write from now on. */
   async take(id: SandboxId, { lease }: Pick<Acquisition, "lease">): Promise<SavedSandbox | undefined> {
-    const { states, onWanted, onLost, onDeadline } = this.#options;
+    const { states, onDeadline } = this.#options;
     lease.onRenewed((deadlineMs) => {
       if (lease.isHeld) onDeadline(id, deadlineMs);
     });
     const claimed = await states.claim(id, lease.epoch);
     const content = claimed.content === undefined ? undefined : parseSavedSandbox(claimed.content);
-    this.#held.set(id, { lease, claimed, content });
+    this.#owned.set(id, { lease, claimed, content });
     lease.lost.addEventListener("abort", () => {
-      if (this.#held.get(id)?.lease !== lease) return;
-      this.#held.delete(id);
-      onLost(id);
+      if (this.#owned.get(id)?.lease !== lease) return;
+      this.#owned.delete(id);
+      for (const listener of this.#lostListeners) listener(id);
     });
     lease.onWaiter((waiter) => {
-      // It read the lock before that told of the client; it is refused when it reads it again.
+      // The waiter read the lock before it showed the client; it is refused when it reads the lock again.
       if (this.#attached.has(id) && !waiter.takeover) lease.setAttached(true).catch(() => {});
-      else onWanted(id, waiter);
+      else for (const listener of this.#wantedListeners) listener(id);
     });
     return content;
   }
 
   has(id: SandboxId): boolean {
-    return this.#held.has(id);
+    return this.#owned.has(id);
   }
 
-  /** After a restart. False: it is not this node's any more. */
+  /** Takes a lease up again after a restart. Resolves to false when another node has taken it. */
   async resume(id: SandboxId, epoch: number): Promise<boolean> {
     const lease = await this.#options.leases.resume(id, epoch);
     if (lease === undefined) return false;
     await this.take(id, { lease });
-    // Whoever was attached to the program that ran before is so no more.
+    // Clients of the previous process are not attached any more.
     await lease.setAttached(this.#attached.has(id));
     return true;
   }
 
   async peek(id: SandboxId): Promise<SavedSandbox | undefined> {
-    const held = this.#held.get(id);
-    if (held !== undefined) return held.content;
+    const owned = this.#owned.get(id);
+    if (owned !== undefined) return owned.content;
     const content = await this.#options.states.read(id);
     return content === undefined ? undefined : parseSavedSandbox(content);
   }
 
-  async state(id: SandboxId): Promise<HeldState> {
-    const held = this.#held.get(id);
-    if (held === undefined) throw notHeld(id);
+  async state(id: SandboxId): Promise<OwnedState> {
+    const owned = this.#owned.get(id);
+    if (owned === undefined) throw notOwned(id);
     return {
-      content: held.content,
+      content: owned.content,
       commit: async (next) => {
-        await held.claimed.commit(savedSandboxJson(next));
-        held.content = next;
+        await owned.claimed.commit(savedSandboxJson(next));
+        owned.content = next;
       },
     };
   }
 
-  /** Whether a client is attached: whoever wants the sandbox without taking over is then refused. */
   async setAttached(id: SandboxId, isAttached: boolean): Promise<void> {
     if (isAttached) this.#attached.add(id);
     else this.#attached.delete(id);
-    await this.#held.get(id)?.lease.setAttached(isAttached);
+    await this.#owned.get(id)?.lease.setAttached(isAttached);
   }
 
-  /** Somebody else may have it. */
+  /** Lets another node take the sandbox. */
   async release(id: SandboxId): Promise<void> {
     await this.#end(id, (lease) => lease.release());
   }
@@ -124,26 +130,26 @@ export class ClusterCustody implements Custody {
   }
 
   async #end(id: SandboxId, end: (lease: Lease) => Promise<void>): Promise<void> {
-    const held = this.#held.get(id);
-    if (held === undefined) return;
-    this.#held.delete(id);
+    const owned = this.#owned.get(id);
+    if (owned === undefined) return;
+    this.#owned.delete(id);
     try {
-      await end(held.lease);
+      await end(owned.lease);
     } finally {
       this.unwatch(id);
     }
   }
 
-  /** Nothing of it runs here any more. */
+  /** Ends the lease guard's watch: nothing of the sandbox runs here any more. */
   unwatch(id: SandboxId): void {
-    if (!this.#held.has(id)) this.#options.onDeadline(id, undefined);
+    if (!this.#owned.has(id)) this.#options.onDeadline(id, undefined);
   }
 }
 
-function notHeld(id: SandboxId): SandboxError {
+function notOwned(id: SandboxId): SandboxError {
   return new SandboxError("unavailable", {
     reason: "sandbox_moved",
-    message: `sandbox ${id} is not on this node any more`,
-    hint: "ask again: the request is then forwarded to the node that has it",
+    message: `sandbox ${id} is no longer on this node`,
+    hint: "retry: the node then forwards the request to the sandbox's owner",
   });
 }

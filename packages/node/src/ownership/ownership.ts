@@ -1,25 +1,28 @@
+import type { CheckpointRequirements } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { SavedSandbox } from "./saved-sandbox.ts";
 
-/** What the store knows of a sandbox, in the hands of the node that has it. */
-export interface HeldState {
-  /** As it was committed last; undefined: never. */
+/** The state that the store has of a sandbox, as its owner reads and writes it. */
+export interface OwnedState {
+  /** The state committed last; undefined if there is none. */
   readonly content: SavedSandbox | undefined;
-  /** Rejects with `lease_lost` when the sandbox is another node's by now. */
+  /** Rejects with `lease_lost` when another node owns the sandbox by now. */
   commit(content: SavedSandbox): Promise<void>;
 }
 
-/** Which sandboxes this node may run, and what it leaves of them for whoever runs them next. */
-export interface Custody {
-  /** Of a new sandbox. Gives the epoch of its lease; null where no other node can want it. */
-  begin(record: SandboxRecord): Promise<number | null>;
-  /** Whether this node has the sandbox. */
+/** A node's right to run sandboxes: a lease each in a cluster, unconditional on a standalone node. */
+export interface Ownership {
+  /** Takes ownership of a new sandbox. Resolves to the lease's epoch, or null where there are no leases. */
+  begin(record: SandboxRecord, requirements: () => Promise<CheckpointRequirements>): Promise<number | null>;
+  /** Whether this node owns the sandbox. */
   has(id: SandboxId): boolean;
-  /** Throws unless it does. */
-  state(id: SandboxId): Promise<HeldState>;
-  /** A look at what the store knows of any sandbox, whoever has it. */
+  /** Throws unless this node owns the sandbox. */
+  state(id: SandboxId): Promise<OwnedState>;
+  /** Reads the stored state of any sandbox, also of one that another node owns. */
   peek(id: SandboxId): Promise<SavedSandbox | undefined>;
-  /** The sandbox was destroyed: nothing of it is left in the store. */
+  /** While a client is attached, other nodes get the sandbox only with a takeover. */
+  setAttached(id: SandboxId, isAttached: boolean): Promise<void>;
+  /** Deletes the stored state and gives up ownership: the sandbox is destroyed. */
   remove(id: SandboxId): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { type CheckpointResource, checkpointResourceSchema, sandboxIdSchema } fr
 import { z } from "zod";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** A record as JSON has it; instants are texts. */
+/** A record as JSON: instants are strings. */
 const savedRecordSchema = z.looseObject({
   id: sandboxIdSchema,
   tenant: z.string(),
@@ -13,11 +13,11 @@ const savedRecordSchema = z.looseObject({
   endedAt: z.iso.datetime().nullable(),
 });
 
-/** What the store knows of a sandbox: enough for any node to go on with it. */
+/** The state of a sandbox in the store: enough for any node to restore it. */
 const savedSandboxSchema = z.object({
   version: z.literal(1),
   record: savedRecordSchema,
-  /** What a node must have to restore it. */
+  /** What a node needs to restore the sandbox. */
   requirements: z.record(z.string(), z.string()),
   /** Oldest first. */
   checkpoints: z.array(checkpointResourceSchema),
@@ -38,8 +38,8 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
   if (!parsed.success) {
     throw new SandboxError("data_loss", {
       reason: "state_damaged",
-      message: `the state of a sandbox in the store cannot be read: ${z.prettifyError(parsed.error)}`,
-      hint: "it may be of a newer node: update this one",
+      message: `cannot read the state of a sandbox in the store: ${z.prettifyError(parsed.error)}`,
+      hint: "a newer node may have written it: update this node",
     });
   }
   const { record, requirements, checkpoints } = parsed.data;
@@ -56,7 +56,7 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
   };
 }
 
-/** Of a sandbox that no node has: one that ran when this was written has lost its node, and goes on when it is used. */
+/** The record of a sandbox that no node owns. One that was running has lost its node; its next use restores it. */
 export function recordAtRest(record: SandboxRecord): SandboxRecord {
   return record.state === "ready" ? { ...record, state: "stopped" } : record;
 }

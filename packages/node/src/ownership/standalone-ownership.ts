@@ -1,10 +1,10 @@
 import type { ObjectStore } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { Custody, HeldState } from "./ownership.ts";
+import type { OwnedState, Ownership } from "./ownership.ts";
 import { parseSavedSandbox, type SavedSandbox, savedSandboxJson } from "./saved-sandbox.ts";
 
-/** A node that shares its store with nobody has all of its sandboxes, and writes nothing until there is something to save. */
-export class LoneCustody implements Custody {
+/** A standalone node owns all of its sandboxes, and writes a state only when there is a checkpoint to save. */
+export class StandaloneOwnership implements Ownership {
   readonly #store: ObjectStore;
 
   constructor(store: ObjectStore) {
@@ -24,7 +24,7 @@ export class LoneCustody implements Custody {
     return stored && parseSavedSandbox(JSON.parse(Buffer.from(stored.bytes).toString()));
   }
 
-  async state(id: SandboxId): Promise<HeldState> {
+  async state(id: SandboxId): Promise<OwnedState> {
     return {
       content: await this.peek(id),
       commit: async (next) => {
@@ -32,6 +32,9 @@ export class LoneCustody implements Custody {
       },
     };
   }
+
+  /** There is no other node that could take it. */
+  async setAttached(): Promise<void> {}
 
   async remove(id: SandboxId): Promise<void> {
     await this.#store.delete(keyOf(id));

@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { composeParts } from "../start/domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
+import { testDomain } from "../testing/test-domain.ts";
 import { NodeReconciler } from "./node-reconciler.ts";
 
 function startParts(home: string, provider: MockProvider) {
   const onError = () => {};
-  return composeParts(parseNodeConfig({ home }), { providers: [provider], onError });
+  return testDomain(parseNodeConfig({ home }), { providers: [provider], onError });
 }
 
 /** A sandbox whose node ends while it restores it, and what the next start makes of that. */
@@ -20,8 +20,8 @@ async function interruptRestore(change: Partial<SandboxRecord> = {}) {
   const before = startParts(home, new MockProvider());
   const { key } = before.keys.create({ name: "test" });
   const owner = before.authenticator.authenticate(key);
-  const { id } = await before.service.create(owner, { provider: "mock" });
-  await before.service.open(owner, id).exec({ command: "echo saved > file" });
+  const { id } = await before.sandboxes.create(owner, { provider: "mock" });
+  await before.access.open(owner, id, { readOnly: false }).exec({ command: "echo saved > file" });
   await before.checkpoints.create(owner, id, {});
   before.records.change(id, { state: "restoring", ...change });
   const provider = (before.providers.byName.get("mock") as MockProvider).die();
@@ -29,14 +29,14 @@ async function interruptRestore(change: Partial<SandboxRecord> = {}) {
 
   const parts = startParts(home, provider);
   onTestFinished(async () => {
-    await parts.spares[Symbol.asyncDispose]();
+    await parts.prepared[Symbol.asyncDispose]();
     parts.database[Symbol.dispose]();
   });
   const reconciled = await new NodeReconciler(parts).reconcile();
   const left = provider.size;
-  await parts.locator.locate(owner, id);
-  const { stdout } = await parts.service.open(owner, id).exec({ command: "cat file" });
-  const { rolledBackTo } = parts.service.get(owner, id);
+  await parts.locator.claim(owner, id, { purpose: "use", readOnly: true });
+  const { stdout } = await parts.access.open(owner, id, { readOnly: false }).exec({ command: "cat file" });
+  const { rolledBackTo } = parts.sandboxes.get(owner, id);
   return { id, reconciled, left, stdout, rolledBackTo };
 }
 

@@ -1,17 +1,17 @@
+import type { Ownership } from "../ownership/ownership.ts";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
-import type { Custody } from "../ownership/ownership.ts";
 
 /**
- * Whether there is a checkpoint of a sandbox that a start found without an instance. Of one that was being restored when the
- * node ended, nobody has seen anything since its checkpoint: to restore it again is no rollback.
+ * Whether a sandbox without an instance has a checkpoint. If the node died while it restored the sandbox, nothing has
+ * happened since the checkpoint, and restoring it again is not a rollback.
  */
-export async function canRestore(custody: Custody, record: SandboxRecord): Promise<boolean> {
-  const saved = await custody.peek(record.id);
+export async function canRestore(ownership: Ownership, record: SandboxRecord): Promise<boolean> {
+  const saved = await ownership.peek(record.id);
   const newest = saved?.checkpoints.at(-1);
   if (saved === undefined || newest === undefined) return false;
-  const isSetBack = record.rolledBackTo !== null && record.rolledBackTo.at > newest.createdAt;
-  if (record.state === "restoring" && saved.record.state === "ready" && !isSetBack) {
-    const state = await custody.state(record.id);
+  const isRolledBack = record.rolledBackTo !== null && record.rolledBackTo.at > newest.createdAt;
+  if (record.state === "restoring" && saved.record.state === "ready" && !isRolledBack) {
+    const state = await ownership.state(record.id);
     await state.commit({ ...saved, record: { ...saved.record, state: "stopped" } });
   }
   return true;

@@ -1,36 +1,35 @@
-import type { Clock, Turns } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
-import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
+import type { Clock } from "@sandpiper/core";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { Providers } from "../sandboxes/providers.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 
 export interface ForgetEndedOptions {
-  readonly records: SandboxRecords;
+  readonly registry: SandboxRegistry;
   readonly providers: Providers;
-  readonly turns: Turns<SandboxId>;
   readonly clock: Clock;
-  /** How long what has ended can be looked up. */
+  /** How long the records of ended sandboxes are kept. */
   readonly keepMs: number;
 }
 
 const PAGE = 100;
 
-/** Forgets sandboxes that ended long ago. One that has failed keeps its volumes until then, in case it is rebuilt. */
-export async function forgetEnded({ records, providers, turns, clock, keepMs }: ForgetEndedOptions): Promise<void> {
+/** Deletes the records of sandboxes that ended long ago. A failed one keeps its volumes until then, for a rebuild. */
+export async function forgetEnded({ registry, providers, clock, keepMs }: ForgetEndedOptions): Promise<void> {
   const before = new Date(clock.now().getTime() - keepMs);
-  for (const { id, provider } of failedBefore(records, before)) {
+  for (const { id, provider } of failedBefore(registry, before)) {
     if (!providers.byName.get(provider)?.capabilities.supportsContainers) continue;
-    await turns.run(id, async () => {
-      if (records.get(id)?.state === "failed") await providers.remove(provider, id);
+    await registry.serialize(id, async () => {
+      if (registry.record(id)?.state === "failed") await providers.remove(provider, id);
     });
   }
-  records.prune(before);
+  registry.prune(before);
 }
 
-function failedBefore(records: SandboxRecords, before: Date): readonly SandboxRecord[] {
+function failedBefore(registry: SandboxRegistry, before: Date): readonly SandboxRecord[] {
   const found: SandboxRecord[] = [];
   let cursor: string | undefined;
   do {
-    const page = records.list({ state: "failed", limit: PAGE, cursor });
+    const page = registry.list({ state: "failed", limit: PAGE, cursor });
     found.push(...page.items.filter(({ endedAt }) => endedAt !== null && endedAt < before));
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);

@@ -31,8 +31,8 @@ const mock = { provider: "mock" } as const;
 describe("a node with containers that starts again", () => {
   it("rebuilds those whose image means another one by now", async () => {
     const first = setUp();
-    const outdated = await first.service.create(first.owner, { ...mock, image: "base:1" });
-    const current = await first.service.create(first.owner, { ...mock, image: "base:2" });
+    const outdated = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
+    const current = await first.sandboxes.create(first.owner, { ...mock, image: "base:2" });
     first.engine.images.set("base:1", "sha256:new");
     const second = setUp({ home: first.home, provider: first.die() });
     const result = await new NodeReconciler(second).reconcile();
@@ -43,12 +43,14 @@ describe("a node with containers that starts again", () => {
       [outdated.id, 1],
       [current.id, 2],
     ]);
-    expect((await second.service.open(second.owner, outdated.id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
+    expect(
+      (await second.access.open(second.owner, outdated.id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout,
+    ).toBe("on\n");
   });
 
   it("lets one run on that cannot be rebuilt, and says so", async () => {
     const first = setUp();
-    const { id } = await first.service.create(first.owner, { ...mock, image: "base:1" });
+    const { id } = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
     first.engine.images.delete("base:1");
     const second = setUp({ home: first.home, provider: first.die() });
     const { adopted, rebuilt, failed } = await new NodeReconciler(second).reconcile();
@@ -57,13 +59,13 @@ describe("a node with containers that starts again", () => {
       rebuilt: [],
       failed: [{ id, error: { reason: "image_not_found" } }],
     });
-    expect(second.service.get(second.owner, id).state).toBe("ready");
+    expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
   });
 
   it("keeps the volumes of one that is gone, and of one that it does not know; what was made ahead leaves nothing", async () => {
     const first = setUp();
-    const { id: lost } = await first.service.create(first.owner, { ...mock });
-    const { id: unknown } = await first.service.create(first.owner, { ...mock });
+    const { id: lost } = await first.sandboxes.create(first.owner, { ...mock });
+    const { id: unknown } = await first.sandboxes.create(first.owner, { ...mock });
     first.pool.set({ ...mock, target: 1 });
     await first.clock.advance(1000);
     expect(first.engine.volumes.size).toBe(3);
@@ -77,20 +79,20 @@ describe("a node with containers that starts again", () => {
     expect(provider.size).toBe(0);
     expect([...second.engine.volumes.keys()]).toEqual([lost, unknown]);
     // And it is not lost for good.
-    expect(await second.containers.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
+    expect(await second.rebuilds.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
   });
 
   it("takes nothing for lost while the engine does not answer, and takes it over when it does", async () => {
     const first = setUp();
-    const { id } = await first.service.create(first.owner, { ...mock });
+    const { id } = await first.sandboxes.create(first.owner, { ...mock });
     const provider = first.die();
     const away = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
     provider.faults.listFailure = away;
     const second = setUp({ home: first.home, provider });
     const reconciler = new NodeReconciler(second);
     expect(await reconciler.reconcile()).toMatchObject({ unreachable: [{ provider: "mock", error: away }], lost: [] });
-    expect(second.service.get(second.owner, id).state).toBe("ready");
-    expect(() => second.service.open(second.owner, id)).toThrow("cannot be reached right now");
+    expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
+    expect(() => second.access.open(second.owner, id, { readOnly: false })).toThrow("cannot be reached yet");
 
     const told: number[] = [];
     const tell = ({ adopted }: { adopted: readonly unknown[] }) => void told.push(adopted.length);
@@ -103,8 +105,10 @@ describe("a node with containers that starts again", () => {
     await second.clock.advance(6000);
     await settle();
     expect([told, second.errors, reconciler.pending]).toEqual([[1], [], 0]);
-    expect((await second.service.open(second.owner, id).exec({ argv: ["echo", "on"] })).stdout).toBe("on\n");
-    expect(await rejection(second.containers.rebuild(second.owner, crypto.randomUUID()))).toMatchObject({
+    expect(
+      (await second.access.open(second.owner, id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout,
+    ).toBe("on\n");
+    expect(await rejection(second.rebuilds.rebuild(second.owner, crypto.randomUUID()))).toMatchObject({
       code: "not_found",
     });
   });

@@ -1,37 +1,37 @@
-import { type Clock, type InstanceRecord, type Provider, SandboxError } from "@sandpiper/core";
+import { type InstanceRecord, type Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { EventLog } from "../records/event-log.ts";
-import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
-import type { LiveSandboxes } from "../sandboxes/sandbox-registry.ts";
+import type { Rebuilds } from "../containers/rebuilds.ts";
+import type { HandoffSender } from "../handoff/handoff-sender.ts";
+import type { Ownership } from "../ownership/ownership.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { type Providers, WARM_LABEL } from "../sandboxes/providers.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import { forEachParallel } from "../store/for-each-parallel.ts";
+import { canRestore } from "./can-restore.ts";
 
-export interface ReconcileNodeOptions {
+export interface NodeReconcilerOptions {
+  readonly registry: SandboxRegistry;
   readonly providers: Providers;
-  readonly records: SandboxRecords;
-  readonly events: EventLog;
-  readonly live: LiveSandboxes;
-  readonly clock: Clock;
-  /** Told when it is known what runs here. */
-  readonly handoffs?: { open(): void } | undefined;
-  /** Whether there is a checkpoint of it. */
-  readonly canRestore: (record: SandboxRecord) => Promise<boolean>;
-  readonly rebuilds: { rebuildNow(id: SandboxId): Promise<unknown> };
+  readonly ownership: Ownership;
+  readonly rebuilds: Pick<Rebuilds, "rebuildNow">;
+  /** Opened once the node knows which sandboxes run here. */
+  readonly handoffs?: Pick<HandoffSender, "open"> | undefined;
 }
 
-/** What a start found of the time before it. */
+/** What a start did with the sandboxes of an earlier process of this node. */
 export interface NodeReconciliation {
-  /** Run on, with their processes and what they have written. */
+  /** Still running, with their processes and files. */
   readonly adopted: readonly SandboxId[];
-  /** Of these, whose image means another one by now: they run on that, with their volumes. */
+  /** Adopted ones whose image had changed: recreated from the new image, keeping volumes. */
   readonly rebuilt: readonly SandboxId[];
-  /** Should have been running and were not. */
+  /** Not running any more, and without a checkpoint. */
   readonly lost: readonly SandboxId[];
-  /** Should have been running, and go on from their newest checkpoint when they are used. */
+  /** Not running any more; their next use restores their newest checkpoint. */
   readonly setBack: readonly SandboxId[];
-  /** Ran for nobody, and were removed. */
+  /** Instances without a sandbox. */
   readonly removed: readonly SandboxId[];
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
-  /** Could not be asked: what they run is taken over when they answer. */
+  /** Providers that did not answer. Their instances are adopted when they do. */
   readonly unreachable: readonly { readonly provider: string; readonly error: SandboxError }[];
 }
 
@@ -39,34 +39,34 @@ type Result = { -readonly [Field in keyof NodeReconciliation]: NodeReconciliatio
 
 interface Ending {
   readonly why: string;
-  /** Removes what is left of it; undefined: nothing is to be removed. */
+  /** Removes the instance; undefined leaves it alone. */
   readonly provider?: Provider | undefined;
 }
 
-/** Enough to keep the host busy, few enough that hundreds do not open their channels at once. */
-const AT_ONCE = 32;
+/** Keeps the host busy without opening hundreds of channels at once. */
+const PARALLEL = 32;
 
-/** Takes over what an earlier node left running, says what is lost, and removes what belongs to nobody. */
+/** Compares the records with the instances that the providers find: adopts, marks as lost, or removes. */
 export class NodeReconciler {
-  readonly #options: ReconcileNodeOptions;
-  /** Sandboxes of before this start that should be running and have not been found yet. */
+  readonly #options: NodeReconcilerOptions;
+  /** Sandboxes that should be running and have not been found yet. */
   readonly #expected: Map<SandboxId, SandboxRecord>;
   #pending: readonly Provider[];
 
-  constructor(options: ReconcileNodeOptions) {
+  constructor(options: NodeReconcilerOptions) {
     this.#options = options;
-    // Those that are saved and do not run are where they should be.
-    const running = options.records.live().filter(({ state }) => state !== "paused" && state !== "stopped");
+    // Paused and stopped sandboxes have no instance to find.
+    const running = options.registry.current().filter(({ state }) => state !== "paused" && state !== "stopped");
     this.#expected = new Map(running.map((record) => [record.id, record]));
     this.#pending = [...options.providers.byName.values()];
   }
 
-  /** How many providers could not be asked yet. */
+  /** The number of providers that have not answered yet. */
   get pending(): number {
     return this.#pending.length;
   }
 
-  /** Deals with the providers that have not been dealt with before. */
+  /** Reconciles the providers that have not answered before. */
   async reconcile(): Promise<NodeReconciliation> {
     const { providers, handoffs } = this.#options;
     const result: Result = {
@@ -98,8 +98,8 @@ export class NodeReconciler {
 
   async #take(provider: Provider, instances: readonly InstanceRecord[], result: Result): Promise<void> {
     const orphans = instances.filter(({ isOrphan }) => isOrphan);
-    await eachOf(orphans, (instance) => this.#settle(provider, instance, result));
-    // What a living program has is not this node's to touch.
+    await forEachParallel(orphans, PARALLEL, (instance) => this.#settle(provider, instance, result));
+    // Another live program owns these instances.
     const owned = new Set(instances.filter(({ isOrphan }) => !isOrphan).map(({ id }) => id));
     for (const record of this.#expectedWhere((each) => each.provider === provider.name)) {
       const mayTouch = owned.has(record.id) ? undefined : provider;
@@ -120,8 +120,8 @@ export class NodeReconciler {
       const error = SandboxError.from(thrown);
       result.failed.push({ id: instance.id, error });
       if (record === undefined) return;
-      // What its owner is told to be gone must not go on running.
-      this.#options.live.remove(instance.id);
+      // A sandbox reported as lost must not keep running.
+      this.#options.registry.detach(instance.id);
       return await this.#end(result, record, { why: error.message, provider });
     }
     result.adopted.push(instance.id);
@@ -129,13 +129,13 @@ export class NodeReconciler {
   }
 
   async #adopt(provider: Provider, instance: InstanceRecord, record: SandboxRecord): Promise<void> {
-    const { providers, live, records } = this.#options;
+    const { providers, registry } = this.#options;
     const sandbox = await providers.manager(provider.name).adopt(instance);
-    const ready = record.state === "ready" ? record : records.change(record.id, { state: "ready" });
-    await live.followProcesses(live.add(sandbox, ready));
+    const ready = record.state === "ready" ? record : registry.change(record.id, { state: "ready" });
+    await registry.attachWithProcesses(sandbox, ready);
   }
 
-  /** It runs on as it is when that cannot be done. */
+  /** If the rebuild fails, the sandbox keeps running as it is. */
   async #rebuildOutdated({ containers }: Provider, id: SandboxId, result: Result): Promise<void> {
     try {
       if (!(await containers?.isOutdated(id))) return;
@@ -146,45 +146,38 @@ export class NodeReconciler {
     }
   }
 
-  /** Whoever had something in it may still want its volumes; in one that was made ahead nobody ever had. */
+  /** Keeps the volumes of a sandbox that had an owner. A warm instance never had one. */
   async #remove(provider: Provider, { id, spec }: InstanceRecord, result: Result): Promise<void> {
-    const known = this.#options.records.get(id);
-    const isNobodys = known === undefined ? WARM_LABEL in spec.labels : known.state === "destroyed";
-    await provider.remove(id, { keepsVolumes: !isNobodys });
+    const known = this.#options.registry.record(id);
+    const isUnused = known === undefined ? WARM_LABEL in spec.labels : known.state === "destroyed";
+    await provider.remove(id, { keepsVolumes: !isUnused });
     result.removed.push(id);
   }
 
-  /** What has a checkpoint goes on from there when it is used again; the rest is lost, but for its volumes. */
+  /** A sandbox with a checkpoint is stopped, and its next use restores it; any other has failed and keeps its volumes. */
   async #end(result: Result, record: SandboxRecord, { why, provider }: Ending): Promise<void> {
-    const { canRestore, records } = this.#options;
+    const { ownership, registry } = this.#options;
     this.#expected.delete(record.id);
     if (this.#hasEnded(record)) return;
-    const isSaved = await canRestore(record);
+    const isSaved = await canRestore(ownership, record);
     const removal = provider?.remove(record.id, { keepsVolumes: !isSaved });
     await removal?.catch((left) => result.failed.push({ id: record.id, error: SandboxError.from(left) }));
     if (isSaved) {
-      records.change(record.id, { state: "stopped" });
+      registry.change(record.id, { state: "stopped" });
       result.setBack.push(record.id);
     } else {
-      this.#lose(record, why);
+      registry.fail(record, {
+        code: "unavailable",
+        reason: "instance_lost",
+        message: `the sandbox did not survive a restart: ${why}`,
+      });
       result.lost.push(record.id);
     }
   }
 
-  #lose(record: SandboxRecord, why: string): void {
-    const { records, events, clock } = this.#options;
-    const failure = {
-      code: "unavailable",
-      reason: "instance_lost",
-      message: `the sandbox did not survive a restart: ${why}`,
-    };
-    records.change(record.id, { state: "failed", failure, endedAt: clock.now() });
-    events.emit({ kind: "sandbox.failed", tenant: record.tenant, sandboxId: record.id, details: failure });
-  }
-
-  /** While its provider could not be asked, somebody may have destroyed it. */
+  /** A caller may have destroyed it while its provider did not answer. */
   #hasEnded({ id }: SandboxRecord): boolean {
-    const { endedAt = new Date() } = this.#options.records.get(id) ?? {};
+    const { endedAt = new Date() } = this.#options.registry.record(id) ?? {};
     return endedAt !== null;
   }
 
@@ -211,12 +204,4 @@ function whyLost(record: SandboxRecord, instance: InstanceRecord, provider: Prov
   if (record.state === "creating" || record.state === "restoring") return "the node ended before it was ready";
   if (!instance.isRunning) return "it ended while no node watched it";
   return `provider ${provider.name} cannot take over instances`;
-}
-
-async function eachOf<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }

@@ -1,24 +1,24 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { NodeReconciler, NodeReconciliation } from "./node-reconciler.ts";
 
-/** How often a provider that could not be asked is asked again. */
-const ASK_AGAIN_MS = 5000;
+/** How often to retry a provider that did not answer. */
+const RETRY_MS = 5000;
 
 export interface UntilReconciledOptions {
   readonly clock: Clock;
-  /** Told when a provider has answered at last. */
+  /** Called when a provider has answered. */
   readonly tell: (found: NodeReconciliation) => void;
   readonly onError: (error: SandboxError) => void;
 }
 
-/** Asks providers that did not answer again and again; gives what stops it. */
+/** Retries providers that did not answer. Returns a function that stops it. */
 export function untilReconciled(
   reconciler: NodeReconciler,
   { clock, tell, onError }: UntilReconciledOptions,
 ): () => void {
   let stop = () => {};
   let isStopped = false;
-  const askAgain = async () => {
+  const retry = async () => {
     const { pending } = reconciler;
     try {
       const found = await reconciler.reconcile();
@@ -29,7 +29,7 @@ export function untilReconciled(
     if (!isStopped) next();
   };
   const next = () => {
-    if (reconciler.pending > 0) stop = clock.schedule(ASK_AGAIN_MS, askAgain);
+    if (reconciler.pending > 0) stop = clock.schedule(RETRY_MS, retry);
   };
   next();
   return () => {

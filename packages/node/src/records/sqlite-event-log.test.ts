@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { FakeClock, settle } from "@sandpiper/core/testing";
 import { createSandboxId, type EventBody, eventSchema } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openDatabase } from "./database.ts";
 import { ScratchHome } from "../testing/scratch-home.ts";
+import { openDatabase } from "./database.ts";
 import type { EventQuery } from "./event-log.ts";
 import { SqliteEventLog } from "./sqlite-event-log.ts";
 

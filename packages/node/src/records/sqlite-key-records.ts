@@ -1,5 +1,5 @@
-import type { KeyRecord } from "../auth/api-key.ts";
 import type { NodeDatabase } from "./database.ts";
+import type { KeyRecord } from "./key-record.ts";
 
 const ADD = `INSERT INTO apiKeys (id, hash, name, tenant, scopes, quota, createdAt, expiresAt, revokedAt)
   VALUES (:id, :hash, :name, :tenant, :scopes, :quota, :createdAt, :expiresAt, :revokedAt)`;

@@ -1,46 +1,91 @@
 import { SandboxError } from "@sandpiper/core";
-import type { Usage } from "../records/sandbox-record.ts";
+import type { Principal } from "../auth/principal.ts";
+import { requireQuota } from "../auth/quota.ts";
+import type { QuotaReservation, SharedQuotas } from "../cluster/shared-quotas.ts";
+import type { SandboxRecord, Usage } from "../records/sandbox-record.ts";
+import type { SandboxRegistry } from "./sandbox-registry.ts";
+
+export interface CapacityOptions {
+  readonly registry: SandboxRegistry;
+  /** Quotas across the nodes of a cluster; undefined on a standalone node. */
+  readonly quotas: Pick<SharedQuotas, "reserve" | "ended" | "hold"> | undefined;
+  /** 0: no limit. */
+  readonly maxSandboxes: number;
+}
 
 const none: Usage = { sandboxes: 0, memoryMib: 0, vcpuCount: 0 };
 
-/** What creations under way will take: they count before their records exist, so that many at once pass no limit. */
-export class Reservations {
-  readonly #byKey = new Map<string, Usage>();
-  #count = 0;
+/** Enforces the node's sandbox limit and the quotas of keys. Creations count before their records exist. */
+export class Capacity {
+  readonly #options: CapacityOptions;
+  readonly #reserved = new Map<string, Usage>();
+  #reservedSandboxes = 0;
+  #booting = 0;
 
-  get count(): number {
-    return this.#count;
+  constructor(options: CapacityOptions) {
+    this.#options = options;
   }
 
-  of(keyId: string): Usage {
-    return this.#byKey.get(keyId) ?? none;
+  /** Counts a sandbox that has a record and is not running yet. */
+  countBoot(): Disposable {
+    this.#booting++;
+    return { [Symbol.dispose]: () => void this.#booting-- };
   }
 
-  reserve(keyId: string, wanted: Usage): Disposable {
-    this.#add(keyId, wanted, 1);
+  /** Reserves room for `count` sandboxes of this shape on this node, or throws `resource_exhausted`. */
+  reserve(
+    principal: Principal,
+    { memoryMib, vcpuCount, keyId }: Pick<SandboxRecord, "memoryMib" | "vcpuCount" | "keyId">,
+    count: number,
+  ): Disposable {
+    const { registry, maxSandboxes } = this.#options;
+    const owner = principal.kind === "key" ? principal.keyId : keyId;
+    const sandboxes = registry.runningCount + this.#booting + this.#reservedSandboxes;
+    if (maxSandboxes > 0 && sandboxes + count > maxSandboxes) throw limitReached(maxSandboxes);
+    const wanted = { sandboxes: count, memoryMib: memoryMib * count, vcpuCount: vcpuCount * count };
+    requireQuota(principal, sum(registry.usage(owner), this.#reserved.get(owner) ?? none), wanted);
+    return this.#add(owner, wanted);
+  }
+
+  /** Reserves room for one sandbox across the cluster; undefined where no shared quota applies. */
+  async reserveShared(
+    principal: Principal,
+    { memoryMib, vcpuCount }: Pick<SandboxRecord, "memoryMib" | "vcpuCount">,
+  ): Promise<QuotaReservation | undefined> {
+    const { quotas } = this.#options;
+    if (quotas === undefined || principal.kind !== "key") return undefined;
+    return await quotas.reserve(principal, { sandboxes: 1, memoryMib, vcpuCount });
+  }
+
+  /** A sandbox that another node counted so far has come here. */
+  hold({ keyId, id, memoryMib, vcpuCount }: SandboxRecord): void {
+    this.#options.quotas?.hold(keyId, id, { sandboxes: 1, memoryMib, vcpuCount });
+  }
+
+  ended({ keyId, id }: SandboxRecord): void {
+    this.#options.quotas?.ended(keyId, id);
+  }
+
+  #add(owner: string, wanted: Usage): Disposable {
+    this.#change(owner, wanted);
     let isReserved = true;
     return {
       [Symbol.dispose]: () => {
-        if (isReserved) this.#add(keyId, wanted, -1);
+        if (isReserved) this.#change(owner, negative(wanted));
         isReserved = false;
       },
     };
   }
 
-  #add(keyId: string, { sandboxes, memoryMib, vcpuCount }: Usage, sign: 1 | -1): void {
-    const now = this.of(keyId);
-    this.#count += sign * sandboxes;
-    const next = sum(now, {
-      sandboxes: sign * sandboxes,
-      memoryMib: sign * memoryMib,
-      vcpuCount: sign * vcpuCount,
-    });
-    if (next.sandboxes === 0) this.#byKey.delete(keyId);
-    else this.#byKey.set(keyId, next);
+  #change(owner: string, by: Usage): void {
+    this.#reservedSandboxes += by.sandboxes;
+    const next = sum(this.#reserved.get(owner) ?? none, by);
+    if (next.sandboxes === 0) this.#reserved.delete(owner);
+    else this.#reserved.set(owner, next);
   }
 }
 
-export function sum(a: Usage, b: Usage): Usage {
+function sum(a: Usage, b: Usage): Usage {
   return {
     sandboxes: a.sandboxes + b.sandboxes,
     memoryMib: a.memoryMib + b.memoryMib,
@@ -48,11 +93,15 @@ export function sum(a: Usage, b: Usage): Usage {
   };
 }
 
-export function limitReached(maxSandboxes: number): SandboxError {
+function negative({ sandboxes, memoryMib, vcpuCount }: Usage): Usage {
+  return { sandboxes: -sandboxes, memoryMib: -memoryMib, vcpuCount: -vcpuCount };
+}
+
+function limitReached(maxSandboxes: number): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "sandbox_limit",
-    message: `no sandbox was created: ${maxSandboxes} exist or are being created, and no more are allowed`,
-    hint: "destroy one, or raise maxSandboxes of the node",
+    message: `no sandbox was created: this node has its maximum of ${maxSandboxes} sandboxes, counting those being created`,
+    hint: "destroy a sandbox, or raise the node's maxSandboxes",
     details: { maxSandboxes },
   });
 }

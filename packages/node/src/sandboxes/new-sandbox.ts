@@ -82,10 +82,19 @@ export function imageOf(
   return capabilities.supportsContainers && image === "host" ? containerImage : image;
 }
 
-/** Complete, as it is kept. */
+/** How many automatic checkpoints a sandbox keeps whose policy names no number. */
+export const DEFAULT_KEEP_LAST = 3;
+
+/** The complete policy, as the record keeps it. */
 export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): SandboxRecord["checkpointPolicy"] {
   if (body === undefined || body === null) return null;
-  const { everyMs = null, onIdle = false, onDisconnect = false, perCommand = false, keepLast = 3 } = body;
+  const {
+    everyMs = null,
+    onIdle = false,
+    onDisconnect = false,
+    perCommand = false,
+    keepLast = DEFAULT_KEEP_LAST,
+  } = body;
   return { everyMs, onIdle, onDisconnect, perCommand, keepLast };
 }
 

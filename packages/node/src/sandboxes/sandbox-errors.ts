@@ -1,45 +1,46 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-export function notReady(record: SandboxRecord): SandboxError {
-  if (record.state === "paused") {
+export function notReady({ id, state, provider }: SandboxRecord): SandboxError {
+  const details = { id, state };
+  if (state === "paused") {
     return new SandboxError("failed_precondition", {
       reason: "sandbox_paused",
-      message: `sandbox ${record.id} is paused`,
+      message: `sandbox ${id} is paused`,
       hint: "resume it",
-      details: { id: record.id, state: record.state },
+      details,
     });
   }
-  if (record.state === "ready") {
+  if (state === "ready") {
     return new SandboxError("unavailable", {
       reason: "not_found_yet",
-      message: `sandbox ${record.id} cannot be reached right now: provider ${record.provider} has not told of it`,
-      hint: "ask again a little later; the node's log says whether the provider answers",
-      details: { id: record.id, state: record.state },
+      message: `sandbox ${id} cannot be reached yet: provider ${provider} has not reported its instance`,
+      hint: "retry in a moment; the node's log shows whether the provider answers",
+      details,
     });
   }
   return new SandboxError("failed_precondition", {
     reason: "not_ready",
-    message: `sandbox ${record.id} is ${record.state}`,
+    message: `sandbox ${id} is ${state}`,
     hint: "wait until its state is ready",
-    details: { id: record.id, state: record.state },
+    details,
   });
 }
 
-export function ending(record: SandboxRecord): SandboxError {
+export function beingDestroyed({ id, state }: SandboxRecord): SandboxError {
   return new SandboxError("gone", {
     reason: "sandbox_destroyed",
-    message: `sandbox ${record.id} is being destroyed`,
+    message: `sandbox ${id} is being destroyed`,
     hint: "create a new one",
-    details: { id: record.id, state: record.state },
+    details: { id, state },
   });
 }
 
-export function ended(record: SandboxRecord): SandboxError {
+export function ended({ id, state, failure }: SandboxRecord): SandboxError {
   return new SandboxError("gone", {
-    reason: record.failure?.reason ?? "sandbox_destroyed",
-    message: `sandbox ${record.id} is ${record.state}${record.failure === null ? "" : `: ${record.failure.message}`}`,
+    reason: failure?.reason ?? "sandbox_destroyed",
+    message: `sandbox ${id} is ${state}${failure === null ? "" : `: ${failure.message}`}`,
     hint: "create a new one",
-    details: { id: record.id, state: record.state },
+    details: { id, state },
   });
 }

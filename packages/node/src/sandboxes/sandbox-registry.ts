@@ -5,87 +5,184 @@ import {
   type ProcessHandle,
   type Sandbox,
   SandboxError,
+  Turns,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
-import type { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
+import type { EventKind, SandboxId } from "@sandpiper/protocol";
 import type { EventLog, NewEvent } from "../records/event-log.ts";
-import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
-import { LiveSandbox } from "./live-sandbox.ts";
+import type { SandboxChange, SandboxFilter, SandboxRecord, SandboxRecords, Usage } from "../records/sandbox-record.ts";
+import { type ActivityWatch, LiveSandbox } from "./live-sandbox.ts";
 
-export interface LiveSandboxesOptions {
+export interface SandboxRegistryOptions {
   readonly records: SandboxRecords;
   readonly events: EventLog;
   readonly clock: Clock;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
-  /** Sees what each sandbox is used for. */
-  readonly automatic?: AutomaticCheckpoints | undefined;
-  /** Told about failures that no caller waits for. */
+  /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
-  /** Its time is over. */
-  readonly expired: (record: SandboxRecord, reason: "ttl" | "idle") => void;
 }
 
-const NOTE_AGAIN_MS = 1000;
+/** Wraps the activity watch of each sandbox that starts to run here. */
+export type ActivityObserver = (id: SandboxId, next: ActivityWatch) => ActivityWatch & Disposable;
+type ExpiryListener = (record: SandboxRecord, reason: "ttl" | "idle") => void;
+
+const RETRY_RECORDING_MS = 1000;
 
 interface Entry {
-  /** As it is in the records; kept because every use of the sandbox needs it. */
+  /** A copy of the stored record: every use of the sandbox needs it. */
   record: SandboxRecord;
   readonly sandbox: Sandbox;
   readonly live: LiveSandbox;
   readonly lifetime: Lifetime;
-  readonly watched: Disposable | undefined;
+  readonly observers: DisposableStack;
 }
 
-/** The sandboxes that run here and belong to somebody, each with its lifetime. */
-export class LiveSandboxes {
-  readonly #options: LiveSandboxesOptions;
+/** The single owner of each sandbox's record, running instance, state, and the mutex that serializes its changes. */
+export class SandboxRegistry {
+  readonly #options: SandboxRegistryOptions;
   readonly #entries = new Map<SandboxId, Entry>();
+  readonly #mutex = new Turns<SandboxId>();
+  readonly #destructions = new Map<SandboxId, Promise<void>>();
+  readonly #activityObservers: ActivityObserver[] = [];
+  readonly #expiryListeners: ExpiryListener[] = [];
   #isReleased = false;
 
-  constructor(options: LiveSandboxesOptions) {
+  constructor(options: SandboxRegistryOptions) {
     this.#options = options;
   }
 
-  get count(): number {
+  /** Applies to sandboxes that are attached from now on. */
+  observeActivity(observer: ActivityObserver): void {
+    this.#activityObservers.push(observer);
+  }
+
+  onExpired(listener: ExpiryListener): void {
+    this.#expiryListeners.push(listener);
+  }
+
+  /** Runs `work` when no other change to this sandbox is running, in the order of the calls. */
+  serialize<T>(id: SandboxId, work: () => Promise<T>): Promise<T> {
+    return this.#mutex.run(id, work);
+  }
+
+  /** Resolves when no change to this sandbox is running; never rejects. */
+  unlocked(id: SandboxId): Promise<void> {
+    return this.#mutex.free(id);
+  }
+
+  /** Runs a destruction under the mutex. Concurrent calls share one; until it ends, callers cannot use the sandbox. */
+  destroyOnce(id: SandboxId, destroy: () => Promise<void>): Promise<void> {
+    const running = this.#destructions.get(id);
+    if (running !== undefined) return running;
+    const destruction = this.serialize(id, destroy).finally(() => this.#destructions.delete(id));
+    this.#destructions.set(id, destruction);
+    return destruction;
+  }
+
+  isBeingDestroyed(id: SandboxId): boolean {
+    return this.#destructions.has(id);
+  }
+
+  /** Resolves when no destruction is running. */
+  async destructionsSettled(): Promise<void> {
+    while (this.#destructions.size > 0) await Promise.allSettled(this.#destructions.values());
+  }
+
+  /** With a tenant, only if the sandbox is that tenant's. */
+  record(id: SandboxId, options?: { readonly tenant?: string | undefined }): SandboxRecord | undefined {
+    return this.#options.records.get(id, options);
+  }
+
+  /** Records of sandboxes that are neither destroyed nor failed. */
+  current(): readonly SandboxRecord[] {
+    return this.#options.records.live();
+  }
+
+  list(filter: SandboxFilter): ReturnType<SandboxRecords["list"]> {
+    return this.#options.records.list(filter);
+  }
+
+  usage(keyId: string): Usage {
+    return this.#options.records.usage(keyId);
+  }
+
+  prune(endedBefore: Date): number {
+    return this.#options.records.prune(endedBefore);
+  }
+
+  add(record: SandboxRecord): void {
+    this.#options.records.add(record);
+  }
+
+  change(id: SandboxId, change: SandboxChange): SandboxRecord {
+    const record = this.#options.records.change(id, change);
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) {
+      entry.record = record;
+      entry.lifetime.update(record);
+    }
+    return record;
+  }
+
+  /** Records that the sandbox has failed, and emits the event. */
+  fail({ id }: Pick<SandboxRecord, "id">, { code, reason, message }: Failure): void {
+    const failure = { code, reason, message };
+    const endedAt = this.#options.clock.now();
+    this.emit("sandbox.failed", this.change(id, { state: "failed", failure, endedAt }), failure);
+  }
+
+  /** Deletes the record: the sandbox belongs to another node now. */
+  drop(id: SandboxId): void {
+    this.#options.records.remove(id);
+  }
+
+  emit(kind: EventKind, { id, tenant }: SandboxRecord, details: NewEvent["details"] = {}): void {
+    this.#options.events.emit({ kind, tenant, sandboxId: id, details });
+  }
+
+  get runningCount(): number {
     return this.#entries.size;
   }
 
-  /** One that is being saved in order to stop does not count any more: whoever wants it waits until that is done. */
-  get(id: SandboxId): LiveSandbox | undefined {
+  /** Undefined also while the sandbox is being saved in order to stop: callers then wait for the mutex. */
+  running(id: SandboxId): LiveSandbox | undefined {
     const entry = this.#entries.get(id);
     return entry?.sandbox.state === "ready" ? entry.live : undefined;
   }
 
-  /** Throws unless it runs here. */
-  require(id: SandboxId): Pick<Entry, "sandbox" | "record" | "live"> {
+  /** Throws unless the sandbox runs here. */
+  instance(id: SandboxId): Pick<Entry, "sandbox" | "record" | "live"> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) return entry;
     throw new SandboxError("failed_precondition", {
       reason: "not_ready",
-      message: `sandbox ${id} does not run, so it cannot be saved`,
+      message: `sandbox ${id} is not running, so it cannot be saved`,
       hint: "resume it first",
     });
   }
 
-  /** `record` is in the records already. */
-  add(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
-    const { clock, expired } = this.#options;
+  /** Makes a running sandbox usable and starts its lifetime. `record` is in the records already. */
+  attach(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
+    const { clock } = this.#options;
     const current = () => entry.record;
     const lifetime = new Lifetime({
       clock,
       expiresAt: record.expiresAt,
       idleTimeoutMs: record.idleTimeoutMs,
       idleExcept: record.idleExcept,
-      onExpiry: (reason) => expired(current(), reason),
+      onExpiry: (reason) => {
+        for (const listener of this.#expiryListeners) listener(current(), reason);
+      },
     });
-    const watched = this.#options.automatic?.watch(record.id, lifetime);
+    const observers = new DisposableStack();
+    let activity: ActivityWatch = lifetime;
+    for (const observe of this.#activityObservers) activity = observers.use(observe(record.id, activity));
     const live = new LiveSandbox({
       sandbox,
       record: current,
-      activity: watched ?? lifetime,
+      activity,
       processStarted: (process) => this.#follow(live, process),
     });
-    const entry: Entry = { record, sandbox, live, lifetime, watched };
+    const entry: Entry = { record, sandbox, live, lifetime, observers };
     this.#entries.set(record.id, entry);
     sandbox.closed.then(({ reason }) => {
       if (reason !== "destroyed" && reason !== "checkpointed") this.#ended(sandbox);
@@ -93,87 +190,73 @@ export class LiveSandboxes {
     return live;
   }
 
-  /** As after a restart: processes that run keep their sandbox from being idle. */
-  async followProcesses(live: LiveSandbox): Promise<void> {
+  /** As `attach`, for a sandbox with processes of its own: while they run it is not idle. */
+  async attachWithProcesses(sandbox: Sandbox, record: SandboxRecord): Promise<LiveSandbox> {
+    const live = this.attach(sandbox, record);
     for (const { id, isRunning } of live.greetedProcesses) {
-      if (isRunning) this.#hold(live, await live.attach(id, 0));
+      if (isRunning) this.#holdWhileRunning(live, await live.attach(id, 0));
     }
+    return live;
   }
 
-  update(record: SandboxRecord): void {
-    const { expiresAt, idleTimeoutMs, idleExcept } = record;
-    const entry = this.#entries.get(record.id);
-    if (entry === undefined) return;
-    entry.record = record;
-    entry.lifetime.update({ expiresAt, idleTimeoutMs, idleExcept });
-  }
-
-  /** Nobody can reach it any more; it still has to be destroyed. */
-  remove(id: SandboxId): Sandbox | undefined {
+  /** Callers can no longer reach the sandbox; its instance still has to be destroyed. */
+  detach(id: SandboxId): void {
     const entry = this.#entries.get(id);
     entry?.lifetime.dispose();
-    entry?.watched?.[Symbol.dispose]();
+    entry?.observers.dispose();
     this.#entries.delete(id);
-    return entry?.sandbox;
   }
 
-  /** Stops the clocks; the sandboxes go on. */
+  /** Stops all timers. The sandboxes keep running. */
   release(): void {
     this.#isReleased = true;
-    for (const { lifetime, watched } of this.#entries.values()) {
-      lifetime.dispose();
-      watched?.[Symbol.dispose]();
-    }
-    this.#entries.clear();
+    for (const id of [...this.#entries.keys()]) this.detach(id);
   }
 
   #ended(sandbox: Sandbox): void {
     if (this.#entries.get(sandbox.id)?.sandbox !== sandbox) return;
-    this.remove(sandbox.id);
-    this.#noteEnd(sandbox);
+    this.detach(sandbox.id);
+    this.#recordEnd(sandbox);
   }
 
-  /** Until it is written down: a disk that is full, often the reason for the end, must not end the node. */
-  #noteEnd(sandbox: Sandbox): void {
+  /** Retries: a full disk, often the cause of the end, must not stop the node. */
+  #recordEnd(sandbox: Sandbox): void {
     if (this.#isReleased) return;
-    const { records, events, clock, onError } = this.#options;
+    const { clock, onError } = this.#options;
     const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "it ended" });
-    const { code, reason, message } = error;
-    const failure = { code, reason, message };
     try {
-      const record = records.change(sandbox.id, { state: "failed", failure, endedAt: clock.now() });
-      events.emit({ kind: "sandbox.failed", tenant: record.tenant, sandboxId: record.id, details: failure });
+      this.fail(sandbox, error);
     } catch (thrown) {
       const problem = SandboxError.from(thrown);
       onError(problem, sandbox.id);
-      // One that is not known any more has been seen to.
-      if (problem.code !== "not_found") clock.schedule(NOTE_AGAIN_MS, () => this.#noteEnd(sandbox));
+      // Without a record there is nothing left to write.
+      if (problem.code !== "not_found") clock.schedule(RETRY_RECORDING_MS, () => this.#recordEnd(sandbox));
     }
   }
 
   #follow(live: LiveSandbox, process: ProcessHandle): void {
-    const { events, observeExec, onError } = this.#options;
-    const { id: sandboxId, tenant, provider } = live.record;
+    const { observeExec, onError } = this.#options;
+    const { record } = live;
     const about = { process: process.id, pid: process.pid };
-    // After whoever waits for the process has been answered: writing an event down takes as long as a short command.
-    const tell = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
+    // After the caller has its answer: writing an event takes as long as a short command.
+    const emitLater = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
       setImmediate(() => {
         if (this.#isReleased) return;
         try {
-          events.emit({ kind, tenant, sandboxId, details });
+          this.emit(kind, record, details);
         } catch (thrown) {
-          // A disk that is full must not end the node.
-          onError(SandboxError.from(thrown), sandboxId);
+          // A full disk must not stop the node.
+          onError(SandboxError.from(thrown), record.id);
         }
       });
-    tell("process.started", about);
-    this.#hold(live, process, ({ exitCode, signal, durationMs }) => {
-      observeExec?.(provider, durationMs / 1000);
-      tell("process.exited", { ...about, exitCode, signal });
+    emitLater("process.started", about);
+    this.#holdWhileRunning(live, process, ({ exitCode, signal, durationMs }) => {
+      observeExec?.(record.provider, durationMs / 1000);
+      emitLater("process.exited", { ...about, exitCode, signal });
     });
   }
 
-  #hold(live: LiveSandbox, process: ProcessHandle, exited?: (exit: ProcessExit) => void): void {
+  #holdWhileRunning(live: LiveSandbox, process: ProcessHandle, exited?: (exit: ProcessExit) => void): void {
     const held = live.hold("process");
     process
       .wait()
@@ -181,3 +264,5 @@ export class LiveSandboxes {
       .finally(() => held[Symbol.dispose]());
   }
 }
+
+type Failure = Pick<SandboxError, "code" | "reason" | "message">;

@@ -6,10 +6,10 @@ import { FakeClock, rejection, settle } from "@sandpiper/core/testing";
 import { type CreateKeyBody, sandboxResourceSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, describe, expect, it } from "vitest";
-import { composeParts, type NodeParts } from "../start/domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
 import { NodeReconciler } from "../reconcile/node-reconciler.ts";
+import { type TestDomain, testDomain } from "../testing/test-domain.ts";
 
 const cleanUps: (() => void)[] = [];
 afterEach(() => {
@@ -32,7 +32,7 @@ function setUp({ config = {}, provider = new MockProvider(), home = makeHome() }
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
   const observed: string[] = [];
-  const parts = composeParts(parseNodeConfig({ ...config, home }), {
+  const parts = testDomain(parseNodeConfig({ ...config, home }), {
     clock,
     providers: [provider],
     onError: (error) => errors.push(error),
@@ -42,7 +42,7 @@ function setUp({ config = {}, provider = new MockProvider(), home = makeHome() }
   return { ...parts, clock, errors, observed, provider, home };
 }
 
-function principal(parts: Pick<NodeParts, "keys" | "authenticator">, body: Partial<CreateKeyBody> = {}) {
+function principal(parts: Pick<TestDomain, "keys" | "authenticator">, body: Partial<CreateKeyBody> = {}) {
   return parts.authenticator.authenticate(parts.keys.create({ name: "test", ...body }).key);
 }
 
@@ -52,69 +52,71 @@ describe("a sandbox of the node", () => {
   it("is made, found, listed, changed and destroyed", async () => {
     const node = setUp();
     const owner = principal(node);
-    const made = await node.service.create(owner, { ...mock, name: "one", labels: { team: "a" } });
+    const made = await node.sandboxes.create(owner, { ...mock, name: "one", labels: { team: "a" } });
     expect(sandboxResourceSchema.parse(made)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
-    expect(node.service.get(owner, made.id)).toEqual(made);
-    expect(node.service.list(owner, { label: ["team=a"] }).items).toEqual([made]);
-    expect(node.service.list(owner, { label: ["team=b"] }).items).toEqual([]);
-    const changed = await node.service.update(owner, made.id, { labels: { team: "b" }, ttlMs: 5000 });
+    expect(node.sandboxes.get(owner, made.id)).toEqual(made);
+    expect(node.sandboxes.list(owner, { label: ["team=a"] }).items).toEqual([made]);
+    expect(node.sandboxes.list(owner, { label: ["team=b"] }).items).toEqual([]);
+    const changed = await node.sandboxes.update(owner, made.id, { labels: { team: "b" }, ttlMs: 5000 });
     expect(changed).toMatchObject({ labels: { team: "b" }, name: "one", ttlMs: 5000 });
-    expect((await node.service.open(owner, made.id).exec({ argv: ["echo", "hi"] })).stdout).toBe("hi\n");
-    await node.service.remove(owner, made.id);
+    expect((await node.access.open(owner, made.id, { readOnly: false }).exec({ argv: ["echo", "hi"] })).stdout).toBe(
+      "hi\n",
+    );
+    await node.sandboxes.remove(owner, made.id);
     expect(node.provider.size).toBe(0);
-    expect(node.service.get(owner, made.id).state).toBe("destroyed");
-    expect(() => node.service.open(owner, made.id)).toThrow("destroyed");
+    expect(node.sandboxes.get(owner, made.id).state).toBe("destroyed");
+    expect(() => node.access.open(owner, made.id, { readOnly: false })).toThrow("destroyed");
   });
 
   it("does not exist for another tenant, nor for the token of another sandbox", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id, token } = await node.service.create(owner, mock);
-    const second = await node.service.create(owner, mock);
+    const { id, token } = await node.sandboxes.create(owner, mock);
+    const second = await node.sandboxes.create(owner, mock);
     const stranger = principal(node, { tenant: "other" });
     const neighbour = node.authenticator.authenticate(second.token ?? undefined);
     for (const who of [stranger, neighbour]) {
-      expect(() => node.service.get(who, id)).toThrow("there is no sandbox");
-      expect(() => node.service.open(who, id)).toThrow("there is no sandbox");
-      expect((await rejection(node.service.update(who, id, { name: "x" }))).code).toBe("not_found");
-      expect((await rejection(node.service.remove(who, id))).code).toBe("not_found");
+      expect(() => node.sandboxes.get(who, id)).toThrow("there is no sandbox");
+      expect(() => node.access.open(who, id, { readOnly: false })).toThrow("there is no sandbox");
+      expect((await rejection(node.sandboxes.update(who, id, { name: "x" }))).code).toBe("not_found");
+      expect((await rejection(node.sandboxes.remove(who, id))).code).toBe("not_found");
     }
-    expect(node.service.list(stranger, {}).items).toEqual([]);
-    expect(node.service.get(node.authenticator.authenticate(token ?? undefined), id).id).toBe(id);
+    expect(node.sandboxes.list(stranger, {}).items).toEqual([]);
+    expect(node.sandboxes.get(node.authenticator.authenticate(token ?? undefined), id).id).toBe(id);
   });
 
   it("tells its token only to those who may use it", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id, token } = await node.service.create(owner, mock);
+    const { id, token } = await node.sandboxes.create(owner, mock);
     const reader = principal(node, { scopes: ["read"] });
     expect(token).toMatch(/^spt_/);
-    expect(node.service.get(reader, id).token).toBeNull();
-    expect(node.service.list(reader, {}).items).toMatchObject([{ id, token: null }]);
-    expect(node.service.list(owner, {}).items).toMatchObject([{ id, token }]);
+    expect(node.sandboxes.get(reader, id).token).toBeNull();
+    expect(node.sandboxes.list(reader, {}).items).toMatchObject([{ id, token: null }]);
+    expect(node.sandboxes.list(owner, {}).items).toMatchObject([{ id, token }]);
   });
 
   it("that could not be destroyed says so, and can be destroyed again", async () => {
     const node = setUp({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
     const owner = principal(node);
-    const { id } = await node.service.create(owner, { ...mock, ttlMs: 1000 });
+    const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 1000 });
     await node.clock.advance(2000);
     expect(node.errors).toMatchObject([{ reason: "stuck" }]);
-    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "stuck" } });
+    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "stuck" } });
     expect(node.provider.size).toBe(1);
-    await node.service.remove(owner, id);
+    await node.sandboxes.remove(owner, id);
     expect(node.provider.size).toBe(0);
-    expect(node.service.get(owner, id).state).toBe("destroyed");
+    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
   });
 
   it("cannot be used nor changed while it is being destroyed", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, mock);
-    const removals = [node.service.remove(owner, id), node.service.remove(owner, id)];
+    const { id } = await node.sandboxes.create(owner, mock);
+    const removals = [node.sandboxes.remove(owner, id), node.sandboxes.remove(owner, id)];
     await Promise.resolve();
-    expect((await rejection(Promise.try(() => node.service.open(owner, id)))).code).toBe("gone");
-    expect((await rejection(node.service.update(owner, id, { ttlMs: 60_000 }))).code).toBe("gone");
+    expect((await rejection(Promise.try(() => node.access.open(owner, id, { readOnly: false })))).code).toBe("gone");
+    expect((await rejection(node.sandboxes.update(owner, id, { ttlMs: 60_000 }))).code).toBe("gone");
     await Promise.all(removals);
     expect(node.events.list({ after: 0, limit: 100 }).filter(({ kind }) => kind === "sandbox.destroyed")).toHaveLength(
       1,
@@ -124,8 +126,8 @@ describe("a sandbox of the node", () => {
   it("has its own environment and defaults in every command", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, { ...mock, env: { GREETING: "hello", NAME: "world" } });
-    const live = node.service.open(owner, id);
+    const { id } = await node.sandboxes.create(owner, { ...mock, env: { GREETING: "hello", NAME: "world" } });
+    const live = node.access.open(owner, id, { readOnly: false });
     const { stdout } = await live.exec({ command: 'echo "$GREETING $NAME"', env: { NAME: "you" } });
     expect(stdout).toBe("hello you\n");
   });
@@ -133,8 +135,8 @@ describe("a sandbox of the node", () => {
   it("has its processes noticed when they end", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, mock);
-    const process = await node.service.open(owner, id).start({ argv: ["true"] });
+    const { id } = await node.sandboxes.create(owner, mock);
+    const process = await node.access.open(owner, id, { readOnly: false }).start({ argv: ["true"] });
     await process.wait();
     await settle();
     expect(node.observed).toEqual(["mock"]);
@@ -145,9 +147,11 @@ describe("a sandbox of the node", () => {
   it("answers with so much of a command's output that many answers at once fit into memory", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, mock);
+    const { id } = await node.sandboxes.create(owner, mock);
     const stdin = "x".repeat(9 * 1024 * 1024);
-    const { stdout, truncated } = await node.service.open(owner, id).exec({ argv: ["cat"] }, { stdin });
+    const { stdout, truncated } = await node.access
+      .open(owner, id, { readOnly: false })
+      .exec({ argv: ["cat"] }, { stdin });
     expect({ length: stdout.length, truncated }).toEqual({ length: 8 * 1024 * 1024, truncated: true });
   });
 
@@ -157,19 +161,19 @@ describe("a sandbox of the node", () => {
     });
     const node = setUp({ provider });
     const owner = principal(node);
-    expect((await rejection(node.service.create(owner, mock))).message).toContain("no room");
+    expect((await rejection(node.sandboxes.create(owner, mock))).message).toContain("no room");
     expect(node.provider.size).toBe(0);
-    expect(node.service.list(owner, { state: "failed" }).items).toMatchObject([{ failure: { message: "no room" } }]);
+    expect(node.sandboxes.list(owner, { state: "failed" }).items).toMatchObject([{ failure: { message: "no room" } }]);
   });
 
   it("that ended by itself is failed, with the reason", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, mock);
+    const { id } = await node.sandboxes.create(owner, mock);
     node.provider.instance(id).crash("it burnt down");
     await settle();
-    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
-    expect((await rejection(Promise.try(() => node.service.open(owner, id)))).code).toBe("gone");
+    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
+    expect((await rejection(Promise.try(() => node.access.open(owner, id, { readOnly: false })))).code).toBe("gone");
   });
 });
 
@@ -177,7 +181,7 @@ describe("limits", () => {
   it("hold for creations at the same time", async () => {
     const node = setUp({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
     const owner = principal(node);
-    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.service.create(owner, mock)));
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.sandboxes.create(owner, mock)));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     expect(node.provider.size).toBe(5);
   });
@@ -186,11 +190,11 @@ describe("limits", () => {
     const node = setUp();
     const quota = { maxSandboxes: 3, maxMemoryMib: 600 };
     const owner = principal(node, { quota });
-    const create = () => node.service.create(owner, { ...mock, memoryMib: 256 });
+    const create = () => node.sandboxes.create(owner, { ...mock, memoryMib: 256 });
     const outcomes = await Promise.allSettled([create(), create(), create()]);
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
-    expect(node.service.list(owner, {}).items).toHaveLength(2);
-    await node.service.remove(owner, node.service.list(owner, {}).items[0]?.id ?? "");
+    expect(node.sandboxes.list(owner, {}).items).toHaveLength(2);
+    await node.sandboxes.remove(owner, node.sandboxes.list(owner, {}).items[0]?.id ?? "");
     expect((await create()).state).toBe("ready");
   });
 });
@@ -199,11 +203,11 @@ describe("an idempotency key", () => {
   it("makes one sandbox of many requests, also at the same time", async () => {
     const node = setUp();
     const owner = principal(node);
-    const create = () => node.service.create(owner, { ...mock, name: "one" }, { idempotencyKey: "k" });
+    const create = () => node.sandboxes.create(owner, { ...mock, name: "one" }, { idempotencyKey: "k" });
     const made = await Promise.all([create(), create(), create()]);
     expect(new Set([...made, await create()].map(({ id }) => id)).size).toBe(1);
     expect(node.provider.size).toBe(1);
-    const other = node.service.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
+    const other = node.sandboxes.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
     expect((await rejection(other)).reason).toBe("idempotency_key_reused");
   });
 });
@@ -213,7 +217,7 @@ describe("an idempotency key of a request whose caller left", () => {
     const node = setUp({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
     const owner = principal(node);
     const leaving = new AbortController();
-    const create = (signal?: AbortSignal) => node.service.create(owner, mock, { idempotencyKey: "k", signal });
+    const create = (signal?: AbortSignal) => node.sandboxes.create(owner, mock, { idempotencyKey: "k", signal });
     const first = create(leaving.signal);
     const again = create();
     leaving.abort();
@@ -228,7 +232,7 @@ describe("an idempotency key of a request that failed", () => {
     const faults = { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) };
     const node = setUp({ provider: new MockProvider({ faults }) });
     const owner = principal(node);
-    const create = () => node.service.create(owner, mock, { idempotencyKey: "k" });
+    const create = () => node.sandboxes.create(owner, mock, { idempotencyKey: "k" });
     expect((await rejection(create())).reason).toBe("no_room");
     Object.assign(node.provider.faults, { bootFailure: undefined });
     expect((await create()).state).toBe("ready");
@@ -242,12 +246,14 @@ describe("a warm sandbox", () => {
     node.pool.set({ ...mock, target: 1 });
     await node.clock.advance(1000);
     const [before] = await node.provider.list();
-    const made = await node.service.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
+    const made = await node.sandboxes.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
     expect(made).toMatchObject({ id: before?.id, name: "warm", labels: { x: "y" } });
-    expect((await node.service.open(owner, made.id).exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
+    expect((await node.access.open(owner, made.id, { readOnly: false }).exec({ command: 'echo "$A"' })).stdout).toBe(
+      "1\n",
+    );
     await node.clock.advance(1000);
     expect(node.pool.list()).toMatchObject([{ ready: 1, hits: 1, misses: 0 }]);
-    const larger = await node.service.create(owner, { ...mock, memoryMib: 512 });
+    const larger = await node.sandboxes.create(owner, { ...mock, memoryMib: 512 });
     expect((await node.provider.list()).find(({ id }) => id === larger.id)?.spec.memoryMib).toBe(512);
     expect(node.pool.set({ ...mock, target: 0 })).toMatchObject({ target: 0, ready: 0 });
     await node.pool.close();
@@ -258,14 +264,14 @@ describe("a sandbox that ends while the disk is full", () => {
   it("is noted down as soon as there is room", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, mock);
+    const { id } = await node.sandboxes.create(owner, mock);
     node.database.prepare("PRAGMA query_only = ON").run();
     node.provider.instance(id).crash();
     await node.clock.advance(2500);
     expect(node.errors.length).toBeGreaterThan(0);
     node.database.prepare("PRAGMA query_only = OFF").run();
     await node.clock.advance(1500);
-    expect(node.service.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "instance_crashed" } });
+    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "instance_crashed" } });
   });
 });
 
@@ -273,30 +279,30 @@ describe("the end of a lifetime", () => {
   it("destroys a sandbox at its expiry, also one that is being used", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, { ...mock, ttlMs: 10_000 });
-    node.service.open(owner, id).hold("client");
+    const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 10_000 });
+    node.access.open(owner, id, { readOnly: false }).hold("client");
     await node.clock.advance(9_000);
-    expect(node.service.get(owner, id).state).toBe("ready");
-    await node.service.update(owner, id, { ttlMs: 5_000 });
+    expect(node.sandboxes.get(owner, id).state).toBe("ready");
+    await node.sandboxes.update(owner, id, { ttlMs: 5_000 });
     await node.clock.advance(4_000);
-    expect(node.service.get(owner, id).state).toBe("ready");
+    expect(node.sandboxes.get(owner, id).state).toBe("ready");
     await node.clock.advance(2_000);
-    await node.service.settled();
-    expect(node.service.get(owner, id).state).toBe("destroyed");
+    await node.sandboxes.settled();
+    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
     expect(node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind)).toContain("sandbox.expired");
   });
 
   it("destroys an idle one, and no other", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, { ...mock, idleTimeoutMs: 10_000 });
+    const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
     for (let turn = 0; turn < 5; turn++) {
       await node.clock.advance(8_000);
-      await node.service.open(owner, id).exec({ argv: ["true"] });
+      await node.access.open(owner, id, { readOnly: false }).exec({ argv: ["true"] });
     }
     await node.clock.advance(12_000);
-    await node.service.settled();
-    expect(node.service.get(owner, id).state).toBe("destroyed");
+    await node.sandboxes.settled();
+    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
   });
 });
 
@@ -304,11 +310,11 @@ describe("the end of an idle time", () => {
   it("does not come while something runs, and counts from the last use, not from the first", async () => {
     const node = setUp();
     const owner = principal(node);
-    const { id } = await node.service.create(owner, { ...mock, idleTimeoutMs: 10_000 });
-    const live = node.service.open(owner, id);
+    const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
+    const live = node.access.open(owner, id, { readOnly: false });
     const process = await live.start({ command: "sleep 3600" });
     await node.clock.advance(60_000);
-    expect(node.service.get(owner, id).state).toBe("ready");
+    expect(node.sandboxes.get(owner, id).state).toBe("ready");
     await process.kill();
     await process.wait();
     await settle();
@@ -316,10 +322,10 @@ describe("the end of an idle time", () => {
       await node.clock.advance(8_000);
       await live.files.write("/file", "text");
     }
-    expect(node.service.get(owner, id).state).toBe("ready");
+    expect(node.sandboxes.get(owner, id).state).toBe("ready");
     await node.clock.advance(12_000);
-    await node.service.settled();
-    expect(node.service.get(owner, id).state).toBe("destroyed");
+    await node.sandboxes.settled();
+    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
   });
 });
 
@@ -327,8 +333,8 @@ describe("a node that starts again", () => {
   it("takes over what runs, says what is lost, and removes what belongs to nobody", async () => {
     const first = setUp();
     const owner = principal(first);
-    const kept = await first.service.create(owner, { ...mock, name: "kept", env: { A: "1" } });
-    const lost = await first.service.create(owner, { ...mock, name: "lost" });
+    const kept = await first.sandboxes.create(owner, { ...mock, name: "kept", env: { A: "1" } });
+    const lost = await first.sandboxes.create(owner, { ...mock, name: "lost" });
     first.pool.set({ ...mock, target: 1 });
     await first.clock.advance(1000);
     expect(first.provider.size).toBe(3);
@@ -341,7 +347,12 @@ describe("a node that starts again", () => {
     expect(result).toMatchObject({ adopted: [kept.id], lost: [lost.id], failed: [] });
     expect(result.removed).toHaveLength(1);
     expect(provider.size).toBe(1);
-    expect(second.service.get(owner, lost.id)).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
-    expect((await second.service.open(owner, kept.id).exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
+    expect(second.sandboxes.get(owner, lost.id)).toMatchObject({
+      state: "failed",
+      failure: { reason: "instance_lost" },
+    });
+    expect((await second.access.open(owner, kept.id, { readOnly: false }).exec({ command: 'echo "$A"' })).stdout).toBe(
+      "1\n",
+    );
   });
 });

@@ -11,7 +11,7 @@ export interface AttachRequest {
   readonly query: URLSearchParams;
 }
 
-/** `WS /attach/<id>`: attaches a client to a sandbox, wherever it was, unless another client is attached to it. */
+/** `WS /attach/<id>`: brings the sandbox to this node and attaches the client, unless another client is attached. */
 export async function attachSession(context: SessionContext, { id, query }: AttachRequest): Promise<void> {
   const { socket, principal, sessions, logger, audit } = context;
   const refuse = (event: SessionEvent) => {
@@ -33,7 +33,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
   } catch (thrown) {
     const error = SandboxError.from(thrown);
     audit.note("startProcess", id, error);
-    if (error.code === "internal") logger.error({ err: error }, "a sandbox could not be brought here");
+    if (error.code === "internal") logger.error({ err: error }, "could not bring a sandbox to this node");
     refuse(error.reason === "sandbox_in_use" ? inUse(id, isTakeover) : refusal(error));
     return;
   }
@@ -44,31 +44,26 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
     return;
   }
   slot.session?.detach();
-  session = new Session({ locator: context.dependencies.locator, socket, slot, logger, audit });
+  session = new Session({ ownership: context.dependencies.ownership, socket, slot, logger, audit });
   const { rolledBackTo } = restored ?? {};
   const isNew = rolledBackTo && new Date(rolledBackTo.at) >= startedAt;
   session.begin(isNew ? { rolledBackTo } : {});
 }
 
-/** Says that it restores the sandbox as soon as it knows that it must. */
+/** Tells the client that the sandbox is being restored as soon as this is known. */
 async function bring(
   { socket, principal, dependencies }: SessionContext,
   id: string,
   takeover: boolean,
 ): Promise<{ readonly live: LiveSandbox; readonly restored?: SandboxResource }> {
-  const { service, locator } = dependencies;
-  try {
-    return { live: service.open(principal, id) };
-  } catch (thrown) {
-    const { reason } = SandboxError.from(thrown);
-    const isElsewhere = ["no_such_sandbox", "sandbox_paused", "not_ready"].includes(reason);
-    if (!isElsewhere) throw thrown;
-    const leaving = new AbortController();
-    socket.closed.then(() => leaving.abort());
-    const onWaiting = () => void socket.send(statusUpdate("SANDBOX_RESTORING"));
-    const restored = await locator.bring(principal, id, { takeover, signal: leaving.signal, onWaiting });
-    return { live: service.open(principal, id), restored };
-  }
+  const { access, locator } = dependencies;
+  const running = access.running(principal, id, { readOnly: false });
+  if (running !== undefined) return { live: running };
+  const leaving = new AbortController();
+  socket.closed.then(() => leaving.abort());
+  const onWaiting = () => void socket.send(statusUpdate("SANDBOX_RESTORING"));
+  const restored = await locator.bring(principal, id, { takeover, signal: leaving.signal, onWaiting });
+  return { live: access.open(principal, id, { readOnly: false }), restored };
 }
 
 function refusal(error: SandboxError): SessionEvent {

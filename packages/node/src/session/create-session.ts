@@ -5,10 +5,10 @@ import { Session } from "./session.ts";
 import type { SessionContext } from "./session-context.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
 
-/** `WS /create`: makes a sandbox and attaches its client to it. */
+/** `WS /create`: creates a sandbox and attaches the client to it. */
 export async function createSession(context: SessionContext, query: URLSearchParams): Promise<void> {
   const { socket, principal, dependencies, sessions, logger, audit } = context;
-  const { service } = dependencies;
+  const { sandboxes, access, ownership } = dependencies;
   const leaving = new AbortController();
   socket.closed.then(() => leaving.abort());
   let session: Session | undefined;
@@ -18,20 +18,20 @@ export async function createSession(context: SessionContext, query: URLSearchPar
   });
   socket.send(statusUpdate("SANDBOX_CREATING"));
   try {
-    const { id } = await service.create(principal, createOptions(query), {
+    const { id } = await sandboxes.create(principal, createOptions(query), {
       signal: leaving.signal,
       onId: (sandbox_id, token) => socket.send({ event: "sandbox_id", sandbox_id, token }),
     });
     audit.note("createSandbox", id);
-    // A client that left at the last moment finds its sandbox by the id it was told.
+    // A client that has left finds its sandbox by the id that it received.
     if (socket.isClosed) return;
-    const slot = sessions.slotOf(service.open(principal, id));
-    session = new Session({ locator: dependencies.locator, socket, slot, logger, audit });
+    const slot = sessions.slotOf(access.open(principal, id, { readOnly: false }));
+    session = new Session({ ownership, socket, slot, logger, audit });
     session.begin();
   } catch (thrown) {
     const error = SandboxError.from(thrown);
     audit.note("createSandbox", null, error);
-    if (error.code === "internal") logger.error({ err: error }, "a sandbox could not be created");
+    if (error.code === "internal") logger.error({ err: error }, "could not create a sandbox");
     socket.send(statusUpdate("SANDBOX_CREATION_ERROR", { message: errorText(error) }));
     socket.close(closeCodes.internal, error.reason);
   }

@@ -64,7 +64,7 @@ describe("a session on gVisor", () => {
     const client = node.client(`/attach/${id}`);
     await client.next();
     // The gate opens when the second piece has been rejected.
-    const live = node.service.open(node.owner, id);
+    const live = node.access.open(node.owner, id, { readOnly: false });
     expect((await live.exec({ command: "mkfifo /tmp/gate" })).exitCode).toBe(0);
     await client.send({ language: "bash", code: "read line < /tmp/gate; echo $line" });
     expect(await client.next()).toEqual(status("EXECUTION_RUNNING"));

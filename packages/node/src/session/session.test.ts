@@ -31,7 +31,7 @@ async function create(query = "") {
   const client = node.client(`/create${query}`);
   const [, named] = await client.take(3);
   const { sandbox_id: id, token } = named as unknown as { readonly sandbox_id: string; readonly token: string };
-  return { client, id, token, live: node.service.open(node.owner, id) };
+  return { client, id, token, live: node.access.open(node.owner, id, { readOnly: false }) };
 }
 
 async function attach(id: string): Promise<TestClient> {
@@ -50,7 +50,7 @@ describe("WS /create", () => {
       { event: "sandbox_id", sandbox_id: expect.any(String), token: expect.stringMatching(/^spt_/) },
       status("RUNNING"),
     ]);
-    expect(node.service.list(node.owner, {}).items).toMatchObject([{ memoryMib: 128, name: "mine", ttlMs: 60_000 }]);
+    expect(node.sandboxes.list(node.owner, {}).items).toMatchObject([{ memoryMib: 128, name: "mine", ttlMs: 60_000 }]);
   });
 
   it("says why a sandbox could not be created, and closes", async () => {
@@ -108,7 +108,7 @@ describe("running code in a session", () => {
   });
 
   it("gives the code the sandbox's environment and working directory", async () => {
-    const made = await node.service.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
+    const made = await node.sandboxes.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
     const client = await attach(made.id);
     await client.send(run("echo $GREETING; pwd"));
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("hello\n/tmp\n");
@@ -195,7 +195,7 @@ describe("WS /attach/<id>", () => {
     const { client: first, id } = await create();
     const other = node.makeKey({ tenant: "other" }).key;
     const { resource } = await node.createSandbox();
-    await node.service.remove(node.owner, resource.id);
+    await node.sandboxes.remove(node.owner, resource.id);
     const missing = "00000000-0000-4000-8000-000000000000";
     for (const [path, credential] of [
       [missing, node.ownerKey],
@@ -315,7 +315,7 @@ describe("WS /attach/<id>", () => {
     const { client, id } = await create();
     await client.send(run("sleep 60"));
     await client.next();
-    await node.service.remove(node.owner, id);
+    await node.sandboxes.remove(node.owner, id);
     expect(await client.take(2)).toEqual([
       status("EXECUTION_ERROR", { message: expect.stringContaining("destroyed") }),
       status("DELETED", { message: expect.any(String) }),

@@ -1,7 +1,7 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
-import type { Locator } from "../handoff/locator.ts";
+import type { Ownership } from "../ownership/ownership.ts";
 import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
@@ -17,7 +17,7 @@ const SAVE_STATUS = {
 } as const satisfies Record<SavePhase, SessionStatus>;
 
 export interface SessionOptions {
-  readonly locator: Pick<Locator, "setAttached">;
+  readonly ownership: Pick<Ownership, "setAttached">;
   readonly socket: MessageSocket;
   readonly slot: SessionSlot;
   readonly logger: Logger;
@@ -40,7 +40,7 @@ export class Session implements ExecutionListener {
     this.#hold = slot.live.hold("client");
     this.#saves = slot.live.onSave((phase) => this.send(statusUpdate(SAVE_STATUS[phase])));
     slot.session = this;
-    options.locator.setAttached(slot.live.id, true);
+    this.#setAttached(true);
     socket.closed.then(() => this.#leave());
   }
 
@@ -152,7 +152,14 @@ export class Session implements ExecutionListener {
     this.#saves[Symbol.dispose]();
     if (slot.session !== this) return;
     slot.session = undefined;
-    this.#options.locator.setAttached(slot.live.id, false);
+    this.#setAttached(false);
+  }
+
+  #setAttached(isAttached: boolean): void {
+    const { ownership, slot, logger } = this.#options;
+    ownership
+      .setAttached(slot.live.id, isAttached)
+      .catch((thrown) => logger.warn({ err: thrown, sandboxId: slot.live.id }, "could not update a sandbox's lock"));
   }
 }
 

@@ -135,7 +135,7 @@ describe("a process stream", () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "sleep 60" } }));
     await client.next();
-    await node.service.remove(node.owner, live.id);
+    await node.sandboxes.remove(node.owner, live.id);
     const error = await client.next();
     expect(error).toMatchObject({ type: "error", stream: 1, error: { code: "gone", reason: "sandbox_destroyed" } });
     errorBodySchema.parse((error as Record<string, unknown>)["error"]);

@@ -11,6 +11,7 @@ import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
 import { movedOn } from "../cluster/peer-errors.ts";
 import { SocketRelay } from "../forward/socket-relay.ts";
+import type { Location } from "../handoff/locator.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
 import { closeCodes, type MessageSocket } from "./message-socket.ts";
@@ -24,10 +25,11 @@ import { runStdinStream } from "./stdin-stream.ts";
 import { runWatchStream } from "./watch-stream.ts";
 
 const MAX_STREAMS = 1024;
-/** A client that keeps sending what cannot be understood is broken or means harm. */
+/** A client that sends more malformed messages is broken or hostile. */
 const MAX_MALFORMED = 32;
 
 type OpenMessage = Extract<ClientMessage, { type: "open" }>;
+type SandboxMessage = Exclude<OpenMessage, { kind: "events" }>;
 
 export interface SocketConnectionOptions {
   readonly socket: MessageSocket;
@@ -36,7 +38,7 @@ export interface SocketConnectionOptions {
   readonly logger: Logger;
   readonly requestId: string;
   readonly audit: SocketAudit;
-  /** With which streams about sandboxes of other nodes are passed on; undefined: none is. */
+  /** Authenticates relayed streams at their nodes; undefined: streams are not relayed. */
   readonly credential?: string | undefined;
 }
 
@@ -60,42 +62,68 @@ export class SocketConnection {
   }
 
   #openRelay(): SocketRelay | undefined {
-    const { socket, principal, requestId, credential, dependencies } = this.#options;
-    const { cluster, clock = systemClock } = dependencies;
-    if (cluster === undefined || credential === undefined) return undefined;
-    const serveHere = (data: string | Uint8Array) => {
-      if (typeof data === "string") this.#message(data, { isForThisNode: true });
-      else this.#data(data, { isForThisNode: true });
-    };
-    return new SocketRelay({ ...cluster, client: socket, principal, credential, requestId, clock, serveHere });
+    const { socket, requestId, credential, dependencies } = this.#options;
+    const { relay, clock = systemClock } = dependencies;
+    if (relay === undefined || credential === undefined) return undefined;
+    return new SocketRelay({ ...relay, client: socket, credential, requestId, clock });
   }
 
-  #message(text: string, { isForThisNode = false } = {}): void {
+  #message(text: string): void {
     const message = readClientMessage(text);
-    if (message instanceof UnreadableMessage) {
-      this.#refuse(message);
-      return;
-    }
-    if (!isForThisNode && this.#relay?.message(message, text)) return;
+    if (message instanceof UnreadableMessage) this.#refuse(message);
+    else if (!this.#relay?.message(message, text)) this.#handle(message, text);
+  }
+
+  #handle(message: ClientMessage, text: string): void {
     const stream = this.#streams.get(message.stream);
-    // Messages about a stream that has just ended cross its end on the way.
-    if (message.type === "open") this.#open(message, stream);
+    // Messages about a stream that has just ended may still arrive.
+    if (message.type === "open") this.#locate(message, text);
     else if (message.type === "credit") stream?.credit.add(message.amount);
     else if (message.type === "finish") this.#input(stream, (queue) => queue.finish(message.offset));
     else if (stream !== undefined) this.#remove(stream);
   }
 
-  #data(bytes: Uint8Array, { isForThisNode = false } = {}): void {
-    const frame = decodeDataFrame(bytes);
-    if (frame === undefined || frame.source !== "stdin") {
-      this.#refuse(new UnreadableMessage("a binary frame that is no input", frame?.stream));
+  /** Finds the stream's sandbox, then serves the stream here or has it relayed. */
+  #locate(message: OpenMessage, text: string): void {
+    const { principal, dependencies } = this.#options;
+    const own = principal.kind === "sandbox" ? principal.sandboxId : undefined;
+    const { sandbox = own, stream } = message;
+    // Each node has its own events about no sandbox. A token for another sandbox is refused here.
+    if (sandbox === undefined || (own !== undefined && own !== sandbox)) {
+      this.#open(message, undefined);
       return;
     }
-    if (!isForThisNode && this.#relay?.data(frame.stream, bytes)) return;
+    if (this.#relay?.openAtKnownOwner({ stream, sandbox, text })) return;
+    const { readOnly } = routes[operationOf(message)];
+    const location = dependencies.locator.locate(principal, sandbox, { readOnly });
+    if (this.#relay === undefined || !(location instanceof Promise)) this.#open(message, location);
+    else this.#relay.open({ stream, sandbox, text }, location, (found, rest) => this.#serveHere(found, rest));
+  }
+
+  /** Serves a stream that was located after all its first messages had come. */
+  #serveHere(location: Location, [first, ...rest]: readonly (string | Uint8Array)[]): void {
+    this.#open(readClientMessage(first as string) as OpenMessage, location);
+    for (const data of rest) {
+      if (typeof data === "string") this.#handle(readClientMessage(data) as ClientMessage, data);
+      else this.#stdin(data);
+    }
+  }
+
+  #data(bytes: Uint8Array): void {
+    const frame = decodeDataFrame(bytes);
+    if (frame === undefined || frame.source !== "stdin") {
+      this.#refuse(new UnreadableMessage("a binary frame that is not input", frame?.stream));
+    } else if (!this.#relay?.data(frame.stream, bytes)) this.#stdin(bytes);
+  }
+
+  #stdin(bytes: Uint8Array): void {
+    const frame = decodeDataFrame(bytes);
+    if (frame === undefined) return;
     this.#input(this.#streams.get(frame.stream), (queue) => queue.push(frame.offset, frame.bytes));
   }
 
-  #open(message: OpenMessage, existing: SocketStream | undefined): void {
+  #open(message: OpenMessage, location: Location | Promise<Location> | undefined): void {
+    const existing = this.#streams.get(message.stream);
     if (existing !== undefined) {
       this.#fail(existing, numberInUse(message.stream));
       return;
@@ -108,19 +136,22 @@ export class SocketConnection {
       return;
     }
     this.#streams.set(stream.number, stream);
-    this.#run(stream, message).then(
+    this.#run(stream, message, location).then(
       (end) => this.#ended(stream, end),
       (thrown) => this.#fail(stream, SandboxError.from(thrown)),
     );
   }
 
-  async #run(stream: SocketStream, message: OpenMessage): Promise<StreamEnd | undefined> {
+  async #run(
+    stream: SocketStream,
+    message: OpenMessage,
+    location: Location | Promise<Location> | undefined,
+  ): Promise<StreamEnd | undefined> {
     const { principal, dependencies } = this.#options;
     const { events } = dependencies;
     if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
-    const found = await dependencies.locator.locate(principal, message.sandbox);
-    if (found?.kind === "node") return this.#passOn(stream, message);
-    const live = this.#sandbox(message);
+    const live = await this.#use(message, await location);
+    if (live === undefined) return this.#passOn(stream, message);
     stream.live = live;
     const hold = this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
@@ -134,26 +165,32 @@ export class SocketConnection {
     return await runWatchStream(subject, message);
   }
 
-  /** The sandbox has left this node while its client waited for it here. */
-  #passOn(stream: SocketStream, message: Exclude<OpenMessage, { kind: "events" }>): undefined {
-    this.#remove(stream);
-    if (this.#relay?.message(message, JSON.stringify(message))) return undefined;
-    const error = errorBody(movedOn(message.sandbox), this.#options.requestId);
-    this.#send({ type: "error", stream: stream.number, error });
-  }
-
-  #sandbox(message: Exclude<OpenMessage, { kind: "events" }>): LiveSandbox {
+  /** The sandbox, restored if it was at rest; undefined if another node owns it. */
+  async #use(message: SandboxMessage, location: Location | undefined): Promise<LiveSandbox | undefined> {
     const { principal, dependencies, audit } = this.#options;
+    const { locator, access } = dependencies;
     const operation = operationOf(message);
+    const { readOnly } = routes[operation];
     try {
-      const { readOnly } = routes[operation];
-      const live = dependencies.service.open(principal, message.sandbox, { readOnly });
+      const { sandbox } = message;
+      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location });
+      if (found.kind === "node") return undefined;
+      const live = (found.kind === "here" && found.live) || access.open(principal, sandbox, { readOnly });
       audit.note(operation, live.id);
       return live;
     } catch (thrown) {
       audit.note(operation, message.sandbox, SandboxError.from(thrown));
       throw thrown;
     }
+  }
+
+  /** The sandbox has left this node while its client waited for it here. */
+  #passOn(stream: SocketStream, message: SandboxMessage): undefined {
+    this.#remove(stream);
+    if (this.#relay === undefined) {
+      const error = errorBody(movedOn(message.sandbox), this.#options.requestId);
+      this.#send({ type: "error", stream: stream.number, error });
+    } else this.#locate(message, JSON.stringify(message));
   }
 
   #input(stream: SocketStream | undefined, add: (queue: NonNullable<SocketStream["stdin"]>) => void): void {
@@ -175,7 +212,7 @@ export class SocketConnection {
   #fail(stream: SocketStream, error: SandboxError): void {
     if (stream.signal.aborted) return;
     if (error.reason === "sandbox_stopped") {
-      // It goes on elsewhere, or at another time: a client that connects again finds it, and continues where it is.
+      // A client that reconnects finds the sandbox where it is then, and continues at its offset.
       this.#options.socket.close(closeCodes.comeBack, error.reason);
       return;
     }
@@ -190,7 +227,7 @@ export class SocketConnection {
     stream.end();
   }
 
-  /** What is about no stream is about the connection, which cannot be trusted to go on. */
+  /** A malformed message about no stream ends the connection: its framing cannot be trusted. */
   #refuse({ error, stream }: UnreadableMessage): void {
     const { socket, logger, requestId } = this.#options;
     this.#malformed++;
@@ -200,7 +237,7 @@ export class SocketConnection {
     const about = stream === undefined || isTooMuch ? {} : { stream };
     this.#send({ type: "error", ...about, error: errorBody(error, requestId) });
     if (stream !== undefined && !isTooMuch) return;
-    logger.warn({ malformed: this.#malformed }, "a client was not understood");
+    logger.warn({ malformed: this.#malformed }, "closed a connection that sent malformed messages");
     socket.close(isTooMuch ? closeCodes.policy : closeCodes.protocolError, error.reason);
   }
 
@@ -209,8 +246,9 @@ export class SocketConnection {
   }
 }
 
-/** What the same is called in REST; it takes the same rights. */
-function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): OperationId {
+/** The REST operation that needs the same rights. */
+function operationOf(message: OpenMessage): OperationId {
+  if (message.kind === "events") return "listEvents";
   if (message.kind === "stdin") return "writeProcessInput";
   if (message.kind === "watch") return "watchFiles";
   if (message.kind === "forget") return "deleteProcess";
@@ -220,15 +258,15 @@ function operationOf(message: Exclude<OpenMessage, { kind: "events" }>): Operati
 function numberInUse(stream: number): SandboxError {
   return new SandboxError("already_exists", {
     reason: "stream_in_use",
-    message: `stream ${stream} was opened again while it was open, so it was ended`,
-    hint: "use each number once",
+    message: `stream ${stream} was closed: it was opened twice`,
+    hint: "use each stream number once",
   });
 }
 
 function tooManyStreams(): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "stream_limit",
-    message: `a connection has at most ${MAX_STREAMS} streams`,
+    message: `a connection can have at most ${MAX_STREAMS} streams`,
     hint: "close some, or open another connection",
     details: { maxStreams: MAX_STREAMS },
   });

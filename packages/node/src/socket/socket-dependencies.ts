@@ -1,36 +1,36 @@
 import type { Clock } from "@sandpiper/core";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/principal.ts";
-import type { Locator } from "../handoff/locator.ts";
+import type { Peers } from "../forward/peers.ts";
 import type { SocketRelayOptions } from "../forward/socket-relay.ts";
+import type { Locator } from "../handoff/locator.ts";
+import type { Ownership } from "../ownership/ownership.ts";
 import type { EventLog } from "../records/event-log.ts";
-import type { SandboxService } from "../sandboxes/sandbox-service-port.ts";
+import type { NodePhase } from "../sandboxes/node-phase.ts";
+import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { AuditSink } from "./socket-audit.ts";
 
-/** What passes streams on to other nodes. */
-interface SocketCluster extends Pick<SocketRelayOptions, "whereabouts" | "proof" | "silenceMs"> {
-  readonly keys: {
-    /** Asks the store about a credential that is not known here. */
-    learn(credential: string | undefined): Promise<void>;
-  };
+/** Relays streams to other nodes. */
+interface RelayDependencies extends Pick<SocketRelayOptions, "proof" | "silenceMs"> {
+  readonly peers: Pick<Peers, "isForwardedUpgrade">;
 }
 
 /** What WebSockets need of the node. */
 export interface SocketDependencies {
-  readonly service: SandboxService;
+  readonly sandboxes: Pick<SandboxService, "create">;
+  readonly access: SandboxAccess;
   readonly locator: Locator;
-  /** Streams about sandboxes of other nodes are relayed to these; nothing is unless given. */
-  readonly cluster?: SocketCluster | undefined;
+  readonly ownership: Pick<Ownership, "setAttached">;
+  /** Undefined on a standalone node: streams are not relayed. */
+  readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
   readonly events: EventLog;
   readonly logger: Logger;
-  /** Who did what is not kept unless given. */
+  /** Without it, nothing is audited. */
   readonly audit?: AuditSink | undefined;
-  /** The node takes no new connections any more. */
-  readonly isStopping: () => boolean;
-  /** It makes no new sandboxes any more. */
-  readonly isDraining?: (() => boolean) | undefined;
-  /** Pages of other origins that may connect, such as "https://console.example.com"; none unless given. */
+  readonly phase: NodePhase;
+  /** Origins of web pages that may connect, such as "https://console.example.com"; none by default. */
   readonly corsOrigins?: readonly string[] | undefined;
   readonly clock?: Clock | undefined;
   readonly randomUuid?: (() => string) | undefined;

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { composeParts } from "./domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
+import { testDomain } from "../testing/test-domain.ts";
 
 it("offers the default provider, and others only when the node is told to", () => {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-parts-"));
@@ -15,7 +15,7 @@ it("offers the default provider, and others only when the node is told to", () =
       [{ providers: ["docker", "gvisor"] }, ["gvisor", "docker"]],
       [{ defaultProvider: "docker" }, ["docker"]],
     ] as const) {
-      const { providers, database } = composeParts(parseNodeConfig({ home, ...config } as NodeConfigOptions), {
+      const { providers, database } = testDomain(parseNodeConfig({ home, ...config } as NodeConfigOptions), {
         onError: () => {},
       });
       expect([...providers.byName.keys()]).toEqual(names);

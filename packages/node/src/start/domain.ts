@@ -1,222 +1,149 @@
-import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, type Provider, type SandboxError, systemClock, Turns } from "@sandpiper/core";
+import type { Clock, Provider, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { KeyService } from "../auth/key-service.ts";
 import { NodeAuthenticator } from "../auth/node-authenticator.ts";
-import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
 import { AutomaticCheckpoints } from "../checkpoints/automatic-checkpoints.ts";
-import { canRestore } from "../reconcile/can-restore.ts";
-import type { Locator } from "../handoff/locator.ts";
-import { LoneCustody } from "../ownership/standalone-ownership.ts";
-import { LoneLocator } from "../checkpoints/lone-locator.ts";
-import { NodeCheckpoints } from "../checkpoints/checkpoints.ts";
-import { SparePlaces } from "../checkpoints/prepared-instances.ts";
-import { createProvider } from "../embedded/create-provider.ts";
-import { composeSaving } from "../compose-saving.ts";
+import { Checkpoints } from "../checkpoints/checkpoints.ts";
+import { Forks } from "../checkpoints/forks.ts";
+import { PreparedInstances } from "../checkpoints/prepared-instances.ts";
+import { SaveRestore } from "../checkpoints/save-restore.ts";
 import type { NodeConfig } from "../config/node-config.ts";
-import { SqliteEventLog } from "../records/sqlite-event-log.ts";
-import { ClusterCustody } from "../ownership/lease-ownership.ts";
-import { Handoffs } from "../handoff/handoffs.ts";
-import type { NodeCluster } from "../cluster/node-cluster.ts";
-import { NodePool } from "../sandboxes/node-pool.ts";
-import { type NodeDatabase, openDatabase } from "../records/database.ts";
-import type { SandboxRecord } from "../records/sandbox-record.ts";
-import { SqliteIdempotencyRecords } from "../records/sqlite-idempotency-records.ts";
-import { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
-import { LiveSandboxes } from "../sandboxes/sandbox-registry.ts";
 import { NodeContainers } from "../containers/node-containers.ts";
-import { NodeService } from "../sandboxes/sandbox-service.ts";
-import { Providers } from "../sandboxes/providers.ts";
 import { Rebuilds } from "../containers/rebuilds.ts";
-import { DirectoryStore } from "../store/directory-store.ts";
+import { createProvider } from "../embedded/create-provider.ts";
+import { HandoffReceiver } from "../handoff/handoff-receiver.ts";
+import { HandoffSender } from "../handoff/handoff-sender.ts";
+import { Locator } from "../handoff/locator.ts";
+import { LeaseOwnership } from "../ownership/lease-ownership.ts";
+import { StandaloneOwnership } from "../ownership/standalone-ownership.ts";
+import { Capacity } from "../sandboxes/capacity.ts";
+import { NodePhase } from "../sandboxes/node-phase.ts";
+import { NodePool } from "../sandboxes/node-pool.ts";
+import { Providers } from "../sandboxes/providers.ts";
+import { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import { SandboxService } from "../sandboxes/sandbox-service.ts";
+import type { Storage } from "./storage.ts";
 
-export interface NodePartsOptions {
-  readonly clock?: Clock | undefined;
-  /** Instead of those that this machine has; for tests. */
+export interface DomainOptions {
+  readonly clock: Clock;
+  readonly phase?: NodePhase | undefined;
+  /** Replaces the configured providers; for tests. */
   readonly providers?: readonly Provider[] | undefined;
-  /** Open already; opened here unless given. */
-  readonly database?: NodeDatabase | undefined;
-  /** What this node shares with others; nothing unless given. */
-  readonly cluster?: NodeCluster | undefined;
-  /** Told until when a sandbox may run here. */
+  /** Receives the instant until which a sandbox may run here. */
   readonly onDeadline?: ((id: SandboxId, deadlineMs: number | undefined) => void) | undefined;
-  /** Told about failures that no caller waits for. */
+  /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, about: object) => void;
   readonly observeExec?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCheckpoint?: ((provider: string, seconds: number) => void) | undefined;
   readonly observeCreate?: ((provider: string, seconds: number, isWarm: boolean) => void) | undefined;
 }
 
-export type NodeParts = ReturnType<typeof composeParts>;
+export type Domain = ReturnType<typeof createDomain>;
 
-/** Everything of a node but its interfaces to the outside. */
-export function composeParts(config: NodeConfig, options: NodePartsOptions) {
-  const { clock = systemClock, onError, observeCreate, observeExec, cluster } = options;
-  const database = options.database ?? openHome(config);
-  try {
-    const records = new SqliteSandboxRecords(database);
-    const idempotency = new SqliteIdempotencyRecords(database, { clock });
-    const events = new SqliteEventLog(database, { clock });
-    const tokens = cluster?.tokens ?? openSandboxTokens(config.home);
-    const keys = new KeyService(database, { clock });
-    const providers = new Providers({
-      providers: options.providers ?? ownProviders(config),
-      imagesDir: config.imagesDir,
-      onError: (error, id) => onError(error, { sandboxId: id }),
-    });
-    const defaults = {
-      provider: config.defaultProvider,
-      containerImage: config.docker.image,
-      ...config.defaults,
-    };
-    const turns = new Turns<SandboxId>();
-    const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
-    const shared =
-      cluster &&
-      new ClusterCustody({
-        ...cluster,
-        requirements: (record) => saver.requirements(record),
-        onWanted: (id) => handoffs?.wanted(id),
-        onLost: (id) => handoffs?.lost(id),
-        onDeadline: options.onDeadline ?? (() => {}),
-      });
-    const custody = shared ?? new LoneCustody(store);
-    const about = (error: SandboxError, id: SandboxId) => onError(error, { sandboxId: id });
-    const live = new LiveSandboxes({
-      records,
-      events,
-      clock,
-      observeExec,
-      onError: about,
-      automatic: new AutomaticCheckpoints({
-        clock,
-        policyOf: (id) => live.get(id)?.record.checkpointPolicy,
-        save: (id) => checkpoints.createAutomatic(id),
-        onError: about,
-      }),
-      expired: (record, expired) => {
-        const end =
-          record.onExpiry === "pause" ? checkpoints.pauseNow(record.id) : service.destroy(record, { expired });
-        end.catch((error) => onError(error, { sandboxId: record.id, expired }));
-      },
-    });
-    const { home } = config;
-    const { observeCheckpoint } = options;
-    const saving = { store, home, custody, providers, records, live, clock, observeCheckpoint, onError: about };
-    const { vault, saver } = composeSaving(saving);
-    const pool = new NodePool({
-      providers,
-      defaults,
-      clock,
-      maxBoots: config.poolMaxBoots,
-      maxAgeMs: config.poolMaxAgeMs,
-      sweepIntervalMs: config.poolSweepMs,
-      onError: (error) => onError(error, { pool: true }),
-    });
-    const service: NodeService = new NodeService({
-      providers,
-      pool,
-      records,
-      idempotency,
-      transaction: (work) => database.transaction(work),
-      events,
-      live,
-      custody,
-      turns,
-      saveRecord: (record) => saver.saveRecord(record),
-      forgetSaved: (id) => saver.forget(id),
-      createFrom: (principal, body, checkpoint) => checkpoints.createFrom(principal, body, checkpoint),
-      nodeId: cluster?.node.id ?? null,
-      quotas: cluster?.quotas,
-      tokenOf: (id) => tokens.tokenOf(id),
-      defaults,
-      maxSandboxes: config.maxSandboxes,
-      clock,
-      observeCreate,
-    });
-    const rebuilds = new Rebuilds({ service, providers, pool, records, live, custody, turns, events, clock });
-    const containers = new NodeContainers({ providers, rebuilds, records, defaultProvider: config.defaultProvider });
-    const spares = new SparePlaces({ providers, clock, onError: about });
-    const checkpoints: NodeCheckpoints = new NodeCheckpoints({
-      spares,
-      service,
-      saver,
-      vault,
-      custody,
-      turns,
-      providers,
-      records,
-      live,
-      events,
-      clock,
-      onDamaged: about,
-    });
-    const handoffs =
-      cluster &&
-      shared &&
-      new Handoffs({
+/** Everything that the node does, without its interfaces to the outside. Each part uses only parts above it. */
+export function createDomain(config: NodeConfig, storage: Storage, options: DomainOptions) {
+  const { cluster, store, checkpointStore, records, idempotency, events, database, tokens } = storage;
+  const { clock, phase = new NodePhase(), observeExec, observeCheckpoint, observeCreate } = options;
+  const onError = (error: SandboxError, id: SandboxId) => options.onError(error, { sandboxId: id });
+  const { defaultProvider, imagesDir, maxSandboxes } = config;
+  const defaults = { provider: defaultProvider, containerImage: config.docker.image, ...config.defaults };
+
+  const leaseOwnership = cluster && new LeaseOwnership({ ...cluster, onDeadline: options.onDeadline ?? (() => {}) });
+  const ownership = leaseOwnership ?? new StandaloneOwnership(store);
+  const providers = new Providers({ providers: options.providers ?? configuredProviders(config), imagesDir, onError });
+  const pool = new NodePool({
+    providers,
+    defaults,
+    clock,
+    maxBoots: config.poolMaxBoots,
+    maxAgeMs: config.poolMaxAgeMs,
+    sweepIntervalMs: config.poolSweepMs,
+    onError: (error) => options.onError(error, { pool: true }),
+  });
+
+  const registry = new SandboxRegistry({ records, events, clock, observeExec, onError });
+  const tokenOf = (id: SandboxId) => tokens.tokenOf(id);
+  const access = new SandboxAccess({ registry, tokenOf, nodeId: cluster?.node.id ?? null });
+  const capacity = new Capacity({ registry, quotas: cluster?.quotas, maxSandboxes });
+  const shared = { registry, access, capacity, providers, pool, ownership, checkpointStore, clock };
+  const sandboxes = new SandboxService({
+    ...shared,
+    idempotency,
+    transaction: (work) => database.transaction(work),
+    tokenOf,
+    defaults,
+    observeCreate,
+  });
+
+  const saveRestore = new SaveRestore({ ...shared, observeCheckpoint, onError });
+  const checkpoints = new Checkpoints({ ...shared, saveRestore, onDamaged: onError });
+  const prepared = new PreparedInstances({ providers, clock, onError });
+  const forks = new Forks({ ...shared, sandboxes, checkpoints, saveRestore, prepared });
+  const automatic = new AutomaticCheckpoints({
+    clock,
+    policyOf: (id) => registry.running(id)?.record.checkpointPolicy,
+    save: (id) => checkpoints.createAutomatic(id),
+    onError,
+  });
+  registry.observeActivity((id, next) => automatic.watch(id, next));
+  registry.onExpired((record, expired) => {
+    const end = record.onExpiry === "pause" ? checkpoints.pauseNow(record.id) : sandboxes.destroy(record, { expired });
+    end.catch((error) => options.onError(error, { sandboxId: record.id, expired }));
+  });
+
+  const rebuilds = new Rebuilds(shared);
+  const containers = new NodeContainers({ registry, providers, defaultProvider });
+
+  const handoffs =
+    leaseOwnership && new HandoffSender({ registry, ownership: leaseOwnership, saveRestore, clock, onError });
+  const locator = new Locator({
+    ...shared,
+    checkpoints,
+    phase,
+    cluster: cluster &&
+      leaseOwnership && {
         nodeId: cluster.node.id,
         leases: cluster.leases,
-        nudge: cluster.nudge,
-        quotas: cluster.quotas,
-        custody: shared,
-        checkpoints,
-        vault,
-        clock,
-        saver,
-        turns,
-        providers,
-        records,
-        live,
-        events,
-        onError: about,
-      });
-    const locator: Locator = handoffs ?? new LoneLocator({ live, records, turns, checkpoints });
-    const authenticator = new NodeAuthenticator({
-      keys: cluster?.keys ?? keys,
-      tokens,
-      records,
-      isInCluster: cluster !== undefined,
-    });
-    return {
-      clock,
-      database,
-      records,
-      events,
-      keys,
-      providers,
-      live,
-      pool,
-      service,
-      checkpoints,
-      rebuilds,
-      containers,
-      locator,
-      handoffs,
-      turns,
-      spares,
-      vault,
-      custody,
-      shared,
-      canRestore: (record: SandboxRecord) => canRestore(custody, record),
-      authenticator,
-    };
-  } catch (thrown) {
-    database[Symbol.dispose]();
-    throw thrown;
-  }
+        receiver: new HandoffReceiver({
+          ...shared,
+          nodeId: cluster.node.id,
+          leases: cluster.leases,
+          nudge: cluster.nudge,
+          ownership: leaseOwnership,
+          checkpoints,
+          saveRestore,
+        }),
+      },
+  });
+
+  const keys = cluster?.keys ?? storage.ownKeys;
+  const authenticator = new NodeAuthenticator({ keys, tokens, records, cluster: cluster?.keys });
+  return {
+    clock,
+    phase,
+    registry,
+    access,
+    providers,
+    pool,
+    ownership,
+    leaseOwnership,
+    sandboxes,
+    checkpoints,
+    forks,
+    prepared,
+    rebuilds,
+    containers,
+    handoffs,
+    locator,
+    keys,
+    authenticator,
+    onError,
+  };
 }
 
-/** The directory of a node, and its records; nobody else may look into it. */
-export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  chmodSync(home, 0o700);
-  return openDatabase(join(home, "node.db"));
-}
-
-/** In a directory of its own: what embedded programs clear away after each other must not be a node's sandboxes. */
-function ownProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
+/** Uses a directory of its own: embedded programs must not clear away a node's sandboxes. */
+function configuredProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };
   const vmDocker = { ...config.vmDocker, machineImage: config.vmDocker.machineImage ?? undefined };

@@ -5,14 +5,14 @@ import type { Conversation } from "../mcp/http-session.ts";
 import { McpEndpoint, type McpEndpointOptions } from "../mcp/mcp-endpoint.ts";
 import { type OwnNode, ownClients } from "../mcp/own-client.ts";
 
-export interface ComposeMcpOptions
+export interface CreateMcpEndpointOptions
   extends Pick<McpEndpointOptions, "authenticator" | "audit" | "metrics" | "logger" | "clock"> {
   /** This node: the sessions use it as any client does. */
   readonly own: OwnNode;
 }
 
 /** The MCP server of a node, and where it is reached. */
-export function composeMcp(config: NodeConfig, { own, ...rest }: ComposeMcpOptions): McpEndpoint {
+export function createMcpEndpoint(config: NodeConfig, { own, ...rest }: CreateMcpEndpointOptions): McpEndpoint {
   const { corsOrigins, bodyLimitBytes, mcp } = config;
   const clientOf = ownClients(own);
   const converse = (credential: string): Conversation => {

@@ -7,7 +7,7 @@ import { type ObjectStore, systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
-import { CheckpointRepository } from "./checkpoint-repository.ts";
+import { ChunkedFiles } from "./chunked-files.ts";
 import { DirectoryStore } from "./directory-store.ts";
 import { RunningClock } from "./testing/running-clock.ts";
 
@@ -65,7 +65,7 @@ const stores: readonly [string, () => Promise<AgingStore>][] = [
 ];
 
 describe.each(stores)("collecting garbage in %s", (_, openStore) => {
-  const isLoadable = async (repository: CheckpointRepository, files: readonly CheckpointFile[]) =>
+  const isLoadable = async (repository: ChunkedFiles, files: readonly CheckpointFile[]) =>
     repository.load(files, await mkdtemp(join(root, "l-")), never).then(
       () => true,
       () => false,
@@ -73,7 +73,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
 
   it("deletes old chunks that nothing refers to, and no others", async () => {
     const { store, age } = await openStore();
-    const repository = new CheckpointRepository({ store, clock: systemClock });
+    const repository = new ChunkedFiles({ store, clock: systemClock });
     const used = await repository.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
     const unused = await repository.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
     await age();
@@ -90,7 +90,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
 
   it("leaves a chunk that a writer has taken up again after it was found to be garbage", async () => {
     const { store, age } = await openStore();
-    const repository = new CheckpointRepository({ store, clock: systemClock });
+    const repository = new ChunkedFiles({ store, clock: systemClock });
     const directory = await directoryWith("taken up");
     await repository.save({ directory, known: NOTHING });
     await age();
@@ -106,7 +106,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
 
   it("leaves what a fork took over from a parent that was deleted while manifests were read", async () => {
     const { store, age } = await openStore();
-    const repository = new CheckpointRepository({ store, clock: systemClock });
+    const repository = new ChunkedFiles({ store, clock: systemClock });
     const { files } = await repository.save({ directory: await directoryWith("inherited"), known: NOTHING });
     await age();
     const manifests = new Map([["parent", files]]);
@@ -125,10 +125,10 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
 it("goes by the store's clock, not by that of a machine that is hours ahead", async () => {
   const directory = await mkdtemp(join(root, "s-"));
   const store = new DirectoryStore(directory);
-  const repository = new CheckpointRepository({ store, clock: systemClock });
+  const repository = new ChunkedFiles({ store, clock: systemClock });
   await repository.save({ directory: await directoryWith("young"), known: NOTHING });
   const fast = { ...systemClock, now: () => new Date(Date.now() + 86_400_000) };
-  const ahead = new CheckpointRepository({ store, clock: fast });
+  const ahead = new ChunkedFiles({ store, clock: fast });
   expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });
 });
 
@@ -143,7 +143,7 @@ describe("writers and collectors at the same time", () => {
         fault: ({ operation }) => (operation === "get" ? undefined : { delayMs: random(6), answerDelayMs: random(6) }),
       });
       const graceMs = 400;
-      const repository = new CheckpointRepository({ store, clock, graceMs });
+      const repository = new ChunkedFiles({ store, clock, graceMs });
       const directories = await Promise.all(
         Array.from({ length: 6 }, (_, index) => directoryWith(`some ${index % 3}`, `more ${index % 4}`, "common")),
       );

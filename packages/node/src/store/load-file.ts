@@ -5,8 +5,8 @@ import type { CheckpointFile } from "./checkpoint-files.ts";
 import { MAX_CHUNK_BYTES } from "./chunk-boundaries.ts";
 import { decodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession } from "./chunk-store.ts";
-import type { ChunksAhead } from "./prefetched-chunks.ts";
 import { forEachParallel } from "./for-each-parallel.ts";
+import type { PrefetchedChunks } from "./prefetched-chunks.ts";
 import { writeWhole } from "./write-whole.ts";
 
 /** Times the largest chunk, packed and unpacked, this is what a load holds in memory at most. */
@@ -25,20 +25,20 @@ export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
   /** What is here already. */
-  readonly ahead?: ChunksAhead | undefined;
+  readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Writes a file from its chunks; what was zero stays a hole. */
 export async function loadFile(file: CheckpointFile, options: LoadFileOptions): Promise<void> {
-  const { directory, session, ahead, signal } = options;
+  const { directory, session, prefetched, signal } = options;
   const chunks = placeChunks(file);
   const target = await open(join(directory, file.name), "wx", 0o600);
   try {
     await target.truncate(file.size);
     await forEachParallel(chunks, PARALLEL, async ({ hash, size, position }) => {
       signal.throwIfAborted();
-      const content = (await ahead?.read(hash)) ?? (await getContent(session, { hash, size }, file.name));
+      const content = (await prefetched?.read(hash)) ?? (await getContent(session, { hash, size }, file.name));
       await writeWhole(target, content, position);
     });
   } finally {
@@ -48,17 +48,17 @@ export async function loadFile(file: CheckpointFile, options: LoadFileOptions): 
 
 export interface FetchFileOptions {
   readonly session: ChunkSession;
-  readonly ahead: ChunksAhead;
+  readonly prefetched: PrefetchedChunks;
   readonly signal: AbortSignal;
 }
 
 /** Brings the contents of a file's chunks here, for files that will have many of them. */
-export async function fetchFileAhead(file: CheckpointFile, options: FetchFileOptions): Promise<void> {
-  const { session, ahead, signal } = options;
-  const missing = placeChunks(file).filter(({ hash }) => !ahead.has(hash));
+export async function prefetchFile(file: CheckpointFile, options: FetchFileOptions): Promise<void> {
+  const { session, prefetched, signal } = options;
+  const missing = placeChunks(file).filter(({ hash }) => !prefetched.has(hash));
   await forEachParallel(missing, PARALLEL, async (chunk) => {
     signal.throwIfAborted();
-    await ahead.add(chunk.hash, await getContent(session, chunk, file.name));
+    await prefetched.add(chunk.hash, await getContent(session, chunk, file.name));
   });
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { writeWhole } from "./write-whole.ts";
 
 /** Contents of chunks that were brought here before it was known which of them a load needs. */
-export class ChunksAhead implements AsyncDisposable {
+export class PrefetchedChunks implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #places = new Map<string, { readonly position: number; readonly size: number }>();
   #endBytes = 0;
@@ -13,11 +13,11 @@ export class ChunksAhead implements AsyncDisposable {
   }
 
   /** In a file without a name, of which nothing is left, however this program ends. */
-  static async open(directory: string): Promise<ChunksAhead> {
-    const path = join(directory, `ahead-${crypto.randomUUID()}`);
+  static async open(directory: string): Promise<PrefetchedChunks> {
+    const path = join(directory, `prefetched-${crypto.randomUUID()}`);
     const file = await open(path, "wx+", 0o600);
     await unlink(path);
-    return new ChunksAhead(file);
+    return new PrefetchedChunks(file);
   }
 
   has(hash: string): boolean {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { eventKindSchema } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { NodeMetrics } from "./node-metrics.ts";
 import { webhookSignature } from "../webhooks/post-webhook.ts";
+import { NodeMetrics } from "./node-metrics.ts";
 
 const document = await readFile(join(import.meta.dirname, "../../../../docs/observability.md"), "utf8");
 

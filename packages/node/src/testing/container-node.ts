@@ -1,8 +1,8 @@
 import type { Provider, SandboxError } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
-import { composeParts } from "../start/domain.ts";
 import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
+import { testDomain } from "./test-domain.ts";
 
 export interface ContainerNodeOptions {
   readonly home: string;
@@ -14,7 +14,7 @@ export interface ContainerNodeOptions {
 export function containerNode({ home, config = {}, provider }: ContainerNodeOptions) {
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
-  const parts = composeParts(parseNodeConfig({ docker: { image: "base:1" }, ...config, home }), {
+  const parts = testDomain(parseNodeConfig({ docker: { image: "base:1" }, ...config, home }), {
     clock,
     providers: [provider],
     onError: (error) => errors.push(error),
@@ -22,7 +22,7 @@ export function containerNode({ home, config = {}, provider }: ContainerNodeOpti
   const owner = parts.authenticator.authenticate(parts.keys.create({ name: "test", tenant: "mine" }).key);
   /** As when its program dies. */
   const abandon = () => {
-    parts.live.release();
+    parts.registry.release();
     parts.database[Symbol.dispose]();
   };
   return {

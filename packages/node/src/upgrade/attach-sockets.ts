@@ -8,50 +8,49 @@ import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import type { Principal } from "../auth/principal.ts";
 import { requireOrigin } from "../http/require-origin.ts";
-import { isForwardedUpgrade } from "../forward/forwarded-upgrade.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
 import { SessionRegistry } from "../session/session-registry.ts";
 import { startHeartbeat } from "../socket/heartbeat.ts";
 import { closeCodes, MessageSocket } from "../socket/message-socket.ts";
-import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { SocketAudit } from "../socket/socket-audit.ts";
 import { SocketConnection } from "../socket/socket-connection.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
+import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { type SocketRoute, socketRoute } from "./socket-route.ts";
 import { chooseSubprotocol, credentialOf } from "./upgrade-request.ts";
 
-/** A session's code is one message; elsewhere a message is a piece of input, or what a process is started with. */
+/** A session sends its code in one message; elsewhere a message is a piece of input or a process to start. */
 const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
-/** How long clients may take to say goodbye when the node stops. */
-const GOODBYE_MS = 1000;
+/** How long clients may take to close their connection when the node stops. */
+const CLOSE_MS = 1000;
 
 export interface AttachedSockets {
-  /** Tells all clients that the node stops, and takes no more. */
+  /** Closes all connections and accepts no more. */
   close(): Promise<void>;
 }
 
-/** Serves `/v1/socket`, `/create` and `/attach/<id>` on a server that answers other requests. */
+/** Serves the WebSockets `/v1/socket`, `/create` and `/attach/<id>` on an HTTP server. */
 export function attachSockets(server: HttpServer | HttpsServer, dependencies: SocketDependencies): AttachedSockets {
-  const { authenticator, isStopping, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
+  const { authenticator, phase, corsOrigins = [], clock = systemClock, randomUuid = randomUUID } = dependencies;
   const acceptors = { session: acceptor(MAX_MESSAGE_BYTES.session), socket: acceptor(MAX_MESSAGE_BYTES.socket) };
   const sessions = new SessionRegistry();
   const credentials = new CredentialWatch(authenticator, clock);
   const open = new Set<MessageSocket>();
   let isClosing = false;
 
-  /** Everything that can be refused is refused here, before the client is connected. */
-  const admit = (request: IncomingMessage, requestId: string) => {
+  /** Makes every check that can refuse a client, before the connection is accepted. */
+  const admit = async (request: IncomingMessage, requestId: string) => {
     const route = socketRoute(request.url ?? "");
     let principal: Principal | undefined;
     try {
       requireOrigin({ origin: request.headers.origin, host: request.headers.host }, corsOrigins);
       const credential = credentialOf(request);
-      principal = authenticator.authenticate(credential);
+      principal = await authenticator.admit(credential);
       if (route.name === "create") requireAccess(principal, "sandboxes", { readOnly: false });
       if (route.name === "attach") requireAccess(principal, "sandbox", { readOnly: false });
-      const isLeaving = route.name === "create" && dependencies.isDraining?.();
-      if (isClosing || isStopping() || isLeaving) throw stopping();
+      const refusesNew = route.name === "create" && phase.isDraining;
+      if (isClosing || phase.isStopping || refusesNew) throw stopping();
       return { route, principal, credential };
     } catch (thrown) {
       const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
@@ -62,12 +61,11 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
 
   const upgrade = async (request: IncomingMessage, raw: Duplex, head: Buffer) => {
     const requestId = randomUuid();
-    // Without a listener, a client that resets its connection would end the node.
+    // Without a listener, a connection reset would end the node.
     raw.on("error", () => {});
     try {
-      await dependencies.cluster?.keys.learn(credentialOf(request));
-      const { route, principal, credential } = admit(request, requestId);
-      const relay = dependencies.cluster && !isForwardedUpgrade(request, dependencies.cluster.proof);
+      const { route, principal, credential } = await admit(request, requestId);
+      const relays = dependencies.relay && !dependencies.relay.peers.isForwardedUpgrade(request);
       const acceptor = route.name === "socket" ? acceptors.socket : acceptors.session;
       acceptor.handleUpgrade(request, raw, head, (webSocket) => {
         const socket = new MessageSocket(webSocket, raw);
@@ -76,7 +74,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
         startHeartbeat(socket, { clock });
         const watched = credentials.watch(credential, ({ reason }) => socket.close(closeCodes.policy, reason));
         socket.closed.then(() => watched[Symbol.dispose]());
-        serve(socket, { route, principal, requestId, credential: relay ? credential : undefined });
+        serve(socket, { route, principal, requestId, credential: relays ? credential : undefined });
       });
     } catch (thrown) {
       refuseUpgrade(raw, SandboxError.from(thrown), requestId);
@@ -86,8 +84,8 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
   const serve = (socket: MessageSocket, { route, principal, requestId, credential }: Admission) => {
     const logger = dependencies.logger.child({ requestId, socket: route.name });
     const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
-    logger.debug("a client connected");
-    socket.closed.then(() => logger.debug("a client left"));
+    logger.debug("client connected");
+    socket.closed.then(() => logger.debug("client disconnected"));
     if (route.name === "socket") {
       new SocketConnection({ socket, principal, dependencies, logger, requestId, audit, credential });
     }
@@ -104,7 +102,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
       isClosing = true;
       const leaving = [...open];
       for (const socket of leaving) socket.close(closeCodes.goingAway, "the node stops");
-      const cancel = clock.schedule(GOODBYE_MS, () => {
+      const cancel = clock.schedule(CLOSE_MS, () => {
         for (const socket of leaving) socket.terminate();
       });
       await Promise.all(leaving.map((socket) => socket.closed));
@@ -117,7 +115,7 @@ interface Admission {
   readonly route: SocketRoute;
   readonly principal: Principal;
   readonly requestId: string;
-  /** For what is passed on to other nodes; undefined: nothing is. */
+  /** Authenticates relayed streams; undefined: streams are not relayed. */
   readonly credential: string | undefined;
 }
 
@@ -135,7 +133,7 @@ function acceptor(maxPayload: number): WebSocketServer {
 function stopping(): SandboxError {
   return new SandboxError("unavailable", {
     reason: "node_stopping",
-    message: "the node is stopping and takes no new connections",
-    hint: "connect again when it has been started",
+    message: "the node is stopping and accepts no new connections",
+    hint: "connect again when it has restarted",
   });
 }

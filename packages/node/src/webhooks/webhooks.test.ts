@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import type { EventKind } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
+import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
 import { type WebhookFailure, Webhooks, type WebhooksOptions } from "./webhooks.ts";
 

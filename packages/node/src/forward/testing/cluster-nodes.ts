@@ -1,37 +1,52 @@
-import type { Clock } from "@sandpiper/core";
-import { systemClock } from "@sandpiper/core";
-import { type NodeResource, SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { type Clock, systemClock } from "@sandpiper/core";
+import {
+  type ListSandboxesQuery,
+  listSandboxesQuerySchema,
+  type NodeResource,
+  type SandboxId,
+} from "@sandpiper/protocol";
 import type { Principal } from "../../auth/principal.ts";
-import type { Whereabout } from "../../handoff/locator.ts";
-import { type Serving, serve } from "../../daemon/serve.ts";
-import type { Bindings } from "../../http/call.ts";
-import { ClusterApp } from "../../cluster/cluster-app.ts";
-import { NodeProof } from "../../cluster/node-proof.ts";
-import { RequestForwarder } from "../request-forwarder.ts";
+import { NODE_PROOF_HEADER, NodeProof } from "../../cluster/node-proof.ts";
+import { NUDGE_PATH } from "../../cluster/nudge.ts";
+import { errorResponse, publicError } from "../../http/error-response.ts";
+import { readQuery } from "../../http/read-query.ts";
+import { requestIdOf } from "../../http/request-id.ts";
+import { type Serving, serve } from "../../server/serve.ts";
+import type { SandboxListPage } from "../cluster-list.ts";
+import { Peers } from "../peers.ts";
+import { type Bindings, RequestForwarder } from "../request-forwarder.ts";
 
-export const KEY = "spk_0a1b2c3d_key";
+const PRINCIPAL: Principal = {
+  kind: "key",
+  keyId: "0a1b2c3d",
+  tenant: "t",
+  scopes: ["sandboxes"],
+  quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
+};
 
 type Answer = (request: Request, bindings: Bindings) => Response | Promise<Response>;
 
-/** Nodes that listen and know of each other, with interfaces that a test writes. */
+interface TestPeer {
+  readonly id: string;
+  readonly peers: Peers;
+  readonly answer: Answer;
+}
+
+/** Nodes that know each other and forward requests, with answers that a test writes. */
 export class ClusterNodes implements AsyncDisposable {
   /** By its id: which node holds a sandbox. */
   readonly holders = new Map<string, string>();
-  readonly lookups: string[] = [];
   readonly nudges: string[] = [];
-  readonly learnt: (string | undefined)[] = [];
-  /** Credentials that every node lets in, besides the key. */
-  readonly tokens = new Map<string, SandboxId>();
   readonly #undo = new AsyncDisposableStack();
   readonly #nodes = new Map<string, { readonly serving: Serving; readonly proof: NodeProof }>();
 
   async start(id: string, answer: Answer, clock: Clock = systemClock): Promise<string> {
     const nodeId = nodeIdOf(id);
-    let app: ClusterApp | undefined;
+    let peers: Peers | undefined;
     const serving = await serve({
       host: "127.0.0.1",
       port: 0,
-      app: { fetch: (request, env) => (app as ClusterApp).fetch(request, env as Bindings) },
+      app: { fetch: (request, env) => this.#fetch({ id, peers: peers as Peers, answer }, request, env as Bindings) },
     });
     this.#undo.defer(() => serving.close({ graceMs: 0 }));
     const proof = new NodeProof({
@@ -40,23 +55,39 @@ export class ClusterNodes implements AsyncDisposable {
       clock: systemClock,
     });
     this.#nodes.set(id, { serving, proof });
-    const forwarder = this.#undo.use(new RequestForwarder({ proof, clock, recheckMs: 1000 }));
-    app = new ClusterApp({
-      app: { fetch: answer },
+    peers = new Peers({
       proof,
-      forwarder,
-      whereabouts: {
-        isHere: (sandbox) => this.holders.get(sandbox) === id,
-        find: async (sandbox) => this.#find(sandbox, id),
-      },
-      authenticator: { authenticate: (credential) => this.#authenticate(credential) },
-      learn: async (credential) => void this.learnt.push(credential),
+      forwarder: this.#undo.use(new RequestForwarder({ proof, clock, recheckMs: 1000 })),
+      isOwnedBy: async (sandbox, owner) => nodeIdOf(this.holders.get(sandbox) ?? "") === owner,
       onNudge: (sandbox) => this.nudges.push(`${id} ${sandbox}`),
       nodes: async () => this.#list(id),
       atRest: { list: async () => ({ items: [], isMore: false }) },
-      corsOrigins: ["https://app.example"],
     });
     return serving.url;
+  }
+
+  /** Forwards requests about sandboxes of other nodes, completes lists, and answers the rest as the test says. */
+  async #fetch({ id, peers, answer }: TestPeer, request: Request, bindings: Bindings): Promise<Response> {
+    const requestId = requestIdOf(request, () => crypto.randomUUID());
+    try {
+      const { pathname, search } = new URL(request.url);
+      if (pathname === NUDGE_PATH && request.headers.has(NODE_PROOF_HEADER)) return await peers.receiveNudge(request);
+      const isForwarded = peers.isForwarded(request);
+      const sandbox = /^\/v1\/sandboxes\/([^/]+)/.exec(pathname)?.[1] ?? "";
+      const holder = this.holders.get(sandbox);
+      if (holder !== undefined && holder !== id && !isForwarded) {
+        const location = { kind: "node", id: nodeIdOf(holder), url: this.#node(holder).serving.url } as const;
+        return await peers.forward(request, sandbox as SandboxId, location, { requestId, bindings });
+      }
+      const answered = await answer(request, bindings);
+      if (isForwarded || pathname !== "/v1/sandboxes" || answered.status !== 200) return answered;
+      const query = readQuery(listSandboxesQuerySchema, `x${search}`) as ListSandboxesQuery;
+      const own = (await answered.json()) as SandboxListPage;
+      const { missingNodes, ...page } = await peers.list(request, own, { principal: PRINCIPAL, query, requestId });
+      return Response.json(page, { headers: { missing: missingNodes.join(", ") } });
+    } catch (thrown) {
+      return errorResponse(publicError(thrown), { requestId, headers: { "x-request-id": requestId } });
+    }
   }
 
   proofOf(id: string): NodeProof {
@@ -71,13 +102,6 @@ export class ClusterNodes implements AsyncDisposable {
     await this.#undo.disposeAsync();
   }
 
-  #find(sandbox: string, asker: string): Whereabout {
-    this.lookups.push(sandbox);
-    const holder = this.holders.get(sandbox);
-    if (holder === undefined || holder === asker) return { kind: "here" };
-    return { kind: "node", id: nodeIdOf(holder), url: this.#node(holder).serving.url };
-  }
-
   #list(asker: string): readonly NodeResource[] {
     return [...this.#nodes].map(([id, { serving }]) => ({
       id: nodeIdOf(id),
@@ -90,14 +114,6 @@ export class ClusterNodes implements AsyncDisposable {
       sandboxes: 0,
       version: "",
     }));
-  }
-
-  #authenticate(credential: string | undefined): Principal {
-    const sandboxId = this.tokens.get(credential ?? "");
-    if (sandboxId !== undefined) return { kind: "sandbox", sandboxId, tenant: "" };
-    const quota = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
-    if (credential === KEY) return { kind: "key", keyId: "0a1b2c3d", tenant: "t", scopes: ["sandboxes"], quota };
-    throw new SandboxError("unauthenticated", { reason: "bad_credential", message: "not valid" });
   }
 
   #node(id: string) {

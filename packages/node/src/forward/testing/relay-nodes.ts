@@ -4,15 +4,15 @@ import type { AddressInfo, Socket } from "node:net";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { SOCKET_PROTOCOL } from "@sandpiper/protocol";
 import { WebSocket, WebSocketServer } from "ws";
-import type { Whereabout } from "../../handoff/locator.ts";
+import { NODE_PROOF_HEADER, NodeProof } from "../../cluster/node-proof.ts";
+import type { Location } from "../../handoff/locator.ts";
 import { MessageSocket } from "../../socket/message-socket.ts";
 import { readClientMessage, UnreadableMessage } from "../../socket/read-client-message.ts";
 import { refuseUpgrade } from "../../upgrade/refuse-upgrade.ts";
-import { isForwardedUpgrade } from "../forwarded-upgrade.ts";
-import { NodeProof } from "../../cluster/node-proof.ts";
 import { SocketRelay } from "../socket-relay.ts";
 
 const key = new Uint8Array(32);
+const HERE: Location = { kind: "here", live: undefined };
 const NODE_ID = "00000000-0000-4000-8000-000000000001";
 
 export interface Owner {
@@ -27,16 +27,16 @@ export interface Owner {
 
 /** A node whose clients' streams are relayed, and the nodes they are relayed to. */
 export class RelayNodes implements AsyncDisposable {
-  readonly holders = new Map<string, Whereabout>();
+  readonly holders = new Map<string, Location>();
   /** What the first node was left to serve itself. */
   readonly here: string[] = [];
   /** How often it has stopped reading from its client. */
   holds = 0;
-  find: (sandbox: string) => Promise<Whereabout> = async (id) => this.holders.get(id) ?? { kind: "here" };
+  find: (sandbox: string) => Promise<Location> = async (id) => this.holders.get(id) ?? HERE;
   readonly #undo = new AsyncDisposableStack();
 
   /** Resolves with a client that is connected to the first node. */
-  async connect({ clock = systemClock as Clock, sandboxId = undefined as string | undefined } = {}) {
+  async connect({ clock = systemClock as Clock } = {}) {
     const { server, url } = await this.#listen();
     const acceptor = new WebSocketServer({ server });
     const proof = new NodeProof({ key, node: { id: NODE_ID, url }, clock: systemClock });
@@ -54,14 +54,11 @@ export class RelayNodes implements AsyncDisposable {
             return { [Symbol.dispose]: () => webSocket.resume() };
           },
         },
-        principal: principalOf(sandboxId),
         credential: "spk_client",
         requestId: "request-1",
-        whereabouts: { isHere: (id) => this.holders.get(id)?.kind === "here", find: (id) => this.find(id) },
         proof,
         clock,
         silenceMs: 1000,
-        serveHere: (data) => this.here.push(typeof data === "string" ? data : `${data.length} bytes`),
       });
       socket.onMessage((data, isBinary) => {
         if (isBinary) {
@@ -70,7 +67,15 @@ export class RelayNodes implements AsyncDisposable {
         }
         const message = readClientMessage(data.toString());
         if (message instanceof UnreadableMessage) throw message.error;
-        if (!relay.message(message, data.toString())) this.here.push(data.toString());
+        const text = data.toString();
+        if (relay.message(message, text)) return;
+        const sandbox = message.type === "open" ? message.sandbox : undefined;
+        if (sandbox === undefined || this.holders.get(sandbox)?.kind === "here") return void this.here.push(text);
+        const opening = { stream: message.stream, sandbox, text };
+        if (relay.openAtKnownOwner(opening)) return;
+        relay.open(opening, this.find(sandbox), (_, messages) => {
+          for (const each of messages) this.here.push(typeof each === "string" ? each : `${each.length} bytes`);
+        });
       });
     });
     const client = new WebSocket(url.replace("http", "ws"));
@@ -94,7 +99,7 @@ export class RelayNodes implements AsyncDisposable {
     server.on("upgrade", (request, raw, head) => {
       try {
         if (owner.refusal !== undefined) throw owner.refusal;
-        if (!isForwardedUpgrade(request, proof)) throw new Error("not from a node");
+        proof.verify(String(request.headers[NODE_PROOF_HEADER]), { method: "GET", path: request.url ?? "" });
       } catch (thrown) {
         refuseUpgrade(raw, SandboxError.from(thrown), "x");
         return;
@@ -125,13 +130,6 @@ export class RelayNodes implements AsyncDisposable {
       url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     };
   }
-}
-
-function principalOf(sandboxId: string | undefined) {
-  const quota = { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null };
-  return sandboxId === undefined
-    ? ({ kind: "key", keyId: "0a1b2c3d", tenant: "t", scopes: ["sandboxes"], quota } as const)
-    : ({ kind: "sandbox", sandboxId: sandboxId as never, tenant: "" } as const);
 }
 
 /** With every connection, also those that have become WebSockets. */

@@ -5,9 +5,9 @@ import { FencedStates, Leases, type Provider, type SandboxError } from "@sandpip
 import { FakeClock, MemoryStore, type StoreCall, type StoreFault } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { SandboxTokens } from "../../auth/sandbox-tokens.ts";
-import { composeParts } from "../../start/domain.ts";
+import type { Cluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import type { NodeCluster } from "../../cluster/node-cluster.ts";
+import { testDomain } from "../../testing/test-domain.ts";
 
 export const LEASE_MS = 15_000;
 
@@ -45,14 +45,14 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
   const quotas = { reserve: async () => undefined, ended: () => {}, hold: () => {} };
   const tokens = new SandboxTokens(new Uint8Array(32));
   const nudge = async (url: string, id: SandboxId) => nudged.get(url)?.(id);
-  const parts = composeParts(parseNodeConfig({ home }), {
+  const parts = testDomain(parseNodeConfig({ home }), {
     clock,
     providers: [provider],
-    cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as NodeCluster,
+    cluster: { node, store, leases, nudge, states, quotas, tokens, keys: undefined } as unknown as Cluster,
     onDeadline: (id, deadlineMs) => deadlines.set(id, deadlineMs),
     onError: (error) => errors.push(error),
   });
-  nudged.set(node.url, (id) => parts.handoffs?.nudged(id));
+  nudged.set(node.url, (id) => parts.handoffs?.prefetched(id));
   return {
     ...parts,
     leases,
@@ -64,7 +64,7 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
     instances: async () => (await provider.list()).map(({ id }) => id),
     async [Symbol.asyncDispose]() {
       leases.dispose();
-      await parts.spares[Symbol.asyncDispose]();
+      await parts.prepared[Symbol.asyncDispose]();
       parts.database[Symbol.dispose]();
       rmSync(home, { recursive: true, force: true });
     },

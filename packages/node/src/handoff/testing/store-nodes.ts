@@ -4,21 +4,22 @@ import { join } from "node:path";
 import type { Provider } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { type SandboxId, type SandboxResource, sandboxResourceSchema } from "@sandpiper/protocol";
-import { composeParts, openHome } from "../../start/domain.ts";
+import { openCluster } from "../../cluster/open-cluster.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import { serve } from "../../daemon/serve.ts";
-import { openNodeCluster } from "../../cluster/node-cluster.ts";
+import { Peers } from "../../forward/peers.ts";
+import { RequestForwarder } from "../../forward/request-forwarder.ts";
 import { createHttpApp } from "../../http/app.ts";
 import type { Bindings } from "../../http/call.ts";
 import { FakeNodes } from "../../http/testing/fake-nodes.ts";
-import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
+import { serve } from "../../server/serve.ts";
+import { openHome } from "../../start/storage.ts";
+import { openStore } from "../../store/open-store.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
+import { testDomain } from "../../testing/test-domain.ts";
 import { Webhooks } from "../../webhooks/webhooks.ts";
-import { ClusterApp } from "../../cluster/cluster-app.ts";
 import { SandboxesAtRest } from "../sandboxes-at-rest.ts";
 import { SavedRecords } from "../saved-records.ts";
-import { LeaseWhereabouts } from "../../cluster/whereabouts.ts";
 
 const onError = () => {};
 const quiet = { debug: onError, info: onError, warn: onError, error: onError };
@@ -40,11 +41,11 @@ export class StoreNodes implements AsyncDisposable {
   async start(name: string, provider: Provider) {
     const { clock } = this;
     const undo = this.#undo.use(new AsyncDisposableStack());
-    let app: ClusterApp | undefined;
+    let app: ReturnType<typeof createHttpApp> | undefined;
     const serving = await serve({
       host: "127.0.0.1",
       port: 0,
-      app: { fetch: (request, env) => (app as ClusterApp).fetch(request, env as Bindings) },
+      app: { fetch: (request, env) => (app as ReturnType<typeof createHttpApp>).fetch(request, env as Bindings) },
     });
     undo.defer(() => serving.close({ graceMs: 0 }));
     const home = join(this.#directory, name);
@@ -54,11 +55,19 @@ export class StoreNodes implements AsyncDisposable {
     const database = openHome(config);
     undo.defer(() => database[Symbol.dispose]());
     const describe = () => ({ isDraining: false, sandboxes: 0 });
-    const cluster = await openNodeCluster(store, config, { database, version: "1.2.3", clock, describe, onError });
+    const cluster = await openCluster({
+      config,
+      store: openStore(store),
+      ownKeys: [],
+      version: "1.2.3",
+      clock,
+      describe,
+      onError,
+    });
     undo.use(cluster);
-    const parts = composeParts(config, { clock, database, cluster, providers: [provider], onError });
-    const { service, live, records, handoffs } = parts;
-    undo.defer(() => live.release());
+    const parts = testDomain(config, { clock, database, cluster, providers: [provider], onError });
+    const { registry, access, locator, handoffs } = parts;
+    undo.defer(() => registry.release());
     undo.defer(() => cluster.leases.dispose());
     undo.defer(() => parts.pool.close());
     const webhooks = new Webhooks({
@@ -67,45 +76,39 @@ export class StoreNodes implements AsyncDisposable {
       allowPrivate: true,
     });
     undo.use(webhooks);
-    app = new ClusterApp({
+    const { leases, proof } = cluster;
+    const saved = new SavedRecords({
       ...cluster,
-      app: createHttpApp({
-        ...parts,
-        keys: cluster.keys,
-        pools: parts.pool,
-        webhooks,
-        nodes: new FakeNodes(),
-        audit: new SqliteAuditLog(database),
-        metrics: new NodeMetrics(),
-        version: "1.2.3",
-        logger: quiet,
-        isStopping: () => false,
-        bodyLimitBytes: 64 * 1024,
-        corsOrigins: [],
-        clock,
-      }),
-      whereabouts: new LeaseWhereabouts({
-        nodeId: cluster.node.id,
-        leases: cluster.leases,
-        isHere: (id) => records.get(id) !== undefined,
-      }),
+      read: (id) => {
+        this.read.push(id);
+        return cluster.states.read(id);
+      },
+      onError,
+    });
+    const peers = new Peers({
+      proof,
+      forwarder: undo.use(new RequestForwarder({ proof, clock, recheckMs: config.leaseMs })),
       nodes: () => cluster.registry.list(),
       atRest: new SandboxesAtRest({
-        saved: new SavedRecords({
-          ...cluster,
-          read: (id) => {
-            this.read.push(id);
-            return cluster.states.read(id);
-          },
-          onError,
-        }),
-        leases: cluster.leases,
-        describe: (principal, record) => service.resource(principal, record, null),
+        saved,
+        leases,
+        describe: (principal, record) => access.resource(principal, record, null),
       }),
-      authenticator: parts.authenticator,
-      learn: (credential) => cluster.keys.learn(credential),
-      onNudge: (id) => cluster.leases.poke(id),
+      isOwnedBy: (id, nodeId) => locator.isOwnedBy(id, nodeId),
+      onNudge: (id) => leases.poke(id),
+    });
+    app = createHttpApp({
+      ...parts,
+      keys: cluster.keys,
+      peers,
+      webhooks,
+      nodes: new FakeNodes(),
+      metrics: new NodeMetrics(),
+      version: "1.2.3",
+      logger: quiet,
+      bodyLimitBytes: 64 * 1024,
       corsOrigins: [],
+      clock,
     });
     await cluster.registry.start();
     undo.defer(() => cluster.registry.stop());
@@ -120,6 +123,7 @@ export class StoreNodes implements AsyncDisposable {
     return {
       ...parts,
       leases: cluster.leases,
+      proof,
       url: serving.url,
       keyOf,
       request,

@@ -2,8 +2,8 @@ import { fileListSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { type Header, pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { archiveName } from "./archive-name.ts";
 import { createTestNode, errorOf, type RequestBody, type TestNode } from "../testing/test-node.ts";
+import { archiveName } from "./archive-name.ts";
 
 let node: TestNode;
 let at: string;

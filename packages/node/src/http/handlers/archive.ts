@@ -1,7 +1,7 @@
 import type { Handlers } from "../call.ts";
-import { packDirectory } from "./pack-directory.ts";
 import { requestBytes } from "../request-bytes.ts";
 import { streamResponse } from "../stream-response.ts";
+import { packDirectory } from "./pack-directory.ts";
 import { unpackArchive } from "./unpack-archive.ts";
 
 const MIB = 1024 * 1024;

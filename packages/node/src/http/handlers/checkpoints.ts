@@ -1,4 +1,4 @@
-import { findCheckpoint } from "../../checkpoints/save-restore.ts";
+import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
 import type { Handlers } from "../call.ts";
 
 export const checkpointHandlers: Handlers<
@@ -29,7 +29,7 @@ export const checkpointHandlers: Handlers<
   },
 
   async forkSandbox({ principal, params, body, deps }) {
-    return { items: [...(await deps.checkpoints.fork(principal, params.id, body))] };
+    return { items: [...(await deps.forks.fork(principal, params.id, body))] };
   },
 
   pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),

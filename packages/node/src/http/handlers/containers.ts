@@ -2,11 +2,11 @@ import { SandboxError } from "@sandpiper/core";
 import { errorBody } from "@sandpiper/protocol";
 import type { Handlers } from "../call.ts";
 import { publicError } from "../error-response.ts";
-import { PullReport } from "./pull-report.ts";
 import { eventResponse } from "../server-sent-events.ts";
+import { PullReport } from "./pull-report.ts";
 
 export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listCaches" | "clearCache"> = {
-  rebuildSandbox: ({ principal, params, deps }) => deps.containers.rebuild(principal, params.id),
+  rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
 
   pullImage(call) {
     const { body, deps, requestId } = call;
@@ -14,7 +14,7 @@ export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listC
     return eventResponse(call, async function* (signal) {
       const report = new PullReport();
       const pulled = pull({ signal, onProgress: report.add }).finally(() => report.end());
-      // Whoever reads is told below, and one that has gone needs no telling.
+      // Reported below, to a reader that is still there.
       pulled.catch(() => {});
       for await (const progress of report) yield { kind: "progress", data: progress };
       try {
@@ -22,7 +22,7 @@ export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listC
         yield { kind: "done", data: { image: body.image } };
       } catch (thrown) {
         const error = SandboxError.from(thrown);
-        if (error.code === "internal") deps.logger.error({ requestId, err: error }, "an image could not be pulled");
+        if (error.code === "internal") deps.logger.error({ requestId, err: error }, "could not pull an image");
         yield { kind: "error", data: errorBody(publicError(error), requestId) };
       }
     });

@@ -96,7 +96,7 @@ describe("files", () => {
   it("that arrive in part are not there", async () => {
     await put("/tmp/kept", "as before");
     await using server = await node.listen();
-    const live = node.service.open(node.authenticator.authenticate(node.owner), id);
+    const live = node.access.open(node.authenticator.authenticate(node.owner), id, { readOnly: false });
     const listed = () => Array.fromAsync(live.files.list("/tmp"));
     const atFirst = await listed();
     for (const headers of [{ "content-length": "1000000" }, { "transfer-encoding": "chunked" }]) {

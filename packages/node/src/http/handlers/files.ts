@@ -1,10 +1,10 @@
 import { type FileEntry, SandboxError } from "@sandpiper/core";
 import type { FileEntryBody } from "@sandpiper/protocol";
-import { type ByteRange, byteRange } from "./byte-range.ts";
 import type { Handlers } from "../call.ts";
 import { requestBytes } from "../request-bytes.ts";
 import { eventResponse } from "../server-sent-events.ts";
 import { streamResponse } from "../stream-response.ts";
+import { type ByteRange, byteRange } from "./byte-range.ts";
 
 const MIB = 1024 * 1024;
 /** One answer is made in memory. */

@@ -1,5 +1,5 @@
-import { archiveHandlers } from "./archive.ts";
 import type { Handlers } from "../call.ts";
+import { archiveHandlers } from "./archive.ts";
 import { checkpointHandlers } from "./checkpoints.ts";
 import { containerHandlers } from "./containers.ts";
 import { eventHandlers } from "./events.ts";

@@ -4,7 +4,7 @@ const DEFAULT_LIMIT = 100;
 
 export const nodeHandlers: Handlers<"getHealth" | "listAudit" | "getNodeMetrics"> = {
   getHealth: ({ deps }) => ({
-    status: deps.isStopping() || deps.isDraining?.() ? "stopping" : "ok",
+    status: deps.phase.isDraining ? "stopping" : "ok",
     version: deps.version,
   }),
 

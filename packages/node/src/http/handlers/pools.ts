@@ -2,8 +2,8 @@ import type { Handlers } from "../call.ts";
 
 export const poolHandlers: Handlers<"listPools" | "setPool"> = {
   async listPools({ deps }) {
-    return { items: [...(await deps.pools.list())] };
+    return { items: deps.pool.list() };
   },
 
-  setPool: async ({ body, deps }) => deps.pools.set(body),
+  setPool: async ({ body, deps }) => deps.pool.set(body),
 };

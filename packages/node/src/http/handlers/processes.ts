@@ -1,10 +1,10 @@
 import { type ProcessSummary, SandboxError, systemClock } from "@sandpiper/core";
 import type { ProcessResource } from "@sandpiper/protocol";
 import type { Handlers } from "../call.ts";
-import { processOutput } from "./process-output.ts";
 import { readWholeBody } from "../read-body.ts";
-import { sharedWait } from "./shared-wait.ts";
 import { streamResponse } from "../stream-response.ts";
+import { processOutput } from "./process-output.ts";
+import { sharedWait } from "./shared-wait.ts";
 
 export const processHandlers: Handlers<
   | "startProcess"

@@ -116,7 +116,7 @@ describe("exec", () => {
       json: { command: "sleep 600" },
       signal: left.signal,
     });
-    const live = node.service.open(node.authenticator.authenticate(node.owner), id);
+    const live = node.access.open(node.authenticator.authenticate(node.owner), id, { readOnly: false });
     await expect.poll(() => live.processes()).toHaveLength(1);
     left.abort();
     await expect(asked).rejects.toThrow();

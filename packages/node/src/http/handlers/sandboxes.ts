@@ -1,6 +1,9 @@
 import { SandboxError, systemClock } from "@sandpiper/core";
 import type { Handlers } from "../call.ts";
 
+/** Ids of nodes that did not answer in time: their sandboxes are missing from a list. */
+const MISSING_NODES_HEADER = "sandpiper-missing-nodes";
+
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 export const sandboxHandlers: Handlers<
@@ -15,18 +18,27 @@ export const sandboxHandlers: Handlers<
   createSandbox({ request, principal, body, deps }) {
     const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
     if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) throw invalidIdempotencyKey();
-    return deps.service.create(principal, body, { idempotencyKey, signal: request.signal });
+    if (body.checkpoint !== undefined) return deps.forks.createFrom(principal, body, body.checkpoint);
+    return deps.sandboxes.create(principal, body, { idempotencyKey, signal: request.signal });
   },
 
-  listSandboxes: ({ principal, query, deps }) => deps.service.list(principal, query),
+  async listSandboxes({ request, principal, query, isForwarded, requestId, headers, deps }) {
+    const own = deps.sandboxes.list(principal, query);
+    if (deps.peers === undefined || isForwarded) return own;
+    const { missingNodes, ...page } = await deps.peers.list(request, own, { principal, query, requestId });
+    const missing = missingNodes.length === 0 ? {} : { [MISSING_NODES_HEADER]: missingNodes.join(", ") };
+    return Response.json(page, { headers: { ...headers, ...missing } });
+  },
 
-  getSandbox: ({ principal, params, saved, deps: { service } }) =>
-    saved === undefined ? service.get(principal, params.id) : service.resource(principal, saved.record, null),
+  getSandbox: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.sandboxes.get(principal, params.id)
+      : deps.access.resource(principal, saved.record, null),
 
-  updateSandbox: ({ principal, params, body, deps }) => deps.service.update(principal, params.id, body),
+  updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
 
   async deleteSandbox({ principal, params, deps }) {
-    await deps.service.remove(principal, params.id);
+    await deps.sandboxes.remove(principal, params.id);
     return undefined;
   },
 

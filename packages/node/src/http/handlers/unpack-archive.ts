@@ -1,8 +1,8 @@
 import { SandboxError } from "@sandpiper/core";
 import { type Extract, extract } from "tar-stream";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
-import { archiveName } from "./archive-name.ts";
 import { inPieces } from "../request-bytes.ts";
+import { archiveName } from "./archive-name.ts";
 import { UnpackTarget } from "./unpack-target.ts";
 
 export interface UnpackOptions {

@@ -1,5 +1,5 @@
 import type { NodeResource } from "@sandpiper/protocol";
-import type { NodeDirectory } from "../../checkpoints/checkpoint-service.ts";
+import type { NodeDirectory } from "../../cluster/standalone-nodes.ts";
 
 /** A node that knows one other. */
 export class FakeNodes implements NodeDirectory {

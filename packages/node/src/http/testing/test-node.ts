@@ -9,15 +9,15 @@ import {
   type SandboxResource,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
-import { composeParts } from "../../start/domain.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
-import { serve } from "../../daemon/serve.ts";
 import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
+import { serve } from "../../server/serve.ts";
 import { NodeMetrics } from "../../telemetry/node-metrics.ts";
+import { testDomain } from "../../testing/test-domain.ts";
 import { Webhooks } from "../../webhooks/webhooks.ts";
 import { createHttpApp } from "../app.ts";
-import type { HttpDependencies } from "../ports.ts";
+import type { HttpDependencies } from "../http-dependencies.ts";
 import { FakeNodes } from "./fake-nodes.ts";
 
 export interface TestNodeOptions {
@@ -42,36 +42,28 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   await using undo = new AsyncDisposableStack();
   const home = mkdtempSync(join(tmpdir(), "sandpiper-http-"));
   undo.defer(() => rmSync(home, { recursive: true, force: true }));
-  const parts = composeParts(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
-  const { database, live, pool, records, service, checkpoints, locator, authenticator, keys, events } = parts;
+  const parts = testDomain(parseNodeConfig({ home }), { providers: [provider], onError: () => {} });
+  const { database, registry, pool, records, sandboxes, keys, events } = parts;
   undo.defer(() => database[Symbol.dispose]());
-  undo.defer(() => live.release());
+  undo.defer(() => registry.release());
   undo.defer(async () => {
-    for (const record of records.live()) await service.destroy(record, {});
+    for (const record of records.live()) await sandboxes.destroy(record, {});
   });
   undo.defer(() => pool.close());
-  undo.use(parts.spares);
+  undo.use(parts.prepared);
   const webhooks = undo.use(new Webhooks({ records: new SqliteWebhookRecords(database), events, allowPrivate: true }));
   const logged: { readonly level: string; readonly fields: object; readonly message: string }[] = [];
   const log = (level: string) => (fields: object, message: string) => void logged.push({ level, fields, message });
   const audit = new SqliteAuditLog(database);
   const nodes = new FakeNodes();
   const app = createHttpApp({
-    service,
-    checkpoints,
-    containers: parts.containers,
-    locator,
+    ...parts,
     nodes,
-    authenticator,
-    keys,
-    events,
-    pools: pool,
     webhooks,
     audit,
     metrics: new NodeMetrics(),
     version: "1.2.3",
     logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-    isStopping: () => false,
     bodyLimitBytes: 64 * 1024,
     corsOrigins: [],
     ...given,

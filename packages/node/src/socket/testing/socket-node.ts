@@ -7,10 +7,10 @@ import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import type { AuditEntry, CreateKeyBody, SandboxResource } from "@sandpiper/protocol";
 import { pino } from "pino";
-import { composeParts } from "../../start/domain.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import type { NodeConfig } from "../../config/node-config.ts";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
+import { testDomain } from "../../testing/test-domain.ts";
 import { attachSockets } from "../../upgrade/attach-sockets.ts";
 import { TestClient } from "./test-client.ts";
 
@@ -31,19 +31,14 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const home = mkdtempSync(join(tmpdir(), "sandpiper-socket-"));
   // The mock is no provider that people may choose.
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
-  const parts = composeParts(config, { providers: [provider], onError: () => {} });
-  const { service, locator, authenticator, events, keys } = parts;
+  const parts = testDomain(config, { providers: [provider], onError: () => {} });
+  const { sandboxes, access, registry, phase, authenticator, keys } = parts;
   const audit: Omit<AuditEntry, "id" | "at">[] = [];
   const server = createServer();
-  let isStopping = false;
   const sockets = attachSockets(server, {
-    service,
-    locator,
-    authenticator,
-    events,
+    ...parts,
     audit: { add: (entry) => audit.push(entry) },
     logger: pino({ level: "silent" }),
-    isStopping: () => isStopping,
     corsOrigins,
     clock,
   });
@@ -74,19 +69,19 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
       readonly token: string;
       readonly live: LiveSandbox;
     }> {
-      const resource = await service.create(owner, {});
-      return { resource, token: resource.token ?? "", live: service.open(owner, resource.id) };
+      const resource = await sandboxes.create(owner, {});
+      return { resource, token: resource.token ?? "", live: access.open(owner, resource.id, { readOnly: false }) };
     },
     beginStopping(): void {
-      isStopping = true;
+      phase.stop();
     },
     async [Symbol.asyncDispose](): Promise<void> {
       for (const client of clients) client.terminate();
       await sockets.close();
       server.closeAllConnections();
       server.close();
-      for (const { id } of parts.records.live()) await service.remove(owner, id).catch(() => {});
-      parts.live.release();
+      for (const { id } of parts.records.live()) await sandboxes.remove(owner, id).catch(() => {});
+      registry.release();
       await parts.pool.close();
       parts.database[Symbol.dispose]();
       rmSync(home, { recursive: true, force: true });

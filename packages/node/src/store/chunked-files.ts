@@ -5,11 +5,11 @@ import { BufferPool } from "./buffer-pool.ts";
 import type { CheckpointFile } from "./checkpoint-files.ts";
 import { encodeChunk } from "./chunk-codec.ts";
 import type { ChunkSession, ChunkStore } from "./chunk-store.ts";
-import type { ChunksAhead } from "./prefetched-chunks.ts";
 import { type CollectGarbageOptions, type CollectGarbageResult, collectGarbage } from "./collect-garbage.ts";
 import { DirectoryStore } from "./directory-store.ts";
-import { fetchFileAhead, loadFile } from "./load-file.ts";
+import { loadFile, prefetchFile } from "./load-file.ts";
 import { ObjectChunks } from "./object-chunks.ts";
+import type { PrefetchedChunks } from "./prefetched-chunks.ts";
 import { saveFile } from "./save-file.ts";
 
 const DEFAULT_GRACE_MS = 3_600_000;
@@ -18,7 +18,7 @@ const BUFFER_BYTES = 4 * 1024 * 1024;
 /** All saves together read into this many. */
 const BUFFERS = 10;
 
-export interface CheckpointRepositoryOptions {
+export interface ChunkedFilesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
   /** For so long a chunk that nothing refers to is kept, because a manifest that refers to it may be on its way. */
@@ -34,7 +34,7 @@ export interface SaveOptions {
 
 export interface LoadOptions {
   /** What is here already. */
-  readonly ahead?: ChunksAhead | undefined;
+  readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -47,14 +47,14 @@ export interface SavedCheckpoint {
 }
 
 /** Keeps the files of checkpoints in a store, each chunk of them once. Manifests are for others to keep. */
-export class CheckpointRepository {
+export class ChunkedFiles {
   readonly #store: ObjectStore;
   readonly #chunks: ChunkStore;
   readonly #clock: Clock;
   readonly #graceMs: number;
   readonly #pool = new BufferPool({ bufferBytes: BUFFER_BYTES, buffers: BUFFERS });
 
-  constructor(options: CheckpointRepositoryOptions) {
+  constructor(options: ChunkedFilesOptions) {
     this.#store = options.store;
     this.#chunks = options.store instanceof DirectoryStore ? options.store.chunks : new ObjectChunks(options.store);
     this.#clock = options.clock;
@@ -95,9 +95,9 @@ export class CheckpointRepository {
   }
 
   /** Brings what these files consist of here, for a load of files that are much like them. */
-  async fetchAhead(files: readonly CheckpointFile[], ahead: ChunksAhead, signal: AbortSignal): Promise<void> {
+  async prefetch(files: readonly CheckpointFile[], prefetched: PrefetchedChunks, signal: AbortSignal): Promise<void> {
     const session = this.#chunks.openSession();
-    for (const file of files) await fetchFileAhead(file, { session, ahead, signal });
+    for (const file of files) await prefetchFile(file, { session, prefetched, signal });
   }
 
   collectGarbage(options: Pick<CollectGarbageOptions, "referenced">): Promise<CollectGarbageResult> {

@@ -7,9 +7,9 @@ import { type Clock, type ObjectStore, systemClock } from "@sandpiper/core";
 import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
-import { CheckpointRepository } from "./checkpoint-repository.ts";
-import { ChunksAhead } from "./prefetched-chunks.ts";
+import { ChunkedFiles } from "./chunked-files.ts";
 import { DirectoryStore } from "./directory-store.ts";
+import { PrefetchedChunks } from "./prefetched-chunks.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -25,7 +25,7 @@ async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promi
   return directory;
 }
 
-async function loaded(repository: CheckpointRepository, files: readonly CheckpointFile[]): Promise<string> {
+async function loaded(repository: ChunkedFiles, files: readonly CheckpointFile[]): Promise<string> {
   const directory = await freshDirectory();
   await repository.load(files, directory, never);
   return directory;
@@ -37,7 +37,7 @@ const stores: readonly [string, () => Promise<ObjectStore>][] = [
 ];
 
 describe.each(stores)("checkpoints in %s", (_, openStore) => {
-  const open = async () => new CheckpointRepository({ store: await openStore(), clock: systemClock });
+  const open = async () => new ChunkedFiles({ store: await openStore(), clock: systemClock });
 
   it("come back byte for byte: random, text, empty, tiny, and more than a buffer of each", async () => {
     const repository = await open();
@@ -87,8 +87,8 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
 
   it("that are missing a chunk are reported with its name", async () => {
     const store = await openStore();
-    const repository = new CheckpointRepository({ store, clock: systemClock, graceMs: 0 });
-    const other = new CheckpointRepository({ store, clock: systemClock });
+    const repository = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
+    const other = new ChunkedFiles({ store, clock: systemClock });
     const saved = await other.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
     const [kept, ...lost] = hashesOf(saved.files);
     await past();
@@ -123,7 +123,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   });
 });
 
-describe("what was fetched ahead", () => {
+describe("what was fetched prefetched", () => {
   it("is not read from the store again, and the rest is", async () => {
     let gets = 0;
     const store = new MemoryStore({
@@ -132,21 +132,21 @@ describe("what was fetched ahead", () => {
         return undefined;
       },
     });
-    const repository = new CheckpointRepository({ store, clock: systemClock });
+    const repository = new ChunkedFiles({ store, clock: systemClock });
     const image = randomBytes(8 * MIB);
     const early = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
     image.fill("changed", 4 * MIB, 4 * MIB + 100);
     const late = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
 
     const place = await freshDirectory();
-    await using ahead = await ChunksAhead.open(place);
+    await using prefetched = await PrefetchedChunks.open(place);
     expect(await readdir(place)).toEqual([]);
-    await repository.fetchAhead(early.files, ahead, never.signal);
-    await repository.fetchAhead(early.files, ahead, never.signal);
+    await repository.prefetch(early.files, prefetched, never.signal);
+    await repository.prefetch(early.files, prefetched, never.signal);
     expect(gets).toBe([...hashesOf(early.files)].length);
     gets = 0;
     const directory = await freshDirectory();
-    await repository.load(late.files, directory, { ...never, ahead });
+    await repository.load(late.files, directory, { ...never, prefetched });
     expect(gets).toBe(late.uploadedChunks);
     expect(Buffer.compare(await readFile(join(directory, "image")), image)).toBe(0);
   });
@@ -155,7 +155,7 @@ describe("what was fetched ahead", () => {
 describe("a chunk that was torn", () => {
   it("is reported, and not taken for the one that was saved", async () => {
     const directory = await freshDirectory();
-    const repository = new CheckpointRepository({ store: new DirectoryStore(directory), clock: systemClock });
+    const repository = new ChunkedFiles({ store: new DirectoryStore(directory), clock: systemClock });
     const text = Buffer.from("some text that repeats\n".repeat(20_000));
     for (const bytes of [randomBytes(MIB), text]) {
       const saved = await repository.save({ directory: await directoryWith({ a: bytes }), known: NOTHING });
@@ -186,7 +186,7 @@ describe("a save that fails", () => {
       const store = new MemoryStore({
         fault: () => (isBroken && ++calls >= failing ? { fail: calls % 2 === 0 ? "before" : "after" } : undefined),
       });
-      const repository = new CheckpointRepository({ store, clock: systemClock });
+      const repository = new ChunkedFiles({ store, clock: systemClock });
       const outcome = await repository.save({ directory, known: NOTHING }).catch((error) => error);
       if (!(outcome instanceof Error)) break;
       expect(outcome).toMatchObject({ code: "unavailable" });
@@ -200,7 +200,7 @@ describe("a save that fails", () => {
 
   it("takes back what it had written to a directory", async () => {
     const storeDirectory = await freshDirectory();
-    const repository = new CheckpointRepository({ store: new DirectoryStore(storeDirectory), clock: systemClock });
+    const repository = new ChunkedFiles({ store: new DirectoryStore(storeDirectory), clock: systemClock });
     const directory = await directoryWith({ a: randomBytes(MIB) });
     await mkdir(join(directory, "not-a-file"));
     await rejection(repository.save({ directory, known: NOTHING }));
@@ -210,7 +210,7 @@ describe("a save that fails", () => {
   it("because it took too long to be safe from the collection of garbage says so", async () => {
     let nowMs = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => (nowMs += 600_000) };
-    const repository = new CheckpointRepository({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
+    const repository = new ChunkedFiles({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
     expect(
       await rejection(repository.save({ directory: await directoryWith({ a: randomBytes(10) }), known: NOTHING })),
     ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });

@@ -1,0 +1,171 @@
+import type { Clock, PreparedSandbox } from "@sandpiper/core";
+import { type CreateSandboxBody, createSandboxId, type ForkBody, type SandboxResource } from "@sandpiper/protocol";
+import { mayAccess, requireAccess } from "../auth/access.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { QuotaReservation } from "../cluster/shared-quotas.ts";
+import type { Ownership } from "../ownership/ownership.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { Capacity } from "../sandboxes/capacity.ts";
+import { instanceKey } from "../sandboxes/instance-key.ts";
+import type { Providers } from "../sandboxes/providers.ts";
+import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service.ts";
+import type { CheckpointStore } from "../store/checkpoint-store.ts";
+import type { Checkpoints } from "./checkpoints.ts";
+import { findCheckpoint } from "./find-checkpoint.ts";
+import { forkOf } from "./fork-record.ts";
+import type { FreeInstance, PreparedInstances } from "./prepared-instances.ts";
+import { requireRestorable } from "./requirements.ts";
+import type { SaveRestore } from "./save-restore.ts";
+
+export interface ForksOptions {
+  readonly registry: SandboxRegistry;
+  readonly access: SandboxAccess;
+  readonly capacity: Capacity;
+  readonly sandboxes: SandboxService;
+  readonly checkpoints: Checkpoints;
+  readonly checkpointStore: CheckpointStore;
+  readonly saveRestore: SaveRestore;
+  readonly ownership: Ownership;
+  readonly providers: Providers;
+  readonly prepared: PreparedInstances;
+  readonly clock: Clock;
+}
+
+interface ForkPlan {
+  readonly forks: readonly SandboxRecord[];
+  /** One per fork. */
+  readonly instances: readonly FreeInstance[];
+  /** One per fork where a shared quota applies. */
+  readonly reservations: readonly QuotaReservation[];
+  /** The checkpoint to fork from; undefined: the sandbox as it is now. */
+  readonly checkpoint: string | undefined;
+}
+
+/** Creates sandboxes that begin as copies: of a running sandbox, or of a checkpoint. */
+export class Forks {
+  readonly #options: ForksOptions;
+
+  constructor(options: ForksOptions) {
+    this.#options = options;
+  }
+
+  /** Creates all forks, or none. */
+  async fork(principal: Principal, id: string, body: ForkBody): Promise<readonly SandboxResource[]> {
+    const { registry, access, capacity, checkpoints, clock, prepared } = this.#options;
+    const record = checkpoints.find(principal, id, { readOnly: false });
+    const count = body.count ?? 1;
+    using _ = capacity.reserve(principal, record, count);
+    using undo = new DisposableStack();
+    const reservations: QuotaReservation[] = [];
+    for (let k = 0; k < count; k++) {
+      const reservation = await capacity.reserveShared(principal, record);
+      if (reservation !== undefined) reservations.push(undo.use(reservation));
+    }
+    // Forks share caches with their own tenant's sandboxes, not with the original's.
+    const key = instanceKey({ ...record, tenant: principal.tenant });
+    const instances = Array.from({ length: count }, () => prepared.take(key));
+    const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
+    const made = await registry.serialize(record.id, () =>
+      this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
+    );
+    prepared.refill(key, count);
+    for (const fork of made) registry.emit("sandbox.forked", fork, { from: record.id });
+    return made.map((fork) => access.resource(principal, fork));
+  }
+
+  /** Creates a sandbox from a checkpoint of any sandbox that the caller may see, on whichever node it was taken. */
+  async createFrom(principal: Principal, body: CreateSandboxBody, checkpointId: string): Promise<SandboxResource> {
+    requireAccess(principal, "sandboxes", { readOnly: false });
+    const { access, capacity, clock, checkpointStore, ownership, saveRestore, providers } = this.#options;
+    const source = await checkpointStore.sandboxOf(checkpointId);
+    const saved = source === undefined ? undefined : await ownership.peek(source);
+    const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
+    const checkpoint = findCheckpoint(isVisible ? saved : undefined, checkpointId);
+    const record = saved?.record as SandboxRecord;
+    using _ = capacity.reserve(principal, record, 1);
+    requireRestorable(`checkpoint ${checkpointId}`, checkpoint.requirements, await saveRestore.requirements(record));
+    const fork = forkOf({ ...record, id: createSandboxId() }, principal, body, clock.now());
+    using reservation = await capacity.reserveShared(principal, record);
+    await reservation?.bind(fork.id);
+    await using scratch = await checkpointStore.scratch();
+    const instance = await providers.prepare(instanceKey(fork), { id: fork.id });
+    try {
+      await checkpointStore.load(record.id, checkpointId, scratch.path);
+    } catch (thrown) {
+      await instance.destroy();
+      throw thrown;
+    }
+    return access.resource(principal, await this.#start(fork, instance, scratch.path));
+  }
+
+  /** Instances are prepared while the original is being saved. */
+  async #fork(record: SandboxRecord, plan: ForkPlan): Promise<readonly SandboxRecord[]> {
+    const { registry, sandboxes, checkpointStore } = this.#options;
+    const { forks, instances, reservations } = plan;
+    await using scratch = await checkpointStore.scratch();
+    const prepared = instances.map(({ instance }) => instance);
+    const settled = Promise.allSettled(prepared);
+    try {
+      await Promise.all(reservations.map((each, k) => each.bind((forks[k] as SandboxRecord).id)));
+      await this.#copyTo(scratch.path, record, plan.checkpoint);
+      await Promise.all(prepared);
+    } catch (thrown) {
+      for (const outcome of await settled) if (outcome.status === "fulfilled") await outcome.value.destroy();
+      throw thrown;
+    }
+    const outcomes = await Promise.allSettled(
+      forks.map(async (fork, k) => this.#start(fork, (await prepared[k]) as PreparedSandbox, scratch.path)),
+    );
+    const failed = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed === undefined)
+      return outcomes.map((outcome) => (outcome as PromiseFulfilledResult<SandboxRecord>).value);
+    for (const fork of forks) {
+      const known = registry.record(fork.id);
+      if (known?.endedAt === null) await sandboxes.destroy(known, {});
+    }
+    throw failed.reason;
+  }
+
+  async #copyTo(directory: string, record: SandboxRecord, wanted: string | undefined): Promise<void> {
+    const { registry, ownership, saveRestore, checkpointStore } = this.#options;
+    if (wanted === undefined && registry.running(record.id) !== undefined) {
+      await registry.instance(record.id).sandbox.checkpoint(directory, { keepsRunning: true });
+      return;
+    }
+    const checkpoint = findCheckpoint((await ownership.state(record.id)).content, wanted);
+    requireRestorable(`checkpoint ${checkpoint.id}`, checkpoint.requirements, await saveRestore.requirements(record));
+    await checkpointStore.load(record.id, checkpoint.id, directory);
+  }
+
+  async #start(fork: SandboxRecord, instance: PreparedSandbox, directory: string): Promise<SandboxRecord> {
+    const { registry, sandboxes } = this.#options;
+    try {
+      registry.add(fork);
+    } catch (thrown) {
+      await instance.destroy();
+      throw thrown;
+    }
+    try {
+      return await registry.serialize(fork.id, () => this.#restore(fork, instance, directory));
+    } catch (thrown) {
+      await sandboxes.destroy(fork, {});
+      throw thrown;
+    }
+  }
+
+  async #restore(fork: SandboxRecord, instance: PreparedSandbox, directory: string): Promise<SandboxRecord> {
+    const { registry, ownership, saveRestore } = this.#options;
+    // Both must settle before a failure is undone: each leaves something to clean up.
+    const [restored, owned] = await Promise.allSettled([
+      instance.restore(directory, { createdAt: fork.createdAt }),
+      ownership.begin({ ...fork, state: "ready" }, () => saveRestore.requirements(fork)),
+    ]);
+    if (restored.status === "rejected") throw restored.reason;
+    if (owned.status === "rejected") throw owned.reason;
+    const ready = registry.change(fork.id, { state: "ready", epoch: owned.value });
+    await registry.attachWithProcesses(restored.value, ready);
+    return ready;
+  }
+}

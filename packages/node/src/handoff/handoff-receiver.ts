@@ -1,0 +1,145 @@
+import { type Clock, type Lease, type Leases, type PreparedSandbox, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import { requireRestorable } from "../checkpoints/requirements.ts";
+import type { SaveRestore } from "../checkpoints/save-restore.ts";
+import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
+import { recordAtRest, type SavedSandbox } from "../ownership/saved-sandbox.ts";
+import { noSuchSandbox } from "../records/no-such-sandbox.ts";
+import type { SandboxRecord } from "../records/sandbox-record.ts";
+import type { Capacity } from "../sandboxes/capacity.ts";
+import { instanceKey } from "../sandboxes/instance-key.ts";
+import type { Providers } from "../sandboxes/providers.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import type { CheckpointStore } from "../store/checkpoint-store.ts";
+import { Prefetch } from "./prefetch.ts";
+
+/** What a caller wants with a sandbox: use it, or destroy it without restoring it first. */
+export type Purpose = "use" | "end";
+
+export interface HandoffReceiverOptions {
+  readonly nodeId: string;
+  readonly leases: Leases;
+  /** Asks another node to look at a sandbox's lock now. */
+  readonly nudge: (url: string, id: SandboxId) => Promise<void>;
+  readonly ownership: LeaseOwnership;
+  readonly capacity: Capacity;
+  readonly registry: SandboxRegistry;
+  readonly providers: Providers;
+  readonly checkpoints: Checkpoints;
+  readonly checkpointStore: CheckpointStore;
+  readonly saveRestore: SaveRestore;
+  readonly clock: Clock;
+}
+
+interface FetchOptions {
+  readonly takeover: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface ReceiveOptions {
+  readonly purpose: Purpose;
+  readonly instance?: PreparedSandbox | undefined;
+}
+
+/** Brings sandboxes to this node, from another node or from the store. The caller holds the sandbox's mutex. */
+export class HandoffReceiver {
+  readonly #options: HandoffReceiverOptions;
+
+  constructor(options: HandoffReceiverOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a sandbox from its owner. Prepares an instance first: until then the sandbox keeps running there. */
+  async fetch(saved: SavedSandbox, url: string, { takeover, signal }: FetchOptions): Promise<void> {
+    const { leases, providers, nudge } = this.#options;
+    const { id } = saved.record;
+    await this.#requireRestorable(saved);
+    const instance = await providers.prepare(instanceKey(saved.record), { id, signal });
+    // A lost nudge only costs the owner a little time.
+    const onFetched = () => void nudge(url, id).catch(() => {});
+    await using prefetch = new Prefetch(saved, { ...this.#options, onFetched });
+    let lease: Lease;
+    try {
+      ({ lease } = await leases.wait(id, { takeover, signal }));
+    } catch (thrown) {
+      await instance.destroy();
+      throw thrown;
+    }
+    await prefetch.stop();
+    await this.#receive(id, lease, { purpose: "use", instance });
+  }
+
+  /** Takes a sandbox that no live node owns: its owner released it or died. */
+  async takeIn(id: SandboxId, saved: SavedSandbox, purpose: Purpose): Promise<void> {
+    const { leases, nodeId } = this.#options;
+    if (purpose === "use") await this.#requireRestorable(saved);
+    const acquired = await leases.acquire(id);
+    if ("lease" in acquired) return await this.#receive(id, acquired.lease, { purpose });
+    // Another node was faster, or waits for it; if that node owns it by now, the caller finds it there.
+    if (acquired.waiter !== null || acquired.owner === nodeId) throw underWay(id);
+  }
+
+  /** Drops the record and instance of a sandbox that this node no longer owns. */
+  async forget(record: SandboxRecord): Promise<void> {
+    const { ownership, registry, saveRestore } = this.#options;
+    if (ownership.has(record.id) || registry.running(record.id) !== undefined) return;
+    registry.drop(record.id);
+    await saveRestore.retire(record);
+    ownership.unwatch(record.id);
+  }
+
+  async #receive(id: SandboxId, lease: Lease, { purpose, instance }: ReceiveOptions): Promise<void> {
+    const { registry, nodeId } = this.#options;
+    let restored: SandboxRecord | undefined;
+    try {
+      restored = await this.#settle(id, lease, { purpose, instance });
+      if (restored === undefined) await instance?.destroy();
+    } catch (thrown) {
+      await this.#letGo(id, lease, instance);
+      throw thrown;
+    }
+    if (restored !== undefined) registry.emit("sandbox.moved", restored, { node: nodeId });
+  }
+
+  /** Resolves to undefined if the sandbox is this node's now and does not run. */
+  async #settle(id: SandboxId, lease: Lease, options: ReceiveOptions): Promise<SandboxRecord | undefined> {
+    const { ownership, registry, checkpoints, capacity } = this.#options;
+    const { purpose, instance } = options;
+    const saved = await ownership.take(id, { lease });
+    if (saved === undefined) {
+      await ownership.remove(id);
+      throw noSuchSandbox(id);
+    }
+    const record: SandboxRecord = { ...recordAtRest(saved.record), epoch: lease.epoch };
+    registry.drop(id);
+    registry.add(record);
+    capacity.hold(record);
+    if (record.state === "paused" || purpose === "end") return undefined;
+    return await checkpoints.restoreNewest(record, instance && Promise.resolve(instance));
+  }
+
+  /** Releases the sandbox for other nodes, and makes sure that nothing of it runs here. */
+  async #letGo(id: SandboxId, lease: Lease, instance: PreparedSandbox | undefined): Promise<void> {
+    const { ownership, registry, saveRestore } = this.#options;
+    const record = registry.record(id);
+    if (record !== undefined) await saveRestore.retire(record);
+    await instance?.destroy();
+    await (ownership.has(id) ? ownership.release(id) : lease.release());
+    ownership.unwatch(id);
+    registry.drop(id);
+  }
+
+  /** Checked before the owner is asked: a sandbox that this node cannot run stays where it is. */
+  async #requireRestorable({ record, requirements }: SavedSandbox): Promise<void> {
+    requireRestorable(`sandbox ${record.id}`, requirements, await this.#options.saveRestore.requirements(record));
+  }
+}
+
+function underWay(id: SandboxId): SandboxError {
+  return new SandboxError("unavailable", {
+    reason: "handoff_under_way",
+    message: `sandbox ${id} is being moved to a node`,
+    hint: "retry in a moment",
+  });
+}

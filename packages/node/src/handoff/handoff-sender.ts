@@ -1,0 +1,124 @@
+import { type Clock, pause, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { SaveRestore } from "../checkpoints/save-restore.ts";
+import type { LeaseOwnership } from "../ownership/lease-ownership.ts";
+import { DEFAULT_KEEP_LAST } from "../sandboxes/new-sandbox.ts";
+import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
+import { forEachParallel } from "../store/for-each-parallel.ts";
+
+/** Above this size, uploading a sandbox takes longer than saving it twice. */
+const LARGE_BYTES = 64 * 1024 * 1024;
+/** More saves at once would only slow each other down. */
+const PARALLEL_DRAINS = 4;
+const MAX_PREFETCH_MS = 5_000;
+
+export interface HandoffSenderOptions {
+  readonly registry: SandboxRegistry;
+  readonly ownership: LeaseOwnership;
+  readonly saveRestore: SaveRestore;
+  readonly clock: Clock;
+  readonly onError: (error: SandboxError, id: SandboxId) => void;
+}
+
+/** Hands sandboxes of this node over to other nodes. */
+export class HandoffSender {
+  readonly #options: HandoffSenderOptions;
+  /** Sandboxes whose next node is prefetching their live checkpoint. */
+  readonly #prefetching = new Map<SandboxId, AbortController>();
+  /** Calls that came before the node knew which sandboxes run here. */
+  #early: (() => void)[] | undefined = [];
+
+  constructor(options: HandoffSenderOptions) {
+    this.#options = options;
+    options.ownership.onWanted((id) => this.wanted(id));
+    options.ownership.onLost((id) => this.#lost(id));
+  }
+
+  /** Call once the node knows which sandboxes run here. */
+  open(): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const call of early) call();
+  }
+
+  /** Another node has prefetched the sandbox's live checkpoint. */
+  prefetched(id: SandboxId): void {
+    this.#prefetching.get(id)?.abort();
+  }
+
+  /** Hands over all sandboxes. A sandbox that cannot be saved before the signal aborts stays here. */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { registry, onError } = this.#options;
+    await forEachParallel(registry.current(), PARALLEL_DRAINS, async ({ id }) => {
+      if (!signal.aborted) await this.#send(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+    });
+  }
+
+  /** Another node waits for the sandbox. */
+  wanted(id: SandboxId): void {
+    if (this.#early !== undefined) return void this.#early.push(() => this.wanted(id));
+    this.#send(id, { isWaitedFor: true }).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
+  }
+
+  /** Ends what runs here of a sandbox that belongs to another node by now. */
+  #lost(id: SandboxId): void {
+    if (this.#early !== undefined) return void this.#early.push(() => this.#lost(id));
+    const { registry, saveRestore, ownership, onError } = this.#options;
+    const record = registry.record(id);
+    if (record === undefined) return;
+    if (registry.running(id) !== undefined) registry.instance(id).sandbox.halt();
+    registry
+      .serialize(id, async () => {
+        registry.drop(id);
+        await saveRestore.retire(record);
+        // Until now the lease guard also killed new instances of it; from here on it may come back.
+        ownership.unwatch(id);
+      })
+      .catch((thrown) => onError(SandboxError.from(thrown), id));
+  }
+
+  /** Saves the sandbox, releases its lease, and only then destroys its instance. */
+  async #send(id: SandboxId, { isWaitedFor = false } = {}): Promise<void> {
+    const { registry, saveRestore, ownership, onError } = this.#options;
+    await registry.serialize(id, async () => {
+      const record = registry.record(id);
+      if (record === undefined) return;
+      if (registry.running(id) !== undefined) {
+        const keepLast = record.checkpointPolicy?.keepLast ?? DEFAULT_KEEP_LAST;
+        if (isWaitedFor && (await this.#isLarge(id))) await this.#saveLive(id, keepLast);
+        await saveRestore.save(id, { stopAs: "stopped", isAutomatic: true, keepLast });
+      }
+      // If the store is unreachable, the lease expires by itself.
+      await ownership.release(id).catch((thrown) => onError(SandboxError.from(thrown), id));
+      try {
+        registry.drop(id);
+        registry.emit("sandbox.moved", record);
+      } finally {
+        await saveRestore.retire(record);
+      }
+    });
+  }
+
+  /** Saves a large sandbox while it runs, so that it stands still only for what changes after that. */
+  async #saveLive(id: SandboxId, keepLast: number): Promise<void> {
+    const { saveRestore, clock } = this.#options;
+    const startedAtMs = clock.monotonicMs();
+    const prefetched = new AbortController();
+    this.#prefetching.set(id, prefetched);
+    try {
+      await saveRestore.save(id, { isAutomatic: true, keepLast });
+      // A prefetch takes about as long as the save. The other node may have died, or may not report back.
+      await pause(clock, Math.min(clock.monotonicMs() - startedAtMs, MAX_PREFETCH_MS), prefetched.signal);
+    } finally {
+      this.#prefetching.delete(id);
+    }
+  }
+
+  async #isLarge(id: SandboxId): Promise<boolean> {
+    const { sandbox } = this.#options.registry.instance(id);
+    return await sandbox.metrics().then(
+      ({ memoryUsedBytes, diskUsedBytes }) => memoryUsedBytes + diskUsedBytes > LARGE_BYTES,
+      () => false,
+    );
+  }
+}

@@ -1,0 +1,95 @@
+import type { Clock } from "@sandpiper/core";
+import type {
+  AuditEntry,
+  CreatedKey,
+  CreateKeyBody,
+  CreateWebhookBody,
+  KeyResource,
+  WebhookResource,
+} from "@sandpiper/protocol";
+import type { Authenticator } from "../auth/principal.ts";
+import type { Checkpoints } from "../checkpoints/checkpoints.ts";
+import type { Forks } from "../checkpoints/forks.ts";
+import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
+import type { NodeContainers } from "../containers/node-containers.ts";
+import type { Rebuilds } from "../containers/rebuilds.ts";
+import type { Peers } from "../forward/peers.ts";
+import type { Locator } from "../handoff/locator.ts";
+import type { EventLog } from "../records/event-log.ts";
+import type { NodePhase } from "../sandboxes/node-phase.ts";
+import type { NodePool } from "../sandboxes/node-pool.ts";
+import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
+import type { SandboxService } from "../sandboxes/sandbox-service.ts";
+import type { RequestContext } from "./serve-operation.ts";
+
+type MaybePromise<T> = T | Promise<T>;
+
+interface KeyAdmin {
+  create(body: CreateKeyBody): MaybePromise<CreatedKey>;
+  list(): MaybePromise<readonly KeyResource[]>;
+  /** Throws `not_found`. */
+  revoke(id: string): MaybePromise<unknown>;
+}
+
+interface WebhookAdmin {
+  create(body: CreateWebhookBody): MaybePromise<WebhookResource & { readonly secret: string }>;
+  list(): MaybePromise<readonly WebhookResource[]>;
+  /** Throws `not_found`. */
+  remove(id: string): MaybePromise<unknown>;
+}
+
+interface AuditLog {
+  add(entry: Omit<AuditEntry, "id" | "at">): unknown;
+  list(query: { readonly after: number; readonly limit: number }): MaybePromise<readonly AuditEntry[]>;
+}
+
+interface HttpMetrics {
+  render(): Promise<{ readonly contentType: string; readonly text: string }>;
+  observeRequest(request: { readonly operation: string; readonly status: number; readonly seconds: number }): void;
+  observeExec(provider: string, seconds: number): void;
+}
+
+/** The part of pino's interface that is used. */
+interface HttpLogger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** Serves a path of its own beside REST. */
+interface Endpoint {
+  serve(request: Request, context: RequestContext): Promise<Response>;
+}
+
+/** What the REST interface needs of the node. */
+export interface HttpDependencies {
+  readonly sandboxes: SandboxService;
+  readonly access: SandboxAccess;
+  readonly locator: Locator;
+  readonly checkpoints: Checkpoints;
+  readonly forks: Forks;
+  readonly containers: NodeContainers;
+  readonly rebuilds: Pick<Rebuilds, "rebuild">;
+  readonly nodes: NodeDirectory;
+  /** Undefined on a standalone node: nothing is forwarded. */
+  readonly peers?: Peers | undefined;
+  readonly authenticator: Authenticator;
+  readonly keys: KeyAdmin;
+  readonly events: EventLog;
+  readonly pool: Pick<NodePool, "list" | "set">;
+  readonly webhooks: WebhookAdmin;
+  readonly audit: AuditLog;
+  readonly metrics: HttpMetrics;
+  /** Serves /mcp; without it there is no such path. */
+  readonly mcp?: Endpoint | undefined;
+  readonly version: string;
+  readonly logger: HttpLogger;
+  readonly phase: NodePhase;
+  /** Limit for bodies that are read as a whole. The sandbox's disk limits files and archives. */
+  readonly bodyLimitBytes: number;
+  /** Origins of web pages that may call; none by default. */
+  readonly corsOrigins: readonly string[];
+  readonly randomUuid?: (() => string) | undefined;
+  readonly clock?: Clock | undefined;
+}

@@ -1,0 +1,99 @@
+import type { Logger } from "pino";
+import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
+import type { NodeConfig } from "../config/node-config.ts";
+import { Peers } from "../forward/peers.ts";
+import { RequestForwarder } from "../forward/request-forwarder.ts";
+import { SandboxesAtRest } from "../handoff/sandboxes-at-rest.ts";
+import type { SavedRecords } from "../handoff/saved-records.ts";
+import { createHttpApp } from "../http/app.ts";
+import { LazyEndpoint } from "../mcp/lazy-endpoint.ts";
+import { serve } from "../server/serve.ts";
+import type { NodeMetrics } from "../telemetry/node-metrics.ts";
+import { type AttachedSockets, attachSockets } from "../upgrade/attach-sockets.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
+import type { Domain } from "./domain.ts";
+import type { Storage } from "./storage.ts";
+
+export interface EdgesOptions {
+  readonly config: NodeConfig;
+  readonly storage: Storage;
+  readonly domain: Domain;
+  readonly saved: SavedRecords | undefined;
+  readonly webhooks: Webhooks;
+  readonly nodes: NodeDirectory;
+  readonly metrics: NodeMetrics;
+  readonly version: string;
+  readonly logger: Logger;
+}
+
+export type Edges = Awaited<ReturnType<typeof openEdges>>;
+
+/** Opens the node's interfaces to the outside: REST, WebSockets and MCP on one server. */
+export async function openEdges(options: EdgesOptions) {
+  const { config, storage, domain, webhooks, nodes, metrics, version, logger } = options;
+  const { audit, events } = storage;
+  const { clock, authenticator, phase, locator } = domain;
+  const { corsOrigins, bodyLimitBytes } = config;
+  await using undo = new AsyncDisposableStack();
+  const peers = createPeers(options, undo);
+  const mcp = new LazyEndpoint(async () => {
+    const { createMcpEndpoint } = await import("./mcp.ts");
+    const own = { app, server: serving.server };
+    return createMcpEndpoint(config, { authenticator, audit, metrics, logger, clock, own });
+  });
+  const app = createHttpApp({
+    ...domain,
+    nodes,
+    peers,
+    events,
+    webhooks,
+    audit,
+    metrics,
+    mcp,
+    version,
+    logger,
+    bodyLimitBytes,
+    corsOrigins,
+  });
+  const { certFile, keyFile } = config.tls;
+  let sockets: AttachedSockets | undefined;
+  const serving = await serve({
+    app,
+    host: config.host,
+    port: config.port,
+    tls: certFile !== null && keyFile !== null ? { certFile, keyFile } : undefined,
+    onUpgradeServer: (server) => {
+      const { cluster } = storage;
+      const relay = cluster && peers && { peers, proof: cluster.proof, silenceMs: config.leaseMs };
+      sockets = attachSockets(server, { ...domain, relay, events, audit, logger, phase, locator, corsOrigins });
+    },
+    clock,
+  });
+  undo.defer(() => serving.close({ graceMs: config.stopGraceMs }));
+  undo.defer(() => sockets?.close());
+  const owned = undo.move();
+  return { url: serving.url, mcp, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function createPeers(options: EdgesOptions, undo: AsyncDisposableStack): Peers | undefined {
+  const { config, storage, domain, saved } = options;
+  const { cluster } = storage;
+  if (cluster === undefined || saved === undefined) return undefined;
+  const { clock, access, locator, handoffs } = domain;
+  const { proof, leases } = cluster;
+  return new Peers({
+    proof,
+    forwarder: undo.use(new RequestForwarder({ proof, clock, recheckMs: config.leaseMs })),
+    nodes: () => cluster.registry.list(),
+    atRest: new SandboxesAtRest({
+      saved,
+      leases,
+      describe: (principal, record) => access.resource(principal, record, null),
+    }),
+    isOwnedBy: (id, nodeId) => locator.isOwnedBy(id, nodeId),
+    onNudge: (id) => {
+      leases.poke(id);
+      handoffs?.prefetched(id);
+    },
+  });
+}

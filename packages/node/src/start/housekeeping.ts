@@ -1,0 +1,71 @@
+import { type Clock, SandboxError } from "@sandpiper/core";
+import type { Cluster } from "../cluster/open-cluster.ts";
+import type { NodeConfig } from "../config/node-config.ts";
+import { expireAtRest } from "../handoff/expire-at-rest.ts";
+import type { SavedRecords } from "../handoff/saved-records.ts";
+import { forgetEnded } from "../reconcile/forget-ended.ts";
+import type { CheckpointStore } from "../store/checkpoint-store.ts";
+import type { Domain } from "./domain.ts";
+
+/** How often the records of sandboxes that ended long ago are deleted. */
+const PRUNE_INTERVAL_MS = 3_600_000;
+
+/** How often expired sandboxes and checkpoints are deleted, and then unreferenced chunks. */
+const SWEEP_INTERVAL_MS = 60_000;
+
+export interface HousekeepingOptions {
+  readonly config: NodeConfig;
+  readonly domain: Domain;
+  readonly checkpointStore: CheckpointStore;
+  /** Undefined on a standalone node. */
+  readonly cluster?: { readonly saved: SavedRecords; readonly leases: Cluster["leases"] } | undefined;
+  readonly onError: (error: SandboxError) => void;
+}
+
+/** Starts the node's periodic work. Disposing it stops that and waits for what is running. */
+export function startHousekeeping(options: HousekeepingOptions): AsyncDisposable {
+  const { config, domain, checkpointStore, cluster, onError } = options;
+  const { clock, checkpoints } = domain;
+  const { stopGraceMs: graceMs, keepRecordsMs: keepMs } = config;
+  const report = (thrown: unknown) => onError(SandboxError.from(thrown));
+  const jobs = new AsyncDisposableStack();
+  jobs.defer(
+    repeat({ clock, intervalMs: PRUNE_INTERVAL_MS, graceMs }, () => forgetEnded({ ...domain, keepMs }).catch(report)),
+  );
+  const sweep = async () => {
+    await expireAtRest({ ...domain, cluster });
+    await checkpoints.expire();
+    await checkpointStore.collectGarbage();
+  };
+  jobs.defer(repeat({ clock, intervalMs: SWEEP_INTERVAL_MS, graceMs }, () => sweep().catch(report)));
+  return jobs;
+}
+
+interface RepeatOptions {
+  readonly clock: Clock;
+  readonly intervalMs: number;
+  readonly graceMs: number;
+}
+
+/** Runs `work` now and at each interval. Returns a function that stops it: nothing is touched after that resolves. */
+function repeat({ clock, intervalMs, graceMs }: RepeatOptions, work: () => Promise<void>): () => Promise<void> {
+  let stop = () => {};
+  let working = Promise.resolve();
+  const next = () => {
+    working = work();
+    stop = clock.schedule(intervalMs, next);
+  };
+  next();
+  return async () => {
+    stop();
+    await within(clock, graceMs, working);
+  };
+}
+
+/** Waits for `work`, but no longer than `limitMs`. */
+export async function within(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const stop = clock.schedule(limitMs, late.resolve);
+  await Promise.race([work, late.promise]);
+  stop();
+}

@@ -1,0 +1,74 @@
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock, SandboxError } from "@sandpiper/core";
+import { KeyService } from "../auth/key-service.ts";
+import { openSandboxTokens } from "../auth/sandbox-tokens.ts";
+import { type Cluster, openCluster } from "../cluster/open-cluster.ts";
+import type { NodeConfig } from "../config/node-config.ts";
+import { type NodeDatabase, openDatabase } from "../records/database.ts";
+import { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
+import { SqliteEventLog } from "../records/sqlite-event-log.ts";
+import { SqliteIdempotencyRecords } from "../records/sqlite-idempotency-records.ts";
+import { SqliteKeyRecords } from "../records/sqlite-key-records.ts";
+import { SqliteSandboxRecords } from "../records/sqlite-sandbox-records.ts";
+import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
+import { CheckpointStore } from "../store/checkpoint-store.ts";
+import { DirectoryStore } from "../store/directory-store.ts";
+import { openStore } from "../store/open-store.ts";
+
+export interface StorageOptions {
+  readonly clock: Clock;
+  readonly version: string;
+  /** What the other nodes of the cluster see of this one. */
+  readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
+  readonly onError: (error: SandboxError) => void;
+}
+
+export type Storage = ReturnType<typeof createStorage>;
+
+/** Opens everything that outlives the node's process; joins the cluster if the node shares a store. */
+export async function openStorage(config: NodeConfig, options: StorageOptions) {
+  const database = openHome(config);
+  try {
+    const ownKeys = config.store === null ? [] : new SqliteKeyRecords(database).list();
+    const cluster =
+      config.store === null
+        ? undefined
+        : await openCluster({ ...options, config, store: openStore(config.store), ownKeys });
+    return createStorage(config, { ...options, database, cluster });
+  } catch (thrown) {
+    database[Symbol.dispose]();
+    throw thrown;
+  }
+}
+
+export function createStorage(
+  config: NodeConfig,
+  parts: Pick<StorageOptions, "clock" | "onError"> & {
+    readonly database: NodeDatabase;
+    readonly cluster?: Cluster | undefined;
+  },
+) {
+  const { clock, database, cluster, onError } = parts;
+  const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
+  return {
+    database,
+    cluster,
+    store,
+    checkpointStore: new CheckpointStore({ store, clock, directory: join(config.home, "checkpoints") }),
+    records: new SqliteSandboxRecords(database),
+    idempotency: new SqliteIdempotencyRecords(database, { clock }),
+    events: new SqliteEventLog(database, { clock }),
+    audit: new SqliteAuditLog(database, { clock, onError }),
+    webhookRecords: new SqliteWebhookRecords(database, { clock }),
+    ownKeys: new KeyService(database, { clock }),
+    tokens: cluster?.tokens ?? openSandboxTokens(config.home),
+  };
+}
+
+/** Creates the node's home directory, which only its owner may read, and opens its database. */
+export function openHome({ home }: Pick<NodeConfig, "home">): NodeDatabase {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  chmodSync(home, 0o700);
+  return openDatabase(join(home, "node.db"));
+}
