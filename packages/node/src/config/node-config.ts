@@ -103,12 +103,10 @@ export const nodeConfigSchema = z.strictObject({
           allowed: "unix:///path, tcp://host:port, http:// or https://",
           shownDefault: "from DOCKER_HOST, the docker context or the usual sockets",
         }),
-      image: imageSchema
-        .default("python:3.13-slim")
-        .meta({
-          description: "Image of containers that do not name one.",
-          allowed: "a reference such as python:3.13-slim",
-        }),
+      image: imageSchema.default("python:3.13-slim").meta({
+        description: "Image of containers that do not name one.",
+        allowed: "a reference such as python:3.13-slim",
+      }),
       allowedPaths: z.array(absolutePath).default([]).meta({
         description: "Directories on the engine's machine that sandboxes can mount, including their subdirectories.",
         allowed: "absolute paths",
