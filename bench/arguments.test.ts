@@ -4,7 +4,7 @@ import type { NamedBenchmark } from "./benchmark.ts";
 import { chooseBenchmarks, discoverBenchmarks } from "./benchmarks.ts";
 
 describe("arguments", () => {
-  it("take several benchmarks and the files to write", () => {
+  it("accept several benchmarks and output files", () => {
     const args = ["--only", "ping", "--only", "scale", "--live", "20", "--json", "a.json", "--markdown", "b.md"];
     expect(parseArguments(args)).toMatchObject({
       only: ["ping", "scale"],
@@ -14,7 +14,7 @@ describe("arguments", () => {
     });
   });
 
-  it("refuse what they do not know", () => {
+  it("refuse unknown options", () => {
     expect(() => parseArguments(["--fast"])).toThrow("--fast");
     expect(() => parseArguments(["--live", "many"])).toThrow("--live many");
     expect(() => parseArguments(["ping"])).toThrow(TypeError);
@@ -22,13 +22,13 @@ describe("arguments", () => {
 });
 
 describe("benchmarks", () => {
-  it("are the files of their folder, in the order of the report", async () => {
+  it("are the files of their folder, in report order", async () => {
     const all = await discoverBenchmarks();
     expect(all.map((one) => one.order)).toEqual(all.map((one) => one.order).sort((left, right) => left - right));
     expect(all.map((one) => one.name)).toContain("exec-true");
   });
 
-  it("are all run unless some are asked for, and an unknown one is named with those there are", () => {
+  it("all run by default, and an unknown name is refused with the list", () => {
     const all = ["ping", "scale"].map((name) => ({ name }) as NamedBenchmark);
     expect(chooseBenchmarks(all, []).length).toBe(2);
     expect(chooseBenchmarks(all, ["scale"]).map((one) => one.name)).toEqual(["scale"]);

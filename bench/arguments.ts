@@ -26,7 +26,7 @@ export interface BenchArguments {
   readonly help: boolean;
 }
 
-/** Throws a TypeError that says what is wrong with them. */
+/** Throws a TypeError for invalid arguments. */
 export function parseArguments(args: readonly string[]): BenchArguments {
   const { values } = parseArgs({
     args: [...args],

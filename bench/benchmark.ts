@@ -12,15 +12,15 @@ export interface BenchmarkContext {
   readonly progress: (text: string) => void;
 }
 
-/** One file in benchmarks/ exports one of these as `benchmark`; the file's name is the benchmark's. */
+/** Each file in benchmarks/ exports one as `benchmark`; its file name is the benchmark's name. */
 export interface Benchmark {
   readonly title: string;
-  /** What the clock covers and what it does not, for readers who doubt the figures. */
+  /** What the measured time includes and excludes. */
   readonly method: string;
   /** Position in the report. */
   readonly order: number;
   readonly timeLimitMs: number;
-  /** Steps of set-up that it needs beside the usual ones; their time does not count. */
+  /** Additional set-up steps; their time does not count. */
   readonly setUp?: readonly string[];
   run(context: BenchmarkContext): Promise<Report>;
 }

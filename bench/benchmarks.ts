@@ -8,7 +8,7 @@ export async function discoverBenchmarks(): Promise<NamedBenchmark[]> {
     .sort((left, right) => left.order - right.order);
 }
 
-/** The benchmarks asked for; throws a TypeError naming those that exist when one does not. */
+/** The requested benchmarks; for an unknown name, throws a TypeError that lists all. */
 export function chooseBenchmarks(all: readonly NamedBenchmark[], only: readonly string[]): readonly NamedBenchmark[] {
   const unknown = only.filter((name) => !all.some((one) => one.name === name));
   if (unknown.length > 0) {

@@ -4,14 +4,14 @@ import type { Report, Result } from "./report.ts";
 import { summarize } from "./statistics.ts";
 import type { Subject } from "./subject.ts";
 
-/** An operation of a subject that gives one sample, or many at once; undefined when the subject lacks it. */
+/** An operation of a subject that returns one or more samples; undefined if the subject does not support it. */
 type Operation = (subject: Subject) => ((count: number) => Promise<number | number[]>) | undefined;
 
 export interface Entry {
   readonly subject: string;
-  /** Name in the report when it is not the subject's. */
+  /** Name in the report, if not the subject's. */
   readonly label?: string;
-  /** How many samples it takes in a round. */
+  /** Samples per round. */
   readonly perRound: number;
   readonly operation: Operation;
 }
@@ -39,7 +39,7 @@ export async function compare(
     context.progress(`opening ${subject}`);
     try {
       const sample = operation(await context.subjects.open(subject));
-      if (sample === undefined) throw new Error("the subject has no such operation");
+      if (sample === undefined) throw new Error("the subject does not support this operation");
       contestants.push({ subject: label, perRound, sample: async (count) => [await sample(count)].flat() });
     } catch (error) {
       problems.push(`${label}: ${error instanceof Error ? error.message : String(error)}`);

@@ -7,7 +7,7 @@ function contextWith(signal = new AbortController().signal): BenchmarkContext {
 }
 
 describe("interleave", () => {
-  it("lets the contestants take turns and does not count the first round", async () => {
+  it("alternates between contestants and does not count the first round", async () => {
     const turns: string[] = [];
     const contestant = (subject: string, perRound: number) => ({
       subject,
@@ -25,7 +25,7 @@ describe("interleave", () => {
     expect(problems).toEqual([]);
   });
 
-  it("reports a contestant that fails, drops its samples and goes on with the others", async () => {
+  it("reports a failing contestant, drops its samples and continues with the others", async () => {
     let calls = 0;
     const failing = async () => {
       calls += 1;
@@ -43,7 +43,7 @@ describe("interleave", () => {
     expect(calls).toBe(3);
   });
 
-  it("stops at an interruption", async () => {
+  it("stops when interrupted", async () => {
     const interruption = new AbortController();
     const sample = async () => {
       interruption.abort(new Error("interrupted"));

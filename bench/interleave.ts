@@ -1,9 +1,9 @@
 import type { BenchmarkContext } from "./benchmark.ts";
 
-/** Something to take samples of: `count` of them, one after another. */
+/** Takes `count` samples sequentially. */
 export interface Contestant<Sample = number> {
   readonly subject: string;
-  /** Samples per round; quick operations take more of them in the same time. */
+  /** Samples per round; fast operations take more. */
   readonly perRound: number;
   sample(count: number): Promise<Sample[]>;
 }
@@ -14,8 +14,8 @@ export interface Rounds<Sample = number> {
 }
 
 /**
- * Takes turns, A B C A B C …, so that whatever else the machine does hits all contestants alike. The first round
- * warms up and does not count. A contestant that fails is left out from then on, and reported.
+ * Alternates, A B C A B C …, so that other load on the machine affects all contestants equally. The first round is a
+ * warm-up and does not count. A failing contestant is reported and dropped.
  */
 export async function interleave<Sample = number>(
   contestants: readonly Contestant<Sample>[],

@@ -14,7 +14,7 @@ describe("layout", () => {
     ]);
   });
 
-  it("puts our own row first and tells the others as multiples of it", () => {
+  it("puts our own row first and shows the others as multiples of it", () => {
     const [group] = groupResults([
       { name: "exec-true", subject: "docker", n: 3, p50: 60, p95: 70, unit: "ms" },
       { name: "exec-true", subject: "sandpiper-gvisor", n: 30, p50: 2, p95: 3, unit: "ms" },

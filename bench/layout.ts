@@ -1,6 +1,6 @@
 import type { Result, Target } from "./report.ts";
 
-/** Our own row comes first in every group; the others are told in relation to it. */
+/** Our own row comes first in every group; the others are relative to it. */
 const OURS = "sandpiper-gvisor";
 
 interface Row {
@@ -8,7 +8,7 @@ interface Row {
   readonly p50: string;
   readonly p95: string;
   readonly n: string;
-  /** How many times our own p50. */
+  /** Ratio to our own p50. */
   readonly ratio: string;
 }
 

@@ -8,7 +8,7 @@ import { walk } from "./walk.ts";
 const CGROUP_ROOT = "/sys/fs/cgroup";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/;
 
-/** What is still on the machine of things whose path or name contains one of the markers. */
+/** Leftovers on the machine whose path or name contains one of the markers. */
 interface Leftovers {
   readonly processes: readonly ProcessEntry[];
   readonly mounts: readonly string[];
@@ -25,7 +25,7 @@ async function findLeftovers(markers: readonly string[]): Promise<Leftovers> {
   };
 }
 
-/** What is left of instances that lived in `home`: processes, mounts, cgroups, directories, files and FIFOs. */
+/** Leftovers of instances in `home`: processes, mounts, cgroups, directories, files and FIFOs. */
 export async function listLeft(home: string, instanceIds: readonly string[]): Promise<string[]> {
   const { processes, mounts, cgroups } = await findLeftovers([home, ...instanceIds]);
   const ids = new Set(instanceIds);
@@ -40,7 +40,7 @@ export async function listLeft(home: string, instanceIds: readonly string[]): Pr
   ];
 }
 
-/** The last resort for a run's directory: nothing of it survives, whatever failed before. */
+/** Removes a run's directory and everything that uses it, even after earlier failures. */
 export async function removeLeftovers(dir: string): Promise<void> {
   const markers = [dir, basename(dir), ...(await instanceIds(dir))];
   for (let attempt = 0; attempt < 50; attempt++) {
@@ -51,10 +51,10 @@ export async function removeLeftovers(dir: string): Promise<void> {
     for (const cgroup of left.cgroups.toReversed()) await rmdir(cgroup).catch(() => undefined);
     await sleep(100);
   }
-  throw new Error(`something of ${dir} is still there: ${JSON.stringify(await findLeftovers(markers))}`);
+  throw new Error(`failed to remove ${dir}; leftovers: ${JSON.stringify(await findLeftovers(markers))}`);
 }
 
-/** Instances have directories named for them, and cgroups that say nothing but their id. */
+/** Instances have directories named for them, and cgroups that contain only their id. */
 async function instanceIds(dir: string): Promise<string[]> {
   return [...new Set((await walk(dir)).flatMap((entry) => UUID.exec(entry.name)?.[0] ?? []))];
 }
@@ -63,7 +63,7 @@ function kill(processId: number): void {
   try {
     process.kill(processId, "SIGKILL");
   } catch {
-    // It ended by itself.
+    // The process has already ended.
   }
 }
 

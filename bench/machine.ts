@@ -11,10 +11,10 @@ export interface Machine {
   readonly distribution: string;
   readonly cgroups: "v1" | "v2";
   readonly node: string;
-  /** Load of the last minute when the run began; a busy machine makes every figure worse. */
+  /** Load average over a minute at the start; load worsens every figure. */
   readonly loadAtStart: number;
   readonly measuredAt: string;
-  /** Versions of the programs measured against, filled in as they are opened. */
+  /** Versions of the measured programs, added as subjects open. */
   readonly versions: Record<string, string>;
 }
 

@@ -27,7 +27,7 @@ function result(name: string): Result {
 }
 
 describe("the page", () => {
-  it("puts every figure under the benchmark that took it", () => {
+  it("puts every figure under its benchmark", () => {
     const names = ["file", "file, back to back", "file write", "file-big"];
     const page = renderMarkdown({
       machine,
@@ -43,14 +43,14 @@ describe("the page", () => {
     expect(sections[2]?.match(/docker \| 2\.00 ms/g)).toHaveLength(1);
   });
 
-  it("leaves no figure out, also of one that is not called after its benchmark", () => {
+  it("includes figures that are not named after a benchmark", () => {
     const report = { results: [result("file"), result("other")], targets: [], problems: [] };
     const page = renderMarkdown({ machine, report, benchmarks: [benchmark("file")], subjects: [] });
     expect(page.split("### Other figures")[1]).toContain("**other**");
     expect(page.match(/docker \| 2\.00 ms/g)).toHaveLength(2);
   });
 
-  it("says what could not be measured", () => {
+  it("lists failed measurements", () => {
     const report = { results: [], targets: [], problems: ["docker was not there"] };
     expect(renderMarkdown({ machine, report, benchmarks: [], subjects: [] })).toContain("- docker was not there");
   });

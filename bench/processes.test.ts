@@ -8,7 +8,7 @@ function entry(id: number, parentId: number, commandLine: string): ProcessEntry 
 }
 
 describe("processes of an instance", () => {
-  it("are those that name it and everything below them", () => {
+  it("are those that name it and their descendants", () => {
     const all = [
       entry(1_000_001, 1, "runsc-sandbox boot b2"),
       entry(1_000_002, 1_000_001, "exe"),
@@ -33,7 +33,7 @@ describe("processes of an instance", () => {
     }
   });
 
-  it("have no memory figure when there are none", async () => {
+  it("have no memory figure without a process", async () => {
     await expect(proportionalMemory([])).rejects.toThrow("no memory figures");
   });
 });

@@ -4,7 +4,7 @@ export interface ProcessEntry {
   readonly id: number;
   readonly parentId: number;
   readonly argv: readonly string[];
-  /** argv in one string, to look for a name in it. */
+  /** argv as one string, for searching. */
   readonly commandLine: string;
   readonly executable: string;
 }
@@ -15,7 +15,7 @@ export async function listProcesses(): Promise<ProcessEntry[]> {
   return entries.filter((entry) => entry !== undefined);
 }
 
-/** The processes whose command line names the instance, and everything they started. */
+/** The processes whose command line names the instance, and their descendants. */
 export function processesNaming(instanceId: string, all: readonly ProcessEntry[]): ProcessEntry[] {
   const found = new Map<number, ProcessEntry>();
   let added = all.filter((one) => one.id !== process.pid && one.commandLine.includes(instanceId));
@@ -26,11 +26,11 @@ export function processesNaming(instanceId: string, all: readonly ProcessEntry[]
   return [...found.values()];
 }
 
-/** Memory in megabytes, with pages shared between processes counted once, in equal parts. */
+/** Memory in megabytes (PSS): each process counts its share of shared pages. */
 export async function proportionalMemory(processes: readonly ProcessEntry[]): Promise<number> {
   const sizesKib = await Promise.all(
     processes.map(async ({ id }) => {
-      // One that has just ended holds nothing any more.
+      // A process that has just ended uses no memory.
       const rollup = await readFile(`/proc/${id}/smaps_rollup`, "utf8").catch(() => "");
       return Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0);
     }),
@@ -41,7 +41,7 @@ export async function proportionalMemory(processes: readonly ProcessEntry[]): Pr
   return (total * 1024) / 1e6;
 }
 
-/** Megabytes that a process has in memory right now. */
+/** Resident memory of a process in megabytes. */
 export async function residentMb(processId: number): Promise<number> {
   const status = await readFile(`/proc/${processId}/status`, "utf8");
   return (Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024) / 1e6;
@@ -53,7 +53,7 @@ async function readProcess(name: string): Promise<ProcessEntry | undefined> {
     const argv = (await readFile(`/proc/${name}/cmdline`, "utf8")).split("\0").slice(0, -1);
     // A kernel thread, or a process that has ended, has none.
     const executable = await readlink(`/proc/${name}/exe`).catch(() => "");
-    // The program's name, in parentheses, may itself contain spaces and parentheses.
+    // The program's name, in parentheses, can contain spaces and parentheses.
     const parentId = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
     return { id: Number(name), parentId, argv, commandLine: argv.join(" "), executable };
   } catch {

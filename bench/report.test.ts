@@ -14,12 +14,12 @@ describe("targets", () => {
     expect(atLeast("speed", 3.9, 4).holds).toBe(false);
   });
 
-  it("do not hold when they could not be measured", () => {
+  it("do not hold without a measurement", () => {
     expect(atMost("time", null, 1.2)).toEqual({ name: "time, at most", measured: null, target: 1.2, holds: false });
     expect(atLeast("speed", null, 4).holds).toBe(false);
   });
 
-  it("are missing when one of their figures is", () => {
+  it("are missing if one of their figures is missing", () => {
     const ratio = (left: number, right: number) => left / right;
     expect(combine([p50Of(results, "docker"), p50Of(results, "floor")], ratio)).toBe(30);
     expect(combine([p50Of(results, "docker"), p50Of(results, "absent")], ratio)).toBeNull();

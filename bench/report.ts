@@ -8,7 +8,7 @@ export interface Result extends Summary {
   readonly unit: Unit;
 }
 
-/** A promise with its number. `measured` is null when it could not be measured, and then it does not hold. */
+/** A promise with its number. If it was not measured, `measured` is null and it does not hold. */
 export interface Target {
   readonly name: string;
   readonly measured: number | null;
@@ -16,7 +16,7 @@ export interface Target {
   readonly holds: boolean;
 }
 
-/** What one benchmark found; problems are subjects or steps that could not be measured, and why. */
+/** The outcome of one benchmark; problems are subjects or steps that failed, with the cause. */
 export interface Report {
   readonly results: readonly Result[];
   readonly targets: readonly Target[];
@@ -31,12 +31,12 @@ export function atLeast(name: string, measured: number | null, target: number): 
   return { name: `${name}, at least`, measured, target, holds: measured !== null && measured >= target };
 }
 
-/** The middle value of a subject, or null when that subject was not measured. */
+/** The median of a subject, or null if it was not measured. */
 export function p50Of(results: readonly Result[], subject: string, name?: string): number | null {
   return results.find((one) => one.subject === subject && (name === undefined || one.name === name))?.p50 ?? null;
 }
 
-/** Calculates with figures that may be missing: one missing figure makes the outcome missing. */
+/** Calculates with optional figures: a missing one makes the result null. */
 export function combine(
   figures: readonly (number | null)[],
   calculate: (...present: number[]) => number,

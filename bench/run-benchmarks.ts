@@ -10,7 +10,7 @@ import type { Workspace } from "./workspace.ts";
 const GRACE_MS = 10_000;
 const setUpScript = fileURLToPath(new URL("../scripts/setup.mjs", import.meta.url));
 
-/** Runs one benchmark after the other; one that fails is reported and the next goes on, an interruption ends the run. */
+/** Runs the benchmarks in sequence. A failure is reported and the next one runs; an interruption ends the run. */
 export async function runBenchmarks(
   benchmarks: readonly NamedBenchmark[],
   options: { readonly workspace: Workspace; readonly subjects: Subjects; readonly liveCount: number },
@@ -48,8 +48,8 @@ async function setUp(
 }
 
 /**
- * Lets a benchmark clean up after itself when its signal fires, for a while: a step that hangs must not keep the run from
- * ending. What it still holds then is removed with the workspace.
+ * Gives a benchmark limited time to clean up when its signal fires, so that a hanging step does not block the run. The
+ * workspace removes the rest.
  */
 async function endWith(signal: AbortSignal, running: Promise<Report>): Promise<Report> {
   const { promise: interrupted, reject } = Promise.withResolvers<never>();
@@ -65,7 +65,7 @@ async function endWith(signal: AbortSignal, running: Promise<Report>): Promise<R
   }
 }
 
-/** On a terminal one line per benchmark, rewritten as it goes on; in a log only its beginning and end. */
+/** On a terminal one line per benchmark, updated in place; in a log only its start and end. */
 function progressLine(name: string): (text: string) => void {
   if (process.stderr.isTTY) return (text) => process.stderr.write(`\r\x1b[K${name}: ${text}`);
   process.stderr.write(`${name}: running\n`);

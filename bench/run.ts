@@ -13,7 +13,7 @@ export interface RunResult {
   readonly stderr: string;
 }
 
-/** Runs a program of the host to its end; its output is text and small. */
+/** Runs a host program with small text output. */
 export function run(program: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { promise, resolve, reject } = Promise.withResolvers<RunResult>();
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], signal: options.signal, env: options.env });

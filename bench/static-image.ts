@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { guestPrograms } from "./guest-programs.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Puts the static programs that docker's image holds into a directory, as a sandbox's root filesystem. */
+/** Writes the static programs of docker's image into a directory, as a sandbox's root filesystem. */
 export async function makeStaticImage(workspace: Workspace, directory: string): Promise<void> {
   const programs = await guestPrograms(workspace);
   for (const name of ["bin", "tmp", "home/user"]) await mkdir(join(directory, name), { recursive: true });

@@ -8,7 +8,7 @@ export function summarize(samples: readonly number[]): Summary {
   return { n: samples.length, p50: percentile(samples, 50), p95: percentile(samples, 95) };
 }
 
-/** Nearest rank: always a value that was measured. */
+/** Nearest rank: always a measured value. */
 export function percentile(samples: readonly number[], percent: number): number {
   const sorted = [...samples].sort((left, right) => left - right);
   const rank = Math.max(1, Math.ceil((percent / 100) * sorted.length));

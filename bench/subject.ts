@@ -1,44 +1,44 @@
 import type { Workspace } from "./workspace.ts";
 
-/** How long instances are left alone before their idle memory is read. */
+/** Pause before the idle memory of instances is read. */
 export const SETTLE_MS = 2000;
 
 /**
- * Instances of one kind differ by up to a third in how long an exec takes, each for as long as it lives; rounds take
- * turns over so many of them.
+ * Exec times of instances of one kind differ by up to a third over their whole life, so rounds alternate over this many
+ * instances.
  */
 export const EXEC_INSTANCES = 4;
 
 /**
- * One way of running code that a user could pick. It offers the operations it has; each takes its own time, so that
- * preparation and removal stay outside of the clock. Times are milliseconds.
+ * One way to run code. It offers the operations that it supports; each measures its own time, which excludes preparation
+ * and removal. Times are milliseconds.
  */
 export interface Subject extends AsyncDisposable {
-  /** From nothing until it answers; removed again. */
+  /** Creates an instance, until it answers; then removes it. */
   createToReady?(): Promise<number>;
-  /** From nothing until the first byte of a program's output; removed again. */
+  /** Creates an instance, until the first byte of a program's output; then removes it. */
   createToFirstOutput?(): Promise<number>;
-  /** Runs a static `true` in an instance that stays, `count` times one after another, each after a rest. */
+  /** Runs a static `true` in a persistent instance, `count` times sequentially, each after a pause. */
   execTrue?(count: number, restMs: number): Promise<number[]>;
-  /** Runs the static /bin/say in an instance that stays, until its output is in the host program; `count` times. */
+  /** Runs the static /bin/say in a persistent instance, until its output arrives; `count` times. */
   execSay?(count: number): Promise<number[]>;
-  /** Milliseconds for `count` static `true` in one instance, all at once and one after another. */
+  /** Milliseconds for `count` static `true` in one instance, all at once and sequentially. */
   execMany?(count: number): Promise<{ readonly atOnceMs: number; readonly inARowMs: number }>;
-  /** The shortest question and answer, `count` times one after another. */
+  /** The shortest call, `count` times sequentially. */
   ping?(count: number): Promise<number[]>;
-  /** Copies a file of the host into an instance that stays. */
+  /** Copies a host file into a persistent instance. */
   writeFile?(hostPath: string): Promise<number>;
-  /** Copies the file written last back to the host. */
+  /** Copies the last written file back to the host. */
   readFile?(hostPath: string): Promise<number>;
-  /** As `writeFile`, from the memory of the host program. */
+  /** Like `writeFile`, from the memory of the host program. */
   writeBytes?(bytes: Uint8Array): Promise<number>;
-  /** As `readFile`, piece by piece into the memory of the host program; `check` gets each while the clock runs. */
+  /** Like `readFile`, in pieces into the memory of the host program; `check` receives each within the measured time. */
   readBytes?(check: (bytes: Uint8Array, offset: number) => void): Promise<number>;
-  /** Megabytes (PSS) of each of `count` idle instances that live at once; removed again. */
+  /** Megabytes (PSS) of each of `count` concurrent idle instances; then removes them. */
   idleMemory?(count: number, signal: AbortSignal): Promise<number[]>;
 }
 
-/** Gives the first and puts it last. */
+/** Returns the first item and moves it to the end. */
 export function nextInTurn<T>(instances: T[]): T {
   const next = instances.shift();
   if (next === undefined) throw new RangeError("no instances to take turns");
@@ -48,7 +48,7 @@ export function nextInTurn<T>(instances: T[]): T {
 
 export interface SubjectDefinition {
   readonly name: string;
-  /** What stands behind the name, for the report. */
+  /** Description in the report. */
   readonly title: string;
   open(workspace: Workspace): Promise<Subject>;
 }

@@ -2,7 +2,7 @@ import { discover } from "./discover.ts";
 import type { Subject, SubjectDefinition } from "./subject.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Opens each subject once, when a benchmark first asks for it. */
+/** Opens each subject once, on first use. */
 export class Subjects {
   readonly #definitions: readonly SubjectDefinition[];
   readonly #workspace: Workspace;

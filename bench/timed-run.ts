@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
-/** What a program reads from and writes to: nothing, or an open file of the host. */
+/** Input and output of a program: none, or an open host file. */
 export interface Redirection {
   readonly stdin?: "ignore" | number;
   readonly stdout?: "ignore" | number;

@@ -19,7 +19,7 @@ describe("walk", () => {
     expect((await walk(dir)).map((entry) => entry.name)).toEqual(["a", "b", "c"]);
   });
 
-  it("names a link and does not follow it", async () => {
+  it("lists a link and does not follow it", async () => {
     await mkdir(join(dir, "outside"));
     await writeFile(join(dir, "outside/secret"), "");
     await mkdir(join(dir, "inside"));
@@ -27,7 +27,7 @@ describe("walk", () => {
     expect((await walk(join(dir, "inside"))).map((entry) => entry.name)).toEqual(["link"]);
   });
 
-  it("finds nothing where there is nothing", async () => {
+  it("finds nothing in a missing directory", async () => {
     expect(await walk(join(dir, "missing"))).toEqual([]);
   });
 });

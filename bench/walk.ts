@@ -3,11 +3,11 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Everything below a directory. Unlike readdir's own recursion it stays there: a link inside a root filesystem, such as
+ * Everything below a directory. Unlike readdir's recursion it follows no links: a link inside a root filesystem, such as
  * /var/run, would lead to the host's.
  */
 export async function walk(dir: string): Promise<Dirent[]> {
-  // A directory may go while it is looked at.
+  // A directory can disappear meanwhile.
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
   const below = await Promise.all(
     entries.filter((entry) => entry.isDirectory()).map((entry) => walk(join(dir, entry.name))),

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { removeLeftovers } from "./leftovers.ts";
 
-/** Followed by the process id of its owner. Short: Unix sockets lie below it, and their paths hold at most 108 bytes. */
+/** Followed by the owner's process id. Short, because paths of Unix sockets below it hold at most 108 bytes. */
 const PREFIX = "spbench-";
 
-/** The directory under which everything of a run lies, so that whatever is left of it can be found by its path. */
+/** The directory of a run; its path identifies leftovers. */
 export class Workspace implements AsyncDisposable {
   readonly dir: string;
   readonly signal: AbortSignal;
-  /** Versions of the programs that were measured, as the subjects find them out. */
+  /** Versions of the measured programs, added by the subjects. */
   readonly versions: Record<string, string> = {};
   readonly #stack = new AsyncDisposableStack();
 
@@ -25,14 +25,14 @@ export class Workspace implements AsyncDisposable {
     return new Workspace(await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`)), signal);
   }
 
-  /** Makes a directory of the run. */
+  /** Creates a directory of the run. */
   async makeDir(...names: readonly string[]): Promise<string> {
     const path = join(this.dir, ...names);
     await mkdir(path, { recursive: true });
     return path;
   }
 
-  /** Has the resource disposed of at the end of the run, last come first. */
+  /** Disposes the resource at the end of the run, in reverse order. */
   own<T extends AsyncDisposable>(resource: T): T {
     return this.#stack.use(resource);
   }
@@ -47,7 +47,7 @@ export class Workspace implements AsyncDisposable {
   }
 }
 
-/** Clears away what runs that were killed have left. */
+/** Removes the leftovers of killed runs. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const [, owner] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];

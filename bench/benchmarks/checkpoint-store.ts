@@ -12,7 +12,7 @@ const SHARE = 0.05;
 
 export const benchmark: Benchmark = {
   title: "What a checkpoint adds to the store",
-  method: `A node with a directory as its store. Megabytes that a checkpoint had to upload, as the node reports them, manifest included: of a new sandbox, bare and with ${SIZES_MB.at(-1)} MB of random files, and again when nothing was changed; then after so many megabytes of new random files.`,
+  method: `A node with a directory as its store. The figure is the megabytes that a checkpoint uploads, as the node reports them, including the manifest: for a new sandbox, empty and with ${SIZES_MB.at(-1)} MB of random files; again without changes; then after the given megabytes of new random files.`,
   order: 116,
   timeLimitMs: 120_000,
   async run(context) {
@@ -34,7 +34,11 @@ export const benchmark: Benchmark = {
         result(`checkpoint-store, again, ${label}`, second),
       );
       targets.push(
-        atMost(`checkpoint-store: share uploaded again of an unchanged sandbox, ${label}`, second / first, SHARE),
+        atMost(
+          `checkpoint-store: share of an unchanged sandbox that is uploaded again, ${label}`,
+          second / first,
+          SHARE,
+        ),
       );
     }
     await using sandbox = await client.sandboxes.create();
@@ -51,7 +55,7 @@ export const benchmark: Benchmark = {
 
 async function change(sandbox: Sandbox, mb: number): Promise<void> {
   const { exitCode } = await sandbox.exec(`head -c ${mb * 1_000_000} /dev/urandom > ${FILE_PATH}`);
-  if (exitCode !== 0) throw new Error(`${mb} MB could not be written in ${sandbox.id}`);
+  if (exitCode !== 0) throw new Error(`failed to write ${mb} MB in sandbox ${sandbox.id}`);
 }
 
 async function uploadedMb(sandbox: Sandbox): Promise<number> {

@@ -7,7 +7,7 @@ import { atMost, combine, p50Of, type Report, type Result } from "../report.ts";
 import { summarize } from "../statistics.ts";
 
 const OURS = "sandpiper-gvisor";
-const AHEAD = "sandpiper-gvisor, its place made ahead";
+const AHEAD = "sandpiper-gvisor, prepared instance";
 const RAW = "raw-runsc";
 const EXECS = 500;
 const USES = [
@@ -15,14 +15,14 @@ const USES = [
   { execs: EXECS, after: `, after ${EXECS} execs`, rounds: 6 },
 ];
 const FIGURES = {
-  "checkpoint, it goes on": "runningMs",
-  "checkpoint, it stops": "stoppingMs",
+  "checkpoint, left running": "runningMs",
+  "checkpoint, stopped": "stoppingMs",
   "checkpoint, restore": "restoreMs",
 } as const satisfies Record<string, keyof SavedAndRestored>;
 
 export const benchmark: Benchmark = {
-  title: "Save a small sandbox and bring it back",
-  method: `Until all of it is in files: the sandbox goes on, or ends with it. Restore: from those files until the agent inside has answered. raw-runsc: \`runsc checkpoint\` with and without --leave-running, and \`runsc restore --detach\` with bundle and FIFOs ready. Sandpiper: the whole of Sandbox.checkpoint, which quiets the agent first; and a place made for the sandbox, then the restore into it. The same again after ${EXECS} execs of \`true\`.`,
+  title: "Checkpoint and restore a small sandbox",
+  method: `Checkpoint: until the whole sandbox is in files; it keeps running, or stops. Restore: from those files until the agent inside answers. raw-runsc: \`runsc checkpoint\` with and without --leave-running, and \`runsc restore --detach\` with bundle and FIFOs in place. Sandpiper: all of Sandbox.checkpoint, including quiescing the agent; then preparing an instance and restoring into it. The same again after ${EXECS} execs of \`true\`.`,
   order: 110,
   timeLimitMs: 180_000,
   async run(context) {

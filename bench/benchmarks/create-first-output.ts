@@ -4,7 +4,7 @@ import { compare, entriesOf } from "../compare.ts";
 export const benchmark: Benchmark = {
   title: "Create, until the first byte of a program's output",
   method:
-    "From the call until the first byte of output is in the host program. Inside Sandpiper and raw-runsc it is the host image's /bin/echo, in docker and on the host a static program.",
+    "From the call until the host program receives the first byte of output. The program is the host image's /bin/echo in Sandpiper and raw-runsc, and a static program in docker and on the host.",
   order: 20,
   timeLimitMs: 180_000,
   async run(context) {

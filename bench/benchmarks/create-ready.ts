@@ -3,9 +3,9 @@ import { compare, entriesOf } from "../compare.ts";
 import { atMost, combine, p50Of } from "../report.ts";
 
 export const benchmark: Benchmark = {
-  title: "Create, until it answers",
+  title: "Create, until the agent answers",
   method:
-    "From the call until the agent inside has answered. raw-runsc finds its bundle and FIFOs ready; Sandpiper makes them while the clock runs. docker: until `docker run --detach` returns. Removal does not count.",
+    "From the call until the agent inside answers. For raw-runsc the bundle and FIFOs exist before; Sandpiper creates them within the measured time. docker: until `docker run --detach` returns. Removal is excluded.",
   order: 10,
   timeLimitMs: 180_000,
   async run(context) {

@@ -5,13 +5,13 @@ import { atLeast, atMost, combine, p50Of } from "../report.ts";
 const CREATE = "docker-provider, create";
 const EXEC = "docker-provider, exec";
 const OURS = "sandpiper-docker";
-/** As in exec-true. */
+/** The same as in exec-true. */
 const REST_MS = 5;
 
 export const benchmark: Benchmark = {
-  title: "Containers: create until it answers, and run a static `true`",
+  title: "Containers: create until the agent answers, and run a static `true`",
   method:
-    "All on one Docker Engine with one image of static programs, without a network. Create: from the call until the agent inside has answered, with the sandbox's data volume, limits and all; against a bare create and start of a container over the engine's API. Exec: from the call until the exit status is in the host program; `docker exec` is started by the bench's Node program. Removal does not count.",
+    "All on one Docker Engine with one image of static programs, without a network. Create: from the call until the agent inside answers, including data volume and limits; compared to a bare create and start over the engine's API. Exec: from the call until the host program receives the exit status; the benchmark's Node program starts `docker exec`. Removal is excluded.",
   order: 35,
   timeLimitMs: 240_000,
   async run(context) {

@@ -2,15 +2,15 @@ import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
 import { atLeast, atMost, combine, p50Of } from "../report.ts";
 
-/** Longer than an agent is busy with what it does after it has answered. */
+/** Longer than the agent works after it has answered. */
 const REST_MS = 5;
 const ROUNDS = 20;
 const AT_REST = "exec-true";
 const BACK_TO_BACK = "exec-true, back to back";
 
 export const benchmark: Benchmark = {
-  title: "Run a static `true` in a sandbox that is there",
-  method: `From the call until the exit status is in the host program. All run the same static binary; floor and Sandpiper take turns over four instances each, 40 execs at a time, and rest for ${REST_MS} ms before each exec, as somebody who waits for the answer before asking again does; the second table has them without the rest. The floor is asked by a C program; runsc exec, docker exec and local-process are started by the bench's Node program, so local-process shows what that start costs.`,
+  title: "Run a static `true` in a running sandbox",
+  method: `From the call until the host program receives the exit status. All run the same static binary. floor and Sandpiper alternate over four instances each, 40 execs at a time, with a pause of ${REST_MS} ms before each exec, as for a client that waits for each answer; the second table is without the pause. A C program queries floor. The benchmark's Node program starts runsc exec, docker exec and local-process, so local-process shows the cost of that start.`,
   order: 30,
   timeLimitMs: 180_000,
   async run(context) {

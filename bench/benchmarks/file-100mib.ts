@@ -16,9 +16,9 @@ const WRITE = "file-100mib write";
 const READ = "file-100mib read";
 
 export const benchmark: Benchmark = {
-  title: "100 MiB of random bytes into a file of a sandbox, and back",
+  title: "Write 100 MiB of random bytes to a file in a sandbox, and read them back",
   method:
-    "Sandpiper: from the host program's memory, and back to it as a stream whose pieces are compared with what was written while the clock runs, which is what its API does; its second row streams from a file of the host and back into one, as all others do. docker: `docker cp` both ways. raw-runsc: `cat` through runsc exec. What comes back in a file is compared after the clock has stopped.",
+    "Sandpiper: from the host program's memory, and back as a stream that is compared within the measured time, as its API works. Its second row streams from a host file and back into one, as all others do. docker: `docker cp` in both directions. raw-runsc: `cat` through runsc exec. Files that were read back are compared outside the measured time.",
   order: 50,
   timeLimitMs: 180_000,
   async run(context) {
@@ -29,7 +29,7 @@ export const benchmark: Benchmark = {
     await writeFile(source, content);
     const check = (bytes: Uint8Array, offset = 0) => {
       const expected = content.subarray(offset, offset + bytes.length);
-      if (!expected.equals(bytes)) throw new Error("what came back is not what was written");
+      if (!expected.equals(bytes)) throw new Error("read bytes differ from the written ones");
     };
     const fromFile: Parameters<typeof entriesOf>[1] = (subject) => subject.writeFile?.bind(subject, source);
     const toFile: Parameters<typeof entriesOf>[1] = (subject) => {
@@ -77,14 +77,14 @@ export const benchmark: Benchmark = {
   },
 };
 
-/** Piece by piece, so that the bench leaves no garbage of this size to whoever is measured next. */
+/** Reads in pieces, so that garbage of this size does not affect the next subject. */
 function checkFile(path: string, check: (bytes: Uint8Array, offset: number) => void): void {
   const piece = Buffer.alloc(CHECK_BYTES);
   const descriptor = openSync(path, "r");
   try {
     for (let offset = 0; offset < SIZE_BYTES; ) {
       const size = readSync(descriptor, piece);
-      if (size === 0) throw new Error(`only ${offset} of ${SIZE_BYTES} bytes came back`);
+      if (size === 0) throw new Error(`read only ${offset} of ${SIZE_BYTES} bytes`);
       check(piece.subarray(0, size), offset);
       offset += size;
     }

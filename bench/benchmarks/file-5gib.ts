@@ -8,13 +8,13 @@ const CHUNK_BYTES = 1024 * 1024;
 const CHUNKS = 16;
 const MEMORY_MIB = 256;
 const SUBJECT = "sandpiper-gvisor";
-/** What a host program may grow by while 5 GiB pass through it, garbage not yet collected included. */
+/** Allowed growth of the host program, including garbage not yet collected. */
 const HOST_GROWTH_MB = 50;
 
 export const benchmark: Benchmark = {
-  title: `A stream of 5 GiB into a file of a sandbox with ${MEMORY_MIB} MiB of memory, and back, with its hash`,
+  title: `Stream 5 GiB to a file in a sandbox with ${MEMORY_MIB} MiB of memory, and back, with a hash`,
   method:
-    "One run; both sides hash while the stream passes. The sandbox's memory limit is enforced by its cgroup, so a sandbox that needed more would be killed.",
+    "One run; both sides hash the stream. The sandbox's cgroup enforces its memory limit, so a sandbox that needed more would be killed.",
   order: 80,
   timeLimitMs: 300_000,
   async run(context) {
@@ -25,7 +25,7 @@ export const benchmark: Benchmark = {
       diskMib: 6 * 1024,
       signal: context.signal,
     });
-    // Made before: the bench's own garbage would count as the host program's growth.
+    // Created before, because the benchmark's own garbage would count as growth of the host program.
     const chunks = Array.from({ length: CHUNKS }, () => randomBytes(CHUNK_BYTES));
     const watch = watchMemory();
     const sent = createHash("sha256");
@@ -46,15 +46,15 @@ export const benchmark: Benchmark = {
     return {
       results: [result("write", writeMbPerSecond), result("read", readMbPerSecond)],
       targets: [
-        atMost("file-5gib: files that came back different", isSame ? 0 : 1, 0),
-        atMost("file-5gib: MB that the host program grew by", grownMb, HOST_GROWTH_MB),
+        atMost("file-5gib: files that differ", isSame ? 0 : 1, 0),
+        atMost("file-5gib: memory growth of the host program in MB", grownMb, HOST_GROWTH_MB),
       ],
       problems: [],
     };
   },
 };
 
-/** Chunks in random order, so that one that is lost, repeated or misplaced changes the hash. */
+/** Chunks in random order, so that a lost, repeated or misplaced chunk changes the hash. */
 async function* content(
   chunks: readonly Uint8Array[],
   hash: ReturnType<typeof createHash>,

@@ -15,14 +15,14 @@ const ONE = "sandpiper-node, one fork";
 const FIRST = "sandpiper-node, the first fork of its shape";
 const FOUR = `sandpiper-node, ${MANY} forks at once`;
 const RAW = "raw-runsc";
-/** What a sandbox has unless it says more; one of each size above it has a shape that was never forked. */
+/** The default memory; each larger size is a shape that was never forked. */
 const DEFAULT_MIB = 256;
-/** The place for the next fork is made meanwhile, and disturbs nobody's turn. */
+/** The node prepares the next instance in this time, outside the measured turns. */
 const REST_MS = 200;
 
 export const benchmark: Benchmark = {
   title: "Fork a running sandbox",
-  method: `Through the SDK and a node in a process of its own, from the call until it returns with forks that answer, one and ${MANY} at once; the original goes on. After a fork the node keeps one place ready for the next of the same shape (memory, CPUs, disk, image), so that one fork finds a place and four find one of four; the first fork of a shape finds none. Against \`runsc checkpoint --leave-running\` and then \`runsc restore --detach\` by hand, until the second agent answers, bundle and FIFOs ready. Each turn begins after a rest of ${REST_MS} ms; removal does not count.`,
+  method: `Through the SDK and a node in a separate process, from the call until it returns with forks that answer, one and ${MANY} at once; the original keeps running. After a fork the node keeps one prepared instance for the next fork of the same shape (memory, CPUs, disk, image). So one fork finds a prepared instance, four forks find one for the four, and the first fork of a shape finds none. Compared to \`runsc checkpoint --leave-running\` and then \`runsc restore --detach\` by hand, until the second agent answers, with bundle and FIFOs in place. Each turn starts after a pause of ${REST_MS} ms; removal is excluded.`,
   order: 112,
   timeLimitMs: 180_000,
   async run(context) {
@@ -58,7 +58,7 @@ export const benchmark: Benchmark = {
       results,
       problems: problems.map((problem) => `fork, ${problem}`),
       targets: [
-        atMost("fork, its place made ahead: times as long as runsc checkpoint and restore", ratio(ONE, RAW), 1.1),
+        atMost("fork, prepared instance: times as long as runsc checkpoint and restore", ratio(ONE, RAW), 1.1),
         atMost(`fork: ${MANY} at once, times as long as one`, ratio(FOUR, ONE), 3),
       ],
     };
@@ -70,20 +70,20 @@ async function timeFork(sandbox: Sandbox, count: number): Promise<number> {
   const forks = await sandbox.fork({ count });
   const tookMs = performance.now() - startedAt;
   for (const fork of forks) {
-    // Only its agent can answer this.
+    // Only the agent can answer this.
     await fork.metrics();
     await fork.destroy();
   }
   return tookMs;
 }
 
-/** Each of another shape. */
+/** Each sandbox has another shape. */
 function firstForks(client: Client): () => Promise<number> {
   let memoryMib = DEFAULT_MIB;
   return async () => {
     memoryMib++;
     await using sandbox = await client.sandboxes.create({ memoryMib });
-    // What booting it has left to do must not count.
+    // Excludes work that the boot left unfinished.
     await sleep(REST_MS);
     return await timeFork(sandbox, 1);
   };

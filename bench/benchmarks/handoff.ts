@@ -21,14 +21,14 @@ const FILE_PATH = "/tmp/changed";
 const ROUNDS = 12;
 const CHANGED_ROUNDS = 3;
 const LARGEST_MB = 200;
-/** S3 takes its time with what is large; that it grows alike can be seen at one size. */
+/** S3 is slow with large sizes; one size shows that it grows in the same way. */
 const CHANGED_MB = { [DIRECTORY]: [0, 10, 50, LARGEST_MB], [S3]: [LARGEST_MB] };
 const LARGEST_GAP_S = 2;
 const BUCKET = "bench";
 
 export const benchmark: Benchmark = {
   title: "Hand a running sandbox from one node to another",
-  method: `Two nodes on this machine with one store. A program in the sandbox writes a line every 2 ms, and a client of the first node reads it through the SDK; the figure is the longest time in which the client gets nothing while the sandbox is handed to the other node, there and back in turn. Against \`runsc checkpoint\` and then \`runsc restore --detach\` by hand. Then the same after so many megabytes of random files were written in the sandbox, ${CHANGED_ROUNDS} times each.`,
+  method: `Two nodes on this machine share a store. A program in the sandbox writes a line every 2 ms, and a client of the first node reads it through the SDK. The figure is the longest time without output for the client while the sandbox moves to the other node, back and forth in turn. Compared to \`runsc checkpoint\` and then \`runsc restore --detach\` by hand. Then the same after the given megabytes of random files were written in the sandbox, ${CHANGED_ROUNDS} times each.`,
   order: 114,
   timeLimitMs: 300_000,
   async run(context) {
@@ -88,7 +88,7 @@ async function startPairs({ workspace }: BenchmarkContext, stack: AsyncDisposabl
   const dir = await workspace.makeDir("handoff");
   const server = stack.use(await startS3Server());
   await server.createBucket(BUCKET);
-  // The nodes are children of this program, and have its environment.
+  // The nodes are child processes and inherit this environment.
   Object.assign(process.env, server.env);
   const directory = stack.use(await NodePair.start({ dir: join(dir, "d"), store: `file://${join(dir, "store")}` }));
   const s3 = stack.use(await NodePair.start({ dir: join(dir, "s"), store: `s3://${BUCKET}/nodes` }));
@@ -117,7 +117,7 @@ interface Change {
   readonly mb: number;
 }
 
-/** A sandbox of its own: what was changed before and is deleted by now would count as well. */
+/** Uses a new sandbox, because earlier changes would count even if deleted. */
 async function measureChanged(context: BenchmarkContext, { subject, pair, mb }: Change): Promise<Result> {
   await using sandbox = await createTicking(pair, context);
   const samples: Interruption[] = [];
@@ -125,7 +125,7 @@ async function measureChanged(context: BenchmarkContext, { subject, pair, mb }: 
     context.signal.throwIfAborted();
     context.progress(`${subject}: ${mb} MB changed, ${round + 1} of ${CHANGED_ROUNDS}`);
     const { exitCode } = await sandbox.exec(`head -c ${mb * 1_000_000} /dev/urandom > ${FILE_PATH}`);
-    if (exitCode !== 0) throw new Error(`${mb} MB could not be written in ${sandbox.id}`);
+    if (exitCode !== 0) throw new Error(`failed to write ${mb} MB in sandbox ${sandbox.id}`);
     samples.push(await timeHandoff(pair, sandbox));
   }
   return result(changedName(mb), subject, gapsOf(samples));

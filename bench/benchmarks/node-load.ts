@@ -8,13 +8,13 @@ import { atMost, type Result } from "../report.ts";
 const SUBJECT = "sandpiper-node";
 const SECONDS = 60;
 const CONNECTIONS = 10;
-/** What caches may take after the load that they did not take after the first part of it. */
+/** Allowed growth of caches between the first load and the end. */
 const GROWTH_MB = 20;
 const REST_MS = 2000;
 
 export const benchmark: Benchmark = {
-  title: `Load on a node for ${SECONDS} s: listing sandboxes, and running commands`,
-  method: `autocannon with ${CONNECTIONS} connections from another process on the same machine: GET of the list, then POST of an exec of /bin/true in one sandbox. Memory is the node's resident set after a first load of ${SECONDS / 6} s and again after the whole, both after its garbage was collected and a rest.`,
+  title: `Load on a node for ${SECONDS} s: list sandboxes and run commands`,
+  method: `autocannon with ${CONNECTIONS} connections from another process on the same machine: GET of the list, then POST of an exec of /bin/true in one sandbox. Memory is the node's resident set after a first load of ${SECONDS / 6} s and after the whole load, each after a garbage collection and a pause.`,
   order: 95,
   timeLimitMs: 400_000,
   async run(context) {
@@ -62,8 +62,8 @@ export const benchmark: Benchmark = {
       results,
       problems: [],
       targets: [
-        atMost("node-load: requests that failed", errors, 0),
-        atMost("node-load: MB that the node grew by", growthMb, GROWTH_MB),
+        atMost("node-load: failed requests", errors, 0),
+        atMost("node-load: memory growth of the node in MB", growthMb, GROWTH_MB),
       ],
     };
   },

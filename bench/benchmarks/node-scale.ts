@@ -10,14 +10,14 @@ import { percentile, summarize } from "../statistics.ts";
 const SUBJECT = "sandpiper-node";
 const TRUE_PATH = "/tmp/true";
 const SIZES = [10, 100, 1000];
-/** Boots running at once; more only wait for each other on few cores. */
+/** Concurrent boots; more would only compete for few cores. */
 const CONCURRENT = 4;
 const EXECS = 300;
 const LISTS = 20;
 
 export const benchmark: Benchmark = {
-  title: "A node with a thousand idle sandboxes: exec, list, and a restart after kill -9",
-  method: `A node in a process of its own. At each size, ${EXECS} execs of a static \`true\` through the SDK, one after another, in sandboxes spread over all there are, each after a first one that does not count; then ${LISTS} lists of all of them over HTTP. At the largest size the node is killed with -9 and started again; the clock runs from its start until it has taken over what it found and listens.`,
+  title: "A node with 1,000 idle sandboxes: exec, list, and a restart after kill -9",
+  method: `A node in a separate process. At each size, ${EXECS} sequential execs of a static \`true\` through the SDK, spread over all sandboxes, each after one uncounted exec; then ${LISTS} lists of all sandboxes over HTTP. At the largest size the node is killed with -9 and restarted; the time runs from its start until it has adopted the instances and listens.`,
   order: 100,
   timeLimitMs: 1_200_000,
   async run(context) {
@@ -39,11 +39,11 @@ export const benchmark: Benchmark = {
       perItemMs.set(size, percentile(lists, 50) / size);
       results.push(result(`node-scale list, ${size} sandboxes`, lists));
     }
-    context.progress("kill -9 and a new start");
+    context.progress("kill -9 and restart");
     await first.kill();
     const second = context.workspace.own(await NodeProcess.start(config));
     const lost = sandboxes.length - second.started.adopted.length;
-    results.push(result(`node-scale start, taking over ${sandboxes.length}`, [second.started.startMs]));
+    results.push(result(`node-scale start, adopting ${sandboxes.length}`, [second.started.startMs]));
     context.progress("destroying them");
     const ids = sandboxes.map(({ id }) => id);
     await eachOf(ids, 16, async (id) => (await second.client.sandboxes.connect(id)).destroy());
@@ -58,9 +58,9 @@ export const benchmark: Benchmark = {
           (perItemMs.get(1000) ?? 0) / (perItemMs.get(10) ?? 1),
           2,
         ),
-        atMost("node-scale: sandboxes of 1000 lost by kill -9 and a new start", lost, 0),
-        atMost("node-scale: seconds until a new start has taken over 1000", second.started.startMs / 1000, 10),
-        atMost("node-scale: things left after destroying them", left.length, 0),
+        atMost("node-scale: sandboxes of 1000 lost by kill -9 and a restart", lost, 0),
+        atMost("node-scale: seconds until a restart has adopted 1000", second.started.startMs / 1000, 10),
+        atMost("node-scale: leftovers after destroying them", left.length, 0),
       ],
     };
   },
@@ -104,7 +104,7 @@ async function timeLists(client: Client, size: number): Promise<number[]> {
     const startedAt = performance.now();
     let count = 0;
     for await (const _ of client.sandboxes.list({ pageSize: 1000 })) count++;
-    // The first one warms up.
+    // The first one is a warm-up.
     if (turn > 0) samples.push(performance.now() - startedAt);
     if (count !== size) throw new Error(`a list of ${size} sandboxes had ${count}`);
   }

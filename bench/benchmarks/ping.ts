@@ -2,8 +2,8 @@ import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
 
 export const benchmark: Benchmark = {
-  title: "The shortest question and answer",
-  method: "One call and its answer on an open channel.",
+  title: "The shortest call",
+  method: "One ping and its answer on an open channel.",
   order: 40,
   timeLimitMs: 60_000,
   async run(context) {

@@ -9,10 +9,9 @@ const SHOWN_LEFTOVERS = 10;
 const SUBJECT = "sandpiper-gvisor";
 
 export const benchmark: Benchmark = {
-  title:
-    "Hundreds of sandboxes live at once, each answering an exec; then destroyed, also after kill -9 of the host program",
+  title: "Hundreds of live sandboxes, each answering an exec; then destroyed, also after kill -9 of the host program",
   method:
-    "A host program of its own boots them four at a time and runs a static `true` in each, one after another, three times; the first exec in each is a cold one. What is left is looked for by id and by path: processes, mounts, cgroups, directories, files, FIFOs.",
+    "A separate host program boots them four at a time and runs a static `true` in each, sequentially, three times; the first exec in each is cold. Leftovers are searched for by id and by path: processes, mounts, cgroups, directories, files, FIFOs.",
   order: 70,
   timeLimitMs: 900_000,
   async run(context) {
@@ -60,7 +59,7 @@ async function answersAndDestroys(host: HostProcess, home: string, context: Benc
     targets: [
       atMost(`scale: p99 of exec with ${liveCount} live, times the p50 with one`, ratio, 10),
       atMost(`scale: sandboxes of ${liveCount} that did not answer`, liveCount - all.samples.length / 3, 0),
-      atMost("scale: things left after destroying them", left.length, 0),
+      atMost("scale: leftovers after destroying them", left.length, 0),
     ],
     problems: describeLeft("destroying them", left),
   };
@@ -77,14 +76,14 @@ async function killsAndReconciles(
   const { ids } = await killed.ask({ kind: "create", count: liveCount });
   await killed.kill();
   if ((await listLeft(home, ids)).length < liveCount)
-    throw new Error("the sandboxes did not outlive their host program");
+    throw new Error("the sandboxes did not survive their host program");
   context.progress("a new host program removes them");
   const next = startHost();
   await next.ask({ kind: "reconcile" });
   await next.kill();
   const left = await listLeft(home, ids);
   return {
-    targets: [atMost("scale: things left after kill -9 and a new start", left.length, 0)],
+    targets: [atMost("scale: leftovers after kill -9 and a restart", left.length, 0)],
     problems: describeLeft("kill -9 and a new start", left),
   };
 }

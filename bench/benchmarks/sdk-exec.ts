@@ -11,7 +11,7 @@ const MANY_ROUNDS = 5;
 
 export const benchmark: Benchmark = {
   title: "Run a static `true` through the SDK",
-  method: `From the call until the exit status is in the client, each after a rest of ${REST_MS} ms: through the SDK and a node in a process of its own, against the embedded exec of the same program. Then ${MANY} of them in one sandbox, one after another and all at once.`,
+  method: `From the call until the client receives the exit status, each after a pause of ${REST_MS} ms: through the SDK and a node in a separate process, compared to the embedded exec of the same program. Then ${MANY} of them in one sandbox, sequentially and all at once.`,
   order: 32,
   timeLimitMs: 180_000,
   async run(context) {

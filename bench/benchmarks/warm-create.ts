@@ -6,9 +6,9 @@ const NODE = "sandpiper-node";
 const EXEC = "sandpiper-gvisor, exec alone";
 
 export const benchmark: Benchmark = {
-  title: "Create over HTTP from a warm pool, until the output of a program is there",
+  title: "Create over HTTP from a warm pool, until a program's output arrives",
   method:
-    "Two HTTP requests to a node: one makes a sandbox, which the pool has ready, the other runs a static program in it that prints a line; the clock stops when its output is in the client. Filling the pool again and destroying the sandbox do not count. Against the agent's own exec of the same command in a sandbox that has run it before, embedded and without a server, and against docker run. All three have the same image of static programs.",
+    "Two HTTP requests to a node: one creates a sandbox from the pool, the other runs a static program in it that prints a line. The time ends when the client receives the output. Refilling the pool and destroying the sandbox are excluded. Compared to the agent's own exec of the same command, embedded without a server, in a sandbox that has run it before; and to docker run. All three use the same image of static programs.",
   order: 22,
   timeLimitMs: 180_000,
   async run(context) {

@@ -6,7 +6,7 @@ import type { Restored, Saveable } from "./saveable.ts";
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}\n';
 const TRUE = '{"jsonrpc":"2.0","id":1,"method":"exec","params":{"cmd":"true"}}\n';
 
-/** By hand, with runsc itself: the bundle, the flags and the agent are those that Sandpiper uses. */
+/** Uses runsc directly, with the bundle, the flags and the agent of Sandpiper. */
 export class RawSaveable implements Saveable {
   readonly #template: RunscTemplate;
   readonly #instance: RunscInstance;

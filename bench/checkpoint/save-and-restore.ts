@@ -6,15 +6,15 @@ export interface SavedAndRestored {
   /** A checkpoint that leaves the sandbox running. */
   readonly runningMs: number;
   readonly restoreMs: number;
-  /** The restore without what could have been done ahead of it. */
+  /** The restore without the time to prepare the instance. */
   readonly filledMs: number;
   /** A checkpoint that ends the sandbox. */
   readonly stoppingMs: number;
 }
 
 /**
- * Saves a sandbox that goes on, brings a second one to life from that, and has the second saved with its end; then the second
- * is removed. The second is used as much as the first was before it is saved.
+ * Saves a sandbox and leaves it running, restores a second one from the files, saves the second one with stop, and removes
+ * it. Both run the same number of execs before their save.
  */
 export async function saveAndRestore(
   original: Saveable,

@@ -5,14 +5,14 @@ import { run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
 import { DockerDaemon } from "./docker-daemon.ts";
 
-/** Of static programs. */
+/** Holds static programs. */
 export const IMAGE = "spbench:latest";
-/** What a container that stays is doing: waiting for input that never comes. */
+/** Keeps a container running: waits for input that never comes. */
 export const WAIT = ["/bin/floor", "/bin/true"];
 
 const daemons = new WeakMap<Workspace, Promise<DockerDaemon>>();
 
-/** One for all that measure it in a run, with the image. */
+/** One daemon with the image, shared by all benchmarks of a run. */
 export function benchDaemon(workspace: Workspace): Promise<DockerDaemon> {
   const known = daemons.get(workspace) ?? start(workspace);
   daemons.set(workspace, known);

@@ -10,13 +10,13 @@ import type { Workspace } from "../workspace.ts";
 
 const START_ATTEMPTS = 300;
 const START_INTERVAL_MS = 100;
-/** Of util-linux: runs a program with changed settings of its process. */
+/** From util-linux: runs a program with changed process settings. */
 const SETPRIV = "setpriv";
 const STOP_TIMEOUT_MS = 20_000;
-/** Fixed directories that a daemon makes outside of its own, innermost first. */
+/** Fixed directories that a daemon creates outside its own, innermost first. */
 const RUN_DIRS = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
 
-/** A dockerd of the bench's own, apart from any other on the machine, with no network set-up. */
+/** A separate dockerd without network set-up. */
 export class DockerDaemon implements AsyncDisposable {
   readonly engine: Docker;
   readonly host: string;
@@ -35,9 +35,9 @@ export class DockerDaemon implements AsyncDisposable {
     const host = `unix://${join(dir, "docker.sock")}`;
     const logPath = join(dir, "dockerd.log");
     await using log = await open(logPath, "w");
-    // A group of its own keeps the terminal's Ctrl-C away from it, and it ends with the bench even when that is killed.
+    // A separate process group shields it from the terminal's Ctrl-C, and it ends with the benchmark even if that is killed.
     const args = ["--pdeathsig", "TERM", engine.dockerd, ...daemonArgs(dir, host, workspace)];
-    // When it stops in a hurry, containerd leaves a report in the directory for temporary files.
+    // If containerd is killed, it leaves a report in the temporary directory.
     const env = { ...engine.env, TMPDIR: dir };
     const child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
     const daemon = new DockerDaemon(engine, host, child);
@@ -60,7 +60,7 @@ export class DockerDaemon implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stop();
-    // Left alone when something else has put a file there meanwhile.
+    // Fails if another program has put a file there meanwhile.
     for (const dir of this.#newRunDirs) await rmdir(dir).catch(() => undefined);
   }
 
@@ -88,7 +88,7 @@ function daemonArgs(dir: string, host: string, workspace: Workspace): string[] {
   return [
     ...["--host", host, "--data-root", join(dir, "data"), "--exec-root", join(dir, "exec")],
     ...["--pidfile", join(dir, "dockerd.pid"), "--iptables=false", "--bridge=none"],
-    // Named after the run, so that a leftover can be told from any other Docker's.
+    // Named after the run, to tell leftovers from another Docker's.
     ...["--cgroup-parent", `/${basename(workspace.dir)}`],
   ];
 }

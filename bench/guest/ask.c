@@ -1,5 +1,5 @@
-// The host's end of floor.c: asks COUNT times over the FIFO pair, each time after a rest of REST milliseconds, and prints how
-// long each answer took, in nanoseconds.
+// The host side of floor.c: sends COUNT requests over the FIFO pair, each after a pause of REST milliseconds, and prints the
+// time of each answer in nanoseconds.
 // usage: ask IN OUT COMMAND COUNT REST
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// The least an agent can do: it answers lines on stdin and starts the program named by its first argument with nothing
-// but vfork, exec and wait. The real agent is measured against it.
+// The minimal agent, as a baseline: answers lines on stdin and starts the program named by its first argument with only
+// vfork, exec and wait.
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static char read_command(void) {
     ssize_t count = read(0, &byte, 1);
     if (count == 0) _exit(0);
     if (count < 0) {
-      // runsc hands its stdio over non-blocking.
+      // runsc passes its stdio as non-blocking.
       if (errno != EAGAIN && errno != EINTR) _exit(1);
       struct pollfd input = {.fd = 0, .events = POLLIN};
       poll(&input, 1, -1);

@@ -1,4 +1,4 @@
-// One line of output, for the time until the first byte arrives.
+// Prints one line, to measure the time until the first byte arrives.
 #include <unistd.h>
 
 int main(void) { return write(1, "ready\n", 6) == 6 ? 0 : 1; }

@@ -1,4 +1,4 @@
-// A line every two milliseconds, for as long as it lives: whoever reads it sees when it stood still.
+// Writes a line every two milliseconds, so that a reader sees when it stood still.
 #include <time.h>
 #include <unistd.h>
 

@@ -1,2 +1,2 @@
-// The program that exec is measured with: static, so that its own start costs as little as a program's start can.
+// The program for measuring exec: static, so that its own start costs as little as possible.
 int main(void) { return 0; }

@@ -1,4 +1,4 @@
-/** The longest time between two arrivals that follow each other, of those that end after an instant; all in milliseconds. */
+/** The longest time between consecutive arrivals, of the gaps that end after an instant; all in milliseconds. */
 export function longestGap(arrivals: readonly number[], afterMs: number): number {
   let longest = 0;
   for (const [at, arrival] of arrivals.entries()) {

@@ -8,9 +8,9 @@ import { postJson } from "../post-json.ts";
 const LEASE_MS = 15_000;
 
 export interface NodePairOptions {
-  /** Below which each has its home. */
+  /** Parent of both homes. */
   readonly dir: string;
-  /** What they share. */
+  /** The shared store. */
   readonly store: string;
 }
 
@@ -18,7 +18,7 @@ export interface NodePairOptions {
 export class NodePair implements AsyncDisposable {
   readonly #nodes: readonly [NodeProcess, NodeProcess];
   readonly #agent = new Agent({ keepAlive: true });
-  /** Which of the two has a sandbox; the first has those that never moved. */
+  /** Which of the two holds a sandbox; the first one holds those that never moved. */
   readonly #places = new Map<string, 0 | 1>();
 
   private constructor(nodes: readonly [NodeProcess, NodeProcess]) {
@@ -47,16 +47,16 @@ export class NodePair implements AsyncDisposable {
     }
   }
 
-  /** Of the first node, wherever its sandboxes are. */
+  /** A client of the first node. */
   get client(): Client {
     return this.#nodes[0].client;
   }
 
-  /** Brings a sandbox to the node that does not have it. */
+  /** Moves a sandbox to the other node. */
   async handOff(id: string): Promise<void> {
     const target = this.#places.get(id) === 1 ? 0 : 1;
     const url = `${this.#nodes[target].started.url}/v1/sandboxes/${id}/handoff`;
-    // Keys are the cluster's: the one that the first node made opens the second as well.
+    // Keys belong to the cluster, so the first node's key works on the second.
     const { apiKey } = this.#nodes[0].started;
     await postJson(url, {}, { agent: this.#agent, apiKey });
     this.#places.set(id, target);
@@ -69,4 +69,4 @@ export class NodePair implements AsyncDisposable {
   }
 }
 
-/** Other nodes have to know it before the node listens. */
+/** Other nodes must know the port before the node listens. */

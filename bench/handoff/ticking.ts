@@ -1,17 +1,17 @@
 import type { Sandbox } from "@sandpiper/sdk";
 import { longestGap } from "./longest-gap.ts";
 
-/** Read before and after what is measured, so that the service is known to be there. */
+/** Read before and after the measurement, to be sure that the program writes. */
 const STEADY_TICKS = 25;
 
 export interface Interruption {
-  /** The longest time in which the client got nothing. */
+  /** The longest time without output for the client. */
   readonly gapMs: number;
-  /** How long what interrupted it took to return. */
+  /** How long the interrupting call took. */
   readonly tookMs: number;
 }
 
-/** Reads from a program that writes all the time, while something happens to its sandbox. */
+/** Reads from a program that writes continuously, while an action affects its sandbox. */
 export async function whileTicking(
   sandbox: Sandbox,
   program: string,

@@ -24,7 +24,7 @@ export class RunscInstance implements AsyncDisposable {
     this.outPath = join(this.dir, "out");
   }
 
-  /** Everything that can be done before the clock starts. */
+  /** Does all work that does not count. */
   static async prepare(template: RunscTemplate, replacement: Replacement = {}): Promise<RunscInstance> {
     const instance = new RunscInstance(template);
     await mkdir(instance.dir, { mode: 0o700 });
@@ -33,23 +33,23 @@ export class RunscInstance implements AsyncDisposable {
     return instance;
   }
 
-  /** Starts it detached, says the line to what runs inside, and resolves when the first bytes come back. */
+  /** Starts it detached, sends the line to the program inside, and resolves when the first bytes return. */
   async start(line: string): Promise<void> {
     await this.#launch(["run", "--detach"], line);
   }
 
-  /** As `start`, from the files of a checkpoint instead of from nothing. */
+  /** Like `start`, from the files of a checkpoint. */
   async restore(image: string, line: string): Promise<void> {
     await this.#launch(["restore", "--detach", "--image-path", image], line);
   }
 
-  /** Saves it as files in a directory that exists and is empty; unless it is left running it has ended then. */
+  /** Saves it as files in an existing empty directory; unless left running, it has then ended. */
   async checkpoint(image: string, { leaveRunning }: { readonly leaveRunning: boolean }): Promise<void> {
     const leave = leaveRunning ? ["--leave-running"] : [];
     await run(this.runscPath, this.args("checkpoint", "--image-path", image, ...leave, this.id));
   }
 
-  /** Says a line to what runs inside, which answers with one; `count` times one after another. */
+  /** Sends a line to the program inside, which answers with one; `count` times sequentially. */
   async ask(line: string, count: number): Promise<void> {
     const input = openSync(this.inPath, constants.O_WRONLY);
     const answers = new Socket({ fd: openSync(this.outPath, constants.O_RDONLY | constants.O_NONBLOCK) });
@@ -74,7 +74,7 @@ export class RunscInstance implements AsyncDisposable {
     return [...this.#template.flagsFor(this), ...verb];
   }
 
-  /** Puts a file of the host into it. */
+  /** Copies a host file into it. */
   async upload(hostPath: string, path: string): Promise<void> {
     const fd = openSync(hostPath, "r");
     const script = 'cat > "$1" && chmod 755 "$1"';
@@ -92,7 +92,7 @@ export class RunscInstance implements AsyncDisposable {
   }
 
   async #launch(verb: readonly string[], line: string): Promise<void> {
-    // Read-write, as in the provider: the sandbox then never sees the end of its input.
+    // Read-write, as in the provider, so that the sandbox never reads end of file.
     const spawnFds = [this.inPath, this.outPath].map((path) => openSync(path, constants.O_RDWR));
     const logFd = openSync(this.#logPath, "w");
     const child = spawn(this.#template.runscPath, this.args(...verb, "--bundle", this.dir, this.id), {
@@ -103,7 +103,7 @@ export class RunscInstance implements AsyncDisposable {
       writeSync(spawnFds[0] as number, line);
       for (const fd of [...spawnFds, logFd]) closeSync(fd);
       const signal = AbortSignal.timeout(START_TIMEOUT_MS);
-      // Without a sandbox nobody holds the other end, which ends the stream.
+      // Without a sandbox no process holds the other end, which ends the stream.
       await Promise.race([
         once(answers, "data", { signal }),
         once(answers, "end", { signal }).then(() => this.#explain(verb)),

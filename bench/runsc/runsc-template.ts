@@ -6,10 +6,10 @@ import { run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
 import type { RunscInstance } from "./runsc-instance.ts";
 
-/** Where every instance's agent is; another program can be put in its place. */
+/** Path of the agent in every instance; another program can replace it. */
 const AGENT_PATH = "/.sandpiper/agent";
 
-/** What config.json holds, as far as it is changed here. */
+/** The parts of config.json that change here. */
 interface OciConfig {
   readonly process: { readonly args: readonly string[] };
   readonly mounts: readonly { readonly destination: string; readonly source: string }[];
@@ -17,13 +17,13 @@ interface OciConfig {
 }
 
 export interface Replacement {
-  /** Host path of the program that takes the agent's place; the agent itself unless given. */
+  /** Host path of the program that replaces the agent; default is the agent itself. */
   readonly program?: string;
-  /** Command line inside; the agent's own unless given. */
+  /** Command line inside; default is the agent's. */
   readonly args?: readonly string[];
 }
 
-/** How the provider starts a sandbox, read off one that runs: its bundle and runsc's flags. */
+/** How the provider starts a sandbox, copied from a running one: its bundle and runsc's flags. */
 export class RunscTemplate {
   readonly runscPath: string;
   readonly instancesDir: string;
@@ -47,7 +47,7 @@ export class RunscTemplate {
     this.instancesDir = join(options.dir, "instances");
   }
 
-  /** The provider's flags, with this instance's directory in place of the original's. */
+  /** The provider's flags, with this instance's directory. */
   flagsFor(instance: RunscInstance): string[] {
     const { dir, root } = this.#original;
     return this.#flags.map((flag) => flag.replaceAll(dir, instance.dir).replaceAll(root, this.#root));
@@ -89,7 +89,7 @@ async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
   return new RunscTemplate({ runscPath, config, flags, original, dir });
 }
 
-/** runsc hands its own flags on to the sandbox's process, before the verb. */
+/** runsc passes its flags to the sandbox's process, before the verb. */
 async function readFlags(id: string): Promise<{ runscPath: string; flags: string[] }> {
   const boot = (await listProcesses()).find((one) => one.argv[0] === "runsc-sandbox" && one.argv.includes(id));
   const verb = boot?.argv.indexOf("boot") ?? -1;

@@ -1,14 +1,14 @@
-/** What the bench asks of a host program over its IPC channel, one question at a time. */
+/** Requests to a host program over its IPC channel, one at a time. */
 export type HostRequest =
   | { readonly kind: "create"; readonly count: number }
-  /** Runs the static `true` once in every live sandbox, `rounds` times over. */
+  /** Runs the static `true` once in every live sandbox, in `rounds` rounds. */
   | { readonly kind: "exec"; readonly rounds: number }
   | { readonly kind: "destroy" }
-  /** Removes what an earlier host program left behind. */
+  /** Removes the leftovers of an earlier host program. */
   | { readonly kind: "reconcile" };
 
 export interface HostAnswer {
-  /** Ids of the sandboxes that are live after the request. */
+  /** Ids of the live sandboxes after the request. */
   readonly ids: readonly string[];
   /** Milliseconds; one per exec. */
   readonly samples: readonly number[];

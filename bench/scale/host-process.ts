@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { HostAnswer, HostRequest } from "./host-message.ts";
 
-/** A host program of its own, so that it can be killed like one. */
+/** A separate host program that can be killed. */
 export class HostProcess implements AsyncDisposable {
   readonly #child: ChildProcess;
 
@@ -13,7 +13,7 @@ export class HostProcess implements AsyncDisposable {
 
   static start(options: { readonly home: string; readonly truePath: string }): HostProcess {
     const program = fileURLToPath(new URL("host-program.ts", import.meta.url));
-    // A group of its own: Ctrl-C in a terminal reaches the bench, which then ends this program itself.
+    // A separate process group: Ctrl-C reaches only the benchmark, which then ends this program.
     return new HostProcess(fork(program, [options.home, options.truePath], { detached: true }));
   }
 
@@ -32,7 +32,7 @@ export class HostProcess implements AsyncDisposable {
     }
   }
 
-  /** As kill -9 does: it gets no chance to clean up. */
+  /** Like kill -9, without a chance to clean up. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, "exit");

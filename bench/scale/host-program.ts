@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createManager } from "@sandpiper/node";
 import type { HostAnswer, HostRequest } from "./host-message.ts";
 
-/** Boots running at once; more only wait for each other on few cores. */
+/** Concurrent boots; more would only compete for few cores. */
 const CONCURRENT_BOOTS = 4;
 
 const [home = "", truePath = ""] = process.argv.slice(2);

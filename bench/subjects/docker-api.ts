@@ -5,7 +5,7 @@ import type { Subject, SubjectDefinition } from "../subject.ts";
 
 export const subject: SubjectDefinition = {
   name: "docker-api",
-  title: "create and start of a container over the Docker Engine's API, without its client program",
+  title: "create and start a container over the Docker Engine's API, without the docker client",
   async open(workspace) {
     const { host } = await benchDaemon(workspace);
     return new DockerApi(host.replace("unix://", ""));

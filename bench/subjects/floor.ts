@@ -9,7 +9,7 @@ const TRUE_PATH = "/tmp/true";
 export const subject: SubjectDefinition = {
   name: "floor",
   title:
-    "the bare floor: the same gVisor bundle on the same FIFOs with a minimal C program that does nothing but vfork, exec and wait, asked by another one",
+    "the baseline: the same gVisor bundle and FIFOs with a minimal C program that only does vfork, exec and wait, queried by another C program",
   async open(workspace) {
     const programs = await guestPrograms(workspace);
     const replacement = { program: programs.floor, args: ["/.sandpiper/agent", TRUE_PATH] };

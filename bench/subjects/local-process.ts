@@ -9,7 +9,7 @@ import { timeToExit, timeToFirstByte } from "../timed-run.ts";
 
 export const subject: SubjectDefinition = {
   name: "local-process",
-  title: "a bare process of the host, isolated from nothing",
+  title: "a bare process on the host, without isolation",
   async open(workspace) {
     const programs = await guestPrograms(workspace);
     return new LocalProcess(programs, join(await workspace.makeDir("local-process"), "file"));

@@ -14,7 +14,7 @@ const FILE_PATH = "/tmp/file";
 export const subject: SubjectDefinition = {
   name: "raw-runsc",
   title:
-    "runsc run / exec / checkpoint / restore by hand, with the bundle, flags and agent that Sandpiper uses; files through runsc exec cat",
+    "runsc run / exec / checkpoint / restore by hand, with the bundle, flags and agent of Sandpiper; files through runsc exec cat",
   async open(workspace) {
     const template = await runscTemplate(workspace);
     const instance = await RunscInstance.prepare(template);

@@ -34,9 +34,9 @@ export const subject: SubjectDefinition = {
 class SandpiperGvisor implements Subject {
   readonly #home: string;
   readonly #sandboxes: Sandbox[];
-  /** The one that files go to. */
+  /** Receives the files. */
   readonly #storage: Sandbox;
-  /** The one whose image is docker's. */
+  /** Has docker's image. */
   readonly #speaker: Sandbox;
 
   constructor(home: string, sandboxes: Sandbox[], speaker: Sandbox) {
@@ -90,7 +90,7 @@ class SandpiperGvisor implements Subject {
 
   async ping(count: number): Promise<number[]> {
     const sandbox = nextInTurn(this.#sandboxes);
-    // A sandbox that is busy counts as healthy without a ping, and an exec is forgotten only after its result.
+    // A busy sandbox counts as healthy without a ping, and an exec is removed only after its result.
     await sleep(FORGET_MS);
     const samples: number[] = [];
     for (let k = 0; k < count; k++) {

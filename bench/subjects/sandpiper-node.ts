@@ -11,13 +11,13 @@ import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from
 
 const TRUE_PATH = "/tmp/true";
 const IMAGE = "static";
-/** Enough that a claim never finds the pool empty, few enough that refilling leaves the machine alone. */
+/** Enough that a claim never finds the pool empty, few enough that refills do not load the machine. */
 const WARM = 2;
 const POLL_MS = 20;
 
 export const subject: SubjectDefinition = {
   name: "sandpiper-node",
-  title: "a Sandpiper node in a process of its own: create over HTTP from its warm pool, exec through the SDK",
+  title: "a Sandpiper node in a separate process: create over HTTP from its warm pool, exec through the SDK",
   async open(workspace) {
     const home = await workspace.makeDir("sandpiper-node");
     const node = workspace.own(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
@@ -43,7 +43,7 @@ class SandpiperNode implements Subject {
     this.#sandboxes = sandboxes;
   }
 
-  /** Plain HTTP on a connection that is kept: one request makes the sandbox, another runs the command. */
+  /** Plain HTTP on a persistent connection: one request creates the sandbox, another runs the command. */
   async createToFirstOutput(): Promise<number> {
     await this.#fillPool();
     const startedAt = performance.now();

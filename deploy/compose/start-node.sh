@@ -1,8 +1,8 @@
 #!/bin/sh
-# Starts a node in a container: cgroups first, then the node in place of this shell, so that signals reach it.
+# Start a node in a container: prepare cgroups, then replace this shell with the node, so that it receives signals.
 set -eu
 cgroup=/sys/fs/cgroup
-# In version 2 only a cgroup without processes may share out controllers, and all of a container begin in its top one.
+# In version 2 only a cgroup without processes can delegate controllers, and a container's processes start in its top one.
 if [ -f "$cgroup/cgroup.controllers" ]; then
   mkdir -p "$cgroup/init"
   xargs -rn1 <"$cgroup/cgroup.procs" >"$cgroup/init/cgroup.procs" 2>/dev/null || true

@@ -6,14 +6,14 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
-/** A name other than localhost may mean any address, now or later, and is taken for one that others reach. */
+/** Treats every name but localhost as reachable from elsewhere, because it can resolve to any address. */
 export function isLoopbackHost(host: string): boolean {
   if (host.toLowerCase() === "localhost") return true;
   const version = isIP(host);
   return version !== 0 && loopback.check(host, version === 6 ? "ipv6" : "ipv4");
 }
 
-/** Keys must not cross a network in the clear because of a default. */
+/** Prevents keys from crossing a network unencrypted by default. */
 export function requireSafeBind({
   host,
   tls,
@@ -22,8 +22,8 @@ export function requireSafeBind({
   if (isLoopbackHost(host) || tls.certFile !== null || allowInsecure) return;
   throw new SandboxError("failed_precondition", {
     reason: "insecure_bind",
-    message: `host ${JSON.stringify(host)} can be reached from other machines, and there is no TLS: keys would cross the network in the clear`,
-    hint: "set tls.certFile and tls.keyFile; or keep 127.0.0.1 behind a proxy that has TLS; or, on a network you trust, start with --allow-insecure",
+    message: `refusing to listen on host ${JSON.stringify(host)} without TLS: keys would cross the network unencrypted`,
+    hint: "set tls.certFile and tls.keyFile; or listen on 127.0.0.1 behind a TLS proxy; or, on a trusted network, start with --allow-insecure",
     details: { host },
   });
 }

@@ -2,30 +2,29 @@ import { SandboxError } from "@sandpiper/core";
 import type { ConfigField } from "./config-field.ts";
 import { nearestName } from "./nearest-name.ts";
 
-/** Where a value stands: the name of a variable, a flag, or the path of a file. */
 export interface ConfigEntry {
   readonly value: unknown;
+  /** The variable, flag or file that sets the value. */
   readonly source: string;
 }
 
-export function configError(problems: readonly string[], hint = "correct what is named"): SandboxError {
+export function configError(problems: readonly string[], hint = "correct the settings named above"): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "invalid_config",
-    message: `the configuration is wrong: ${problems.join("; ")}`,
-    hint: `${hint}; docs/configuration.md lists every key`,
+    message: `invalid configuration: ${problems.join("; ")}`,
+    hint: `${hint}; docs/configuration.md lists every setting`,
     details: { problems },
   });
 }
 
 export function wrongValue(field: ConfigField, { value, source }: ConfigEntry, where = field.key): string {
-  return `${where} ${field.isSecret ? "[hidden]" : shown(value)} (from ${source}) is not allowed; allowed is ${field.allowed}`;
+  return `${where} ${field.isSecret ? "[hidden]" : shown(value)} (from ${source}) is not allowed; expected ${field.allowed}`;
 }
 
-/** Something under a name that nobody knows. */
 export function unknownName(what: string, name: string, known: readonly string[]): SandboxError {
   const meant = nearestName(name, known);
-  const hint = meant === undefined ? "take it away" : `did you mean ${meant}?`;
-  return configError([`there is no ${what}`], hint.replace(/\?$/, "? If not, take it away"));
+  const hint = meant === undefined ? "remove it" : `did you mean ${meant}? If not, remove it`;
+  return configError([`unknown ${what}`], hint);
 }
 
 function shown(value: unknown): string {

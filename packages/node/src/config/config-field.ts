@@ -3,25 +3,25 @@ import { nodeConfigSchema } from "./node-config.ts";
 
 type FieldKind = "text" | "choice" | "number" | "flag" | "texts" | "json";
 
-/** One thing that can be set, under its names in the file, in the environment and on the command line. */
+/** One setting, with its names in the file, in the environment and on the command line. */
 export interface ConfigField {
-  /** In the file; a dot for each level. */
+  /** In the file; dots separate levels. */
   readonly key: string;
   readonly env: string;
-  /** Without its two dashes. */
+  /** Without the leading dashes. */
   readonly flag: string;
   readonly kind: FieldKind;
-  /** Can be set to "none". */
+  /** Accepts "none". */
   readonly isNullable: boolean;
-  /** Its value stands in no message. */
+  /** Error messages hide its value. */
   readonly isSecret: boolean;
   readonly description: string;
   readonly allowed: string;
-  /** As written in the reference. */
+  /** As shown in docs/configuration.md. */
   readonly shownDefault: string;
 }
 
-/** Groups of fields: objects in the file. */
+/** Keys that hold an object in the file. */
 export const configGroups: readonly string[] = Object.entries(nodeConfigSchema.shape)
   .filter(([, schema]) => unwrapped(schema).def.type === "object")
   .map(([key]) => key);

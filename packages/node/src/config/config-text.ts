@@ -1,8 +1,8 @@
 import type { ConfigField } from "./config-field.ts";
 
 /**
- * The value that a text of the environment or the command line stands for. A text that stands for none is handed on as
- * it is: the schema refuses it, with the words it has for that field.
+ * Converts text from the environment or the command line. Invalid text is returned unchanged, so that the schema refuses
+ * it with the error text of that field.
  */
 export function valueOfText(field: ConfigField, text: string): unknown {
   if (field.isNullable && text === "none") return null;

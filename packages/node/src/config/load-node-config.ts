@@ -14,7 +14,7 @@ export interface ConfigSources {
   readonly readFile?: ((path: string) => Promise<string>) | undefined;
 }
 
-/** Later ones win: defaults, the file, the environment, flags. */
+/** Later sources override earlier ones: defaults, the file, the environment, flags. */
 export async function loadNodeConfig(sources: ConfigSources = {}): Promise<NodeConfig> {
   const { argv = [], env = process.env, readFile = (path) => readFileOfHost(path, "utf8") } = sources;
   const flags = readFlags(argv);
@@ -27,7 +27,7 @@ export async function loadNodeConfig(sources: ConfigSources = {}): Promise<NodeC
   return checked(new Map([...file, ...environment, ...flags.entries]));
 }
 
-/** A configuration that a program writes down itself. */
+/** Checks a configuration that a program passes as an object. */
 export function parseNodeConfig(options: NodeConfigOptions = {}): NodeConfig {
   return checked(readConfigFile("the program", JSON.stringify(options)));
 }
@@ -41,7 +41,7 @@ async function readNamedFile(path: string, readFile: (path: string) => Promise<s
     return readConfigFile(path, await readFile(path));
   } catch (thrown) {
     if (!(thrown instanceof Error && "errno" in thrown)) throw thrown;
-    throw configError([`the file ${path} cannot be read (${thrown.message})`], "name a file that is there");
+    throw configError([`cannot read the file ${path} (${thrown.message})`], "name an existing file");
   }
 }
 
@@ -53,11 +53,14 @@ async function readFileOfHome(home: string, readFile: (path: string) => Promise<
   } catch (thrown) {
     const { code, message } = thrown as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return new Map<string, ConfigEntry>();
-    throw configError([`the file ${path} cannot be read (${message})`], "make it readable or remove it");
+    throw configError([`cannot read the file ${path} (${message})`], "make it readable or remove it");
   }
   const entries = readConfigFile(path, text);
   if (!entries.has("home")) return entries;
-  throw configError([`home (from ${path}) is set in the file that is looked for in it`], "set SANDPIPER_HOME instead");
+  throw configError(
+    [`home cannot be set in ${path}, because home says where that file is`],
+    "set SANDPIPER_HOME instead",
+  );
 }
 
 function checked(entries: ReadonlyMap<string, ConfigEntry>): NodeConfig {
@@ -66,11 +69,11 @@ function checked(entries: ReadonlyMap<string, ConfigEntry>): NodeConfig {
   const config = parsed.data;
   if ((config.tls.certFile === null) !== (config.tls.keyFile === null)) {
     const [given, missing] = config.tls.certFile === null ? ["keyFile", "certFile"] : ["certFile", "keyFile"];
-    throw configError([`tls.${given} is set and tls.${missing} is not`], "set both or neither");
+    throw configError([`tls.${given} is set but tls.${missing} is not`], "set both or neither");
   }
   if (config.providers.includes("local") && config.defaultProvider !== "local") {
-    const why = "providers has local, which isolates nothing: every key could use it to become the node";
-    throw configError([why], 'take it away, or set defaultProvider to "local"');
+    const why = "providers includes local, which isolates nothing: every key could run commands as the node's user";
+    throw configError([why], 'remove it, or set defaultProvider to "local"');
   }
   return deepFrozen({ ...config, imagesDir: config.imagesDir ?? join(config.home, "images") });
 }

@@ -1,4 +1,4 @@
-/** The known name that a mistyped one most likely meant; undefined when none is close. */
+/** The known name closest to a mistyped one; undefined if none is close. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const mostEdits = Math.max(1, Math.floor(name.length / 3));
   const ranked = known
@@ -7,7 +7,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return ranked.find(({ edits }) => edits <= mostEdits)?.candidate;
 }
 
-/** How many letters must be put in, left out, replaced or swapped with the next to make one word of the other. */
+/** Damerau-Levenshtein distance: insertions, deletions, substitutions and swaps of neighbours. */
 function editsBetween(from: string, to: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -12,8 +12,8 @@ const durationMs = z
 const lifetime = durationMs.nullable().default(null);
 
 /**
- * Everything that can be set on a node. The names of flags and environment variables, the texts of errors and the
- * reference in docs/configuration.md are all made from this: a new key needs no other place.
+ * Every setting of a node. Flag names, environment variables, error texts and docs/configuration.md are generated from
+ * this schema, so a new setting is declared here only.
  */
 export const nodeConfigSchema = z.strictObject({
   host: z
@@ -21,26 +21,26 @@ export const nodeConfigSchema = z.strictObject({
     .regex(/^[^\s/\0]+$/)
     .default("127.0.0.1")
     .meta({ description: "Address to listen on.", allowed: "a host name or an IP address" }),
-  port: z.int().min(0).max(65_535).default(4747).meta({ description: "Port to listen on; 0 takes a free one." }),
+  port: z.int().min(0).max(65_535).default(4747).meta({ description: "Port to listen on; 0 picks a free port." }),
   home: absolutePath
     .default(() => join(homedir(), ".sandpiper"))
     .meta({
-      description: "Where everything is kept: sandboxes, records, keys.",
+      description: "Directory for sandboxes, records and keys.",
       allowed: "an absolute path",
       shownDefault: "~/.sandpiper",
     }),
   logLevel: z
     .enum(["silent", "fatal", "error", "warn", "info", "debug", "trace"])
     .default("info")
-    .meta({ description: "The least important lines that are logged." }),
+    .meta({ description: "Minimum severity of log lines." }),
   logFormat: z
     .enum(["auto", "json", "pretty"])
     .default("auto")
-    .meta({ description: "How lines are logged; auto is pretty on a terminal and JSON elsewhere." }),
+    .meta({ description: "Log format; auto is pretty on a terminal and JSON elsewhere." }),
   tls: z
     .strictObject({
       certFile: absolutePath.nullable().default(null).meta({
-        description: "PEM file with the certificate and its chain; turns HTTPS on, together with the key.",
+        description: "PEM file with the certificate chain. Together with tls.keyFile it enables HTTPS.",
         allowed: "an absolute path",
       }),
       keyFile: absolutePath.nullable().default(null).meta({
@@ -50,45 +50,45 @@ export const nodeConfigSchema = z.strictObject({
     })
     .prefault({}),
   allowInsecure: z.boolean().default(false).meta({
-    description: "Listen beyond this machine without TLS. Keys then cross the network in the clear.",
+    description: "Allow listening beyond loopback without TLS. Keys then cross the network unencrypted.",
   }),
   corsOrigins: z
     .array(z.string().refine((text) => /^https?:/.test(text) && URL.parse(text)?.origin === text))
     .default([])
     .meta({
-      description: "Web pages of these origins may call the node.",
+      description: "Origins whose web pages may call the node.",
       allowed: "origins such as https://app.example.com, without a path",
     }),
   bodyLimitBytes: z
     .int()
     .min(1024)
     .default(16 * 1024 * 1024)
-    .meta({ description: "The largest JSON body that is read. Files are streamed and have no such limit." }),
+    .meta({ description: "Maximum size of a JSON body. File transfers are streamed and not limited by it." }),
   stopGraceMs: z
     .int()
     .min(0)
     .max(600_000)
     .default(5000)
-    .meta({ description: "How long requests under way may go on when the node stops." }),
+    .meta({ description: "How long requests in flight may continue when the node stops, in milliseconds." }),
   maxSandboxes: z
     .int()
     .min(0)
     .default(1000)
-    .meta({ description: "How many sandboxes there may be at once, all tenants together; 0 for no limit." }),
+    .meta({ description: "Maximum number of sandboxes on the node, over all tenants; 0 means no limit." }),
   imagesDir: absolutePath.nullable().default(null).meta({
-    description: "Directory with the root filesystems that sandboxes may name as their image.",
+    description: "Directory with the root filesystems that sandboxes can use as their image.",
     allowed: "an absolute path",
     shownDefault: "`images` in home",
   }),
   defaultProvider: z
     .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
     .default("gvisor")
-    .meta({ description: "What runs sandboxes that name no provider; local isolates nothing." }),
+    .meta({ description: "Provider of sandboxes that do not name one. local isolates nothing." }),
   providers: z
     .array(z.enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"]))
     .default([])
     .meta({
-      description: "What sandboxes may name as their provider beside the default one. Every key may name any of them.",
+      description: "Additional providers that sandboxes can name. Every key can use all of them.",
       allowed: "a list of gvisor, qemu, firecracker, docker, vm-docker; local only as the default provider",
     }),
   docker: z
@@ -99,22 +99,23 @@ export const nodeConfigSchema = z.strictObject({
         .nullable()
         .default(null)
         .meta({
-          description: "Where the container engine listens.",
+          description: "Address of the container engine.",
           allowed: "unix:///path, tcp://host:port, http:// or https://",
-          shownDefault: "as DOCKER_HOST, the docker context or the usual sockets say",
+          shownDefault: "from DOCKER_HOST, the docker context or the usual sockets",
         }),
-      image: imageSchema
-        .default("python:3.13-slim")
-        .meta({ description: "Image of containers that name none.", allowed: "a reference such as python:3.13-slim" }),
+      image: imageSchema.default("python:3.13-slim").meta({
+        description: "Image of containers that do not name one.",
+        allowed: "a reference such as python:3.13-slim",
+      }),
       allowedPaths: z.array(absolutePath).default([]).meta({
-        description: "Directories of the engine's machine that sandboxes may mount, with all that is below them.",
+        description: "Directories on the engine's machine that sandboxes can mount, including their subdirectories.",
         allowed: "absolute paths",
       }),
       networks: z
         .array(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/))
         .default(["bridge"])
         .meta({
-          description: "Networks that sandboxes may ask for; without asking they have none.",
+          description: "Networks that sandboxes can join. A sandbox that does not ask for one has no network.",
           allowed: "names of networks of the engine",
         }),
       runtime: z
@@ -123,9 +124,9 @@ export const nodeConfigSchema = z.strictObject({
         .nullable()
         .default(null)
         .meta({
-          description: "Runtime of the engine that runs containers.",
+          description: "The engine's runtime for containers.",
           allowed: "the name of a runtime of the engine",
-          shownDefault: "runsc where the engine has it, else the engine's own",
+          shownDefault: "runsc if the engine has it, otherwise the engine's default",
         }),
     })
     .prefault({}),
@@ -140,71 +141,72 @@ export const nodeConfigSchema = z.strictObject({
   vmDocker: z
     .strictObject({
       images: z.array(absolutePath).default([]).meta({
-        description: "Files written by `docker save`, whose images every project's machine has.",
+        description: "Files written by `docker save`; every project's machine loads their images.",
         allowed: "absolute paths",
       }),
       machineImage: absolutePath.nullable().default(null).meta({
-        description: "What machines are made of on macOS (a disk) and Windows (an archive).",
+        description: "Image of the machines on macOS (a disk) and Windows (an archive).",
         allowed: "an absolute path",
-        shownDefault: "on Linux the image that set-up builds",
+        shownDefault: "on Linux, the image that set-up builds",
       }),
       memoryMib: count.default(2048).meta({ description: "Memory of a project's machine, in MiB." }),
-      vcpuCount: count.default(2).meta({ description: "Processors of a project's machine." }),
+      vcpuCount: count.default(2).meta({ description: "CPUs of a project's machine." }),
       diskMib: count.default(20_480).meta({ description: "Disk of a project's machine, in MiB." }),
       idleMs: durationMs.default(30 * 60_000).meta({
-        description: "A machine without sandboxes stops after this, in milliseconds.",
+        description: "How long a machine without sandboxes keeps running, in milliseconds.",
       }),
     })
     .prefault({}),
   defaults: z
     .strictObject({
-      memoryMib: count.default(256).meta({ description: "Memory of a sandbox that says nothing else, in MiB." }),
+      memoryMib: count.default(256).meta({ description: "Default memory of a sandbox, in MiB." }),
       vcpuCount: z
         .number()
         .positive()
         .refine((value) => Math.abs(value * 100 - Math.round(value * 100)) < 1e-6)
         .default(2)
         .meta({
-          description: "How many CPUs' worth of time it may use.",
+          description: "Default CPU time of a sandbox, in CPUs.",
           allowed: "a number above 0 with at most two decimals",
         }),
-      diskMib: count.default(1024).meta({ description: "How much it may write to its disk, in MiB." }),
-      maxProcesses: count.default(256).meta({ description: "How many processes it may have at once." }),
-      ttlMs: lifetime.meta({ description: "How long it lives after its creation, in milliseconds." }),
-      idleTimeoutMs: lifetime.meta({ description: "How long it may be idle, in milliseconds." }),
-      timeoutMs: lifetime.meta({ description: "Time limit of its commands, in milliseconds." }),
+      diskMib: count.default(1024).meta({ description: "Default disk size of a sandbox, in MiB." }),
+      maxProcesses: count.default(256).meta({ description: "Default process limit of a sandbox." }),
+      ttlMs: lifetime.meta({ description: "Default lifetime of a sandbox after its creation, in milliseconds." }),
+      idleTimeoutMs: lifetime.meta({ description: "Default idle timeout of a sandbox, in milliseconds." }),
+      timeoutMs: lifetime.meta({ description: "Default time limit of commands, in milliseconds." }),
     })
     .prefault({}),
   pools: z.array(setPoolBodySchema).default([]).meta({
-    description: "Instances to keep ready, for each key how many; what a key leaves out is taken from the defaults.",
+    description:
+      "Warm pools: how many instances to keep started for each configuration. Omitted fields take the defaults.",
     allowed: 'a list such as [{"memoryMib": 512, "target": 4}]',
   }),
-  poolMaxBoots: count.max(64).default(2).meta({ description: "How many instances boot at the same time." }),
+  poolMaxBoots: count.max(64).default(2).meta({ description: "Maximum number of instances that boot concurrently." }),
   poolMaxAgeMs: durationMs
     .default(3_600_000)
-    .meta({ description: "A ready instance older than this is replaced, in milliseconds." }),
+    .meta({ description: "Maximum age of a pooled instance before the node replaces it, in milliseconds." }),
   poolSweepMs: durationMs
     .default(15_000)
-    .meta({ description: "How often ready instances are looked after, in milliseconds." }),
+    .meta({ description: "How often the node checks pooled instances, in milliseconds." }),
   keepRecordsMs: durationMs
     .default(7 * 24 * 3_600_000)
-    .meta({ description: "How long a sandbox that has ended can still be looked up, in milliseconds." }),
+    .meta({ description: "How long the node keeps the record of an ended sandbox, in milliseconds." }),
   mcp: z
     .strictObject({
       maxSessions: count
         .max(10_000)
         .default(100)
-        .meta({ description: "How many MCP sessions one key may have at once." }),
+        .meta({ description: "Maximum number of concurrent MCP sessions per key." }),
       idleMs: durationMs.default(30 * 60_000).meta({
-        description: "An MCP session that nobody uses ends after this, with the sandboxes it made, in milliseconds.",
+        description: "Idle timeout of an MCP session, in milliseconds. The sandboxes that it created end with it.",
       }),
       allowedHosts: z
         .array(z.string().refine((text) => URL.parse(`http://${text}`)?.hostname === text))
         .default([])
         .meta({
-          description: "Names by which clients reach /mcp, beside this machine's addresses and localhost.",
+          description: "Host names that clients may use for /mcp, besides this machine's addresses and localhost.",
           allowed: "host names such as sandboxes.example.com, without a port",
-          shownDefault: "any, unless host is of this machine alone",
+          shownDefault: "any name, unless host is a loopback address",
         }),
     })
     .prefault({}),
@@ -214,12 +216,12 @@ export const nodeConfigSchema = z.strictObject({
     .nullable()
     .default(null)
     .meta({
-      description: "What nodes share: leases, checkpoints, keys. Nodes with the same store are one cluster.",
+      description: "Shared store for leases, checkpoints and keys. Nodes with the same store form a cluster.",
       allowed: "file:///directory or s3://bucket/prefix",
     }),
   clusterSecret: z.string().min(16).max(1024).nullable().default(null).meta({
-    description: "What the nodes of a cluster know of each other by; the same on all of them.",
-    allowed: "at least 16 characters, better 32 random bytes as text",
+    description: "Secret with which the nodes of a cluster authenticate each other; the same on all nodes.",
+    allowed: "at least 16 characters; 32 random bytes as text are better",
     shownDefault: "`cluster-secret` in home",
     isSecret: true,
   }),
@@ -229,28 +231,28 @@ export const nodeConfigSchema = z.strictObject({
     .nullable()
     .default(null)
     .meta({
-      description: "Where the other nodes of the cluster reach this one.",
+      description: "URL at which the other nodes of the cluster reach this one.",
       allowed: "a URL such as http://10.0.0.7:4747, without a path",
-      shownDefault: "where it listens",
+      shownDefault: "the address it listens on",
     }),
   leaseMs: durationMs.min(2000).default(15_000).meta({
-    description: "How long a node that has gone silent keeps its sandboxes to itself, in milliseconds.",
+    description: "Duration of a lease: how long a silent node keeps its sandboxes, in milliseconds.",
   }),
   maxSkewMs: z
     .int()
     .min(0)
     .max(60_000)
     .default(2000)
-    .meta({ description: "How far the clocks of the cluster's nodes may be apart, in milliseconds." }),
+    .meta({ description: "Maximum clock difference between the nodes of the cluster, in milliseconds." }),
   drainMs: durationMs
     .default(9000)
-    .meta({ description: "How long a node of a cluster that stops may take to save its sandboxes, in milliseconds." }),
+    .meta({ description: "How long a stopping cluster node may take to save its sandboxes, in milliseconds." }),
   allowPrivateWebhooks: z.boolean().default(false).meta({
-    description: "Webhooks may call addresses of this machine and of private networks.",
+    description: "Allow webhooks to this machine and to private networks.",
   }),
 });
 
-/** What may be said; everything has a default. */
+/** As the operator writes it; every setting has a default. */
 export type NodeConfigOptions = z.input<typeof nodeConfigSchema>;
 
 /** Complete and checked. */

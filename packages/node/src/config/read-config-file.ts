@@ -1,7 +1,7 @@
 import { type ConfigEntry, configError, unknownName } from "./config-error.ts";
 import { configFields, configGroups } from "./config-field.ts";
 
-/** What a configuration file says, each value under its key. */
+/** The settings in a configuration file, by key. */
 export function readConfigFile(path: string, text: string): Map<string, ConfigEntry> {
   const root = parsed(path, text);
   const entries = new Map<string, ConfigEntry>();
@@ -17,7 +17,7 @@ function parsed(path: string, text: string): Readonly<Record<string, unknown>> {
     throw configError([`${path} is not JSON (${(thrown as Error).message})`], "correct the file or remove it");
   }
   if (isObject(value)) return value;
-  throw configError([`${path} holds no JSON object`], 'write for example {"port": 4747}');
+  throw configError([`${path} does not hold a JSON object`], 'write for example {"port": 4747}');
 }
 
 function collect(
@@ -31,7 +31,7 @@ function collect(
     if (configGroups.includes(key)) {
       if (!isObject(value)) {
         const inside = configFields.map((field) => field.key).filter((field) => field.startsWith(`${key}.`));
-        throw configError([`${key} (from ${path}) is no object`], `it holds ${inside.join(", ")}`);
+        throw configError([`${key} (from ${path}) is not an object`], `its settings are ${inside.join(", ")}`);
       }
       collect(value, `${key}.`, path, entries);
     } else if (configFields.some((field) => field.key === key)) {

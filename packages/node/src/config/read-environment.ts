@@ -5,11 +5,11 @@ import { nearestName } from "./nearest-name.ts";
 
 export const CONFIG_FILE_VARIABLE = "SANDPIPER_CONFIG";
 
-/** Of clients, of set-up and of the inside of sandboxes; a node has no use for them. */
+/** Variables of clients, set-up and sandboxes, which a node ignores. */
 const othersVariables = ["URL", "API_KEY", "AGENT", "LAUNCH", "GUARD", "RUNSC"].map((name) => `SANDPIPER_${name}`);
 const names = [...configFields.map(({ env }) => env), CONFIG_FILE_VARIABLE];
 
-/** An empty variable is one that is not set. */
+/** Treats an empty variable as unset. */
 export function readEnvironment(env: NodeJS.ProcessEnv): Map<string, ConfigEntry> {
   refuseMistyped(env);
   const entries = new Map<string, ConfigEntry>();
@@ -21,7 +21,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv): Map<string, ConfigEntry
   return entries;
 }
 
-/** Other programs may have variables with this prefix; only one that is nearly a known one is a mistake. */
+/** Refuses only near misses of known names, because other programs can use variables with this prefix. */
 function refuseMistyped(env: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(env)) {
     if (!name.startsWith("SANDPIPER_") || names.includes(name) || othersVariables.includes(name)) continue;

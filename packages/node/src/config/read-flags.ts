@@ -11,7 +11,7 @@ export interface Flags {
 
 const names = [...configFields.map(({ flag }) => flag), "config"];
 
-/** `--port 1`, `--port=1`, `--allow-insecure`, `--allow-insecure=false`; lists also by giving the flag again. */
+/** Accepts `--port 1`, `--port=1`, `--allow-insecure` and `--allow-insecure=false`; a repeated flag extends a list. */
 export function readFlags(argv: readonly string[]): Flags {
   const options = Object.fromEntries(configFields.map(({ flag, kind }) => [flag, { type: typeOf(kind) }]));
   const { tokens } = parseArgs({
@@ -24,7 +24,7 @@ export function readFlags(argv: readonly string[]): Flags {
   for (const token of tokens) {
     if (token.kind === "option-terminator") continue;
     if (token.kind === "positional") {
-      throw configError([`nothing is known of ${JSON.stringify(token.value)}`], "write flags as --port 4747");
+      throw configError([`unexpected argument ${JSON.stringify(token.value)}`], "write flags as --port 4747");
     }
     if (!names.includes(token.name)) {
       throw unknownName(

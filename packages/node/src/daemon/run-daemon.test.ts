@@ -108,7 +108,7 @@ describe("the daemon", () => {
   it("ends with 2 and says what is wrong when the configuration is", async () => {
     const { seen, exitCode } = setUp({ argv: ["--port", "abc"] });
     expect(await exitCode).toBe(2);
-    expect(seen.err).toContain('sandpiper: the configuration is wrong: port "abc" (from --port)');
+    expect(seen.err).toContain('sandpiper: invalid configuration: port "abc" (from --port)');
     expect(seen.config).toBeUndefined();
   });
 
