@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
 import { engineText } from "../sandboxes/engine-status.ts";
-import type { StartedNode } from "./run-daemon.ts";
+import type { RunningNode } from "../start/start-node.ts";
+
+/** What the daemon needs of a node. */
+export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "engines" | "stop">;
 
 export interface BannerOptions {
   readonly version: string;

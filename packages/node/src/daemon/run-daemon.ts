@@ -5,14 +5,12 @@ import { loadNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfig } from "../config/node-config.ts";
 import { reconciledCounts } from "../reconcile/node-reconciler.ts";
 import { engineText } from "../sandboxes/engine-status.ts";
-import type { RunningNode, StartNodeOptions } from "../start/start-node.ts";
+import type { StartNodeOptions } from "../start/start-node.ts";
 import { createLogger, type Logger } from "../telemetry/logger.ts";
-import { banner } from "./banner.ts";
+import { banner, type StartedNode } from "./banner.ts";
 import { type SignalSource, StopSignals } from "./stop-signals.ts";
 import { usage } from "./usage.ts";
 
-/** What a daemon needs of a node. */
-export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "engines" | "stop">;
 export type StartNode = (config: NodeConfig, options: StartNodeOptions) => Promise<StartedNode>;
 
 export interface RunDaemonOptions {

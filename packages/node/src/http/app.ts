@@ -13,8 +13,8 @@ import { handlers } from "./handlers/handlers.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
 import { openApiDocument } from "./openapi.ts";
 import { referencePage } from "./reference-page.ts";
-import { requestIdOf } from "./request-id.ts";
-import { type RequestContext, serveOperation } from "./serve-operation.ts";
+import { type RequestContext, requestIdOf } from "./request-context.ts";
+import { serveOperation } from "./serve-operation.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
 

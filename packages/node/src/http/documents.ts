@@ -3,7 +3,7 @@ import type { Bindings } from "./call.ts";
 import { credentialOf } from "./credential.ts";
 import { errorResponse, publicError } from "./error-response.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
-import type { RequestContext } from "./serve-operation.ts";
+import type { RequestContext } from "./request-context.ts";
 
 /** Serves a document to callers with any valid credential. */
 export function serveDocument(deps: HttpDependencies, contentType: string, text: string) {

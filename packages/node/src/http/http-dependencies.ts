@@ -20,7 +20,7 @@ import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
-import type { RequestContext } from "./serve-operation.ts";
+import type { RequestContext } from "./request-context.ts";
 
 type MaybePromise<T> = T | Promise<T>;
 

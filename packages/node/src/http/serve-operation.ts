@@ -22,12 +22,7 @@ import type { HttpDependencies } from "./http-dependencies.ts";
 import { pathParams } from "./path-params.ts";
 import { readJsonBody } from "./read-body.ts";
 import { noQuerySchema, readQuery } from "./read-query.ts";
-
-/** What every answer to a request carries. */
-export interface RequestContext {
-  readonly requestId: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+import type { RequestContext } from "./request-context.ts";
 
 export interface ServeOptions {
   readonly deps: HttpDependencies;

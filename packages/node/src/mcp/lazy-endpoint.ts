@@ -1,4 +1,4 @@
-import type { RequestContext } from "../http/serve-operation.ts";
+import type { RequestContext } from "../http/request-context.ts";
 import type { McpEndpoint } from "./mcp-endpoint.ts";
 
 /** Loads what serves MCP when it is first asked for: a node that nobody asks would start later for nothing. */

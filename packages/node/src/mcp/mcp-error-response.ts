@@ -1,7 +1,7 @@
 import type { SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody } from "@sandpiper/protocol";
 import { errorResponse } from "../http/error-response.ts";
-import type { RequestContext } from "../http/serve-operation.ts";
+import type { RequestContext } from "../http/request-context.ts";
 
 /** As JSON-RPC and MCP number them; whatever else is wrong is an error of this server's own. */
 const codeOfReason: Readonly<Record<string, number>> = {

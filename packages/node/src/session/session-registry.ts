@@ -1,13 +1,22 @@
+import type { InstanceExit } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { Execution } from "./execution.ts";
-import type { Session } from "./session.ts";
 
-/** What the sessions of one sandbox share, one after the other. */
+/** The client that is attached to a sandbox. */
+interface AttachedSession {
+  /** The client has closed its connection, even if that has not quite ended. */
+  readonly isLeaving: boolean;
+  /** Ends the session because another client takes over. */
+  detach(): void;
+  sandboxEnded(exit: InstanceExit): Promise<void>;
+}
+
+/** What successive sessions of one sandbox share. */
 export interface SessionSlot {
   readonly live: LiveSandbox;
   /** The one client that is attached. */
-  session: Session | undefined;
+  session: AttachedSession | undefined;
   /** What runs, or has ended without anybody having been told. */
   execution: Execution | undefined;
   /** Resolves when what an earlier node left running has been looked for. */

@@ -10,7 +10,7 @@ import { NODE_PROOF_HEADER, NodeProof } from "../../cluster/node-proof.ts";
 import { NUDGE_PATH } from "../../cluster/nudge.ts";
 import { errorResponse, publicError } from "../../http/error-response.ts";
 import { readQuery } from "../../http/read-query.ts";
-import { requestIdOf } from "../../http/request-id.ts";
+import { requestIdOf } from "../../http/request-context.ts";
 import { type Serving, serve } from "../../server/serve.ts";
 import type { SandboxListPage } from "../cluster-list.ts";
 import { Peers } from "../peers.ts";

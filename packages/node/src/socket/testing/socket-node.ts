@@ -12,18 +12,12 @@ import type { NodeConfig } from "../../config/node-config.ts";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 import { testDomain } from "../../testing/test-domain.ts";
 import { attachSockets } from "../../upgrade/attach-sockets.ts";
-import { TestClient } from "./test-client.ts";
+import { type ConnectOptions, TestClient } from "./test-client.ts";
 
 export interface SocketNodeOptions {
   readonly provider: Provider;
   readonly clock?: Clock;
   readonly corsOrigins?: readonly string[];
-}
-
-export interface ConnectOptions {
-  readonly credential?: string | undefined;
-  readonly protocols?: readonly string[];
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A node with nothing but its WebSockets, on a free port. */

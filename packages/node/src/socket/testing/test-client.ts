@@ -1,6 +1,11 @@
 import { type DataFrame, decodeDataFrame, encodeDataFrame } from "@sandpiper/protocol";
 import { WebSocket } from "ws";
-import type { ConnectOptions } from "./socket-node.ts";
+
+export interface ConnectOptions {
+  readonly credential?: string | undefined;
+  readonly protocols?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
 
 export interface Refusal {
   readonly status: number;
