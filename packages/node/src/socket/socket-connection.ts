@@ -95,7 +95,16 @@ export class SocketConnection {
     }
     if (this.#relay?.openAtKnownOwner({ stream, sandbox, text })) return;
     const { readOnly } = routes[operationOf(message)];
-    const location = dependencies.locator.locate(principal, sandbox, { readOnly });
+    let location: Location | Promise<Location>;
+    try {
+      location = dependencies.locator.locate(principal, sandbox, { readOnly });
+    } catch (thrown) {
+      const refused = Promise.reject(thrown);
+      // The stream reports it, unless it cannot be opened at all.
+      refused.catch(() => {});
+      this.#open(message, refused);
+      return;
+    }
     if (this.#relay === undefined || !(location instanceof Promise)) this.#open(message, location);
     else this.#relay.open({ stream, sandbox, text }, location, (found, rest) => this.#serveHere(found, rest));
   }
@@ -149,8 +158,11 @@ export class SocketConnection {
   ): Promise<StreamEnd | undefined> {
     const { principal, dependencies } = this.#options;
     const { events } = dependencies;
-    if (message.kind === "events") return await runEventStream(stream, message, { events, principal });
-    const live = await this.#use(message, await location);
+    if (message.kind === "events") {
+      await location;
+      return await runEventStream(stream, message, { events, principal });
+    }
+    const live = await this.#use(message, location);
     if (live === undefined) return this.#passOn(stream, message);
     stream.live = live;
     const hold = this.#holds.hold(live);
@@ -166,14 +178,17 @@ export class SocketConnection {
   }
 
   /** The sandbox, restored if it was at rest; undefined if another node owns it. */
-  async #use(message: SandboxMessage, location: Location | undefined): Promise<LiveSandbox | undefined> {
+  async #use(
+    message: SandboxMessage,
+    location: Location | Promise<Location> | undefined,
+  ): Promise<LiveSandbox | undefined> {
     const { principal, dependencies, audit } = this.#options;
     const { locator, access } = dependencies;
     const operation = operationOf(message);
     const { readOnly } = routes[operation];
     try {
       const { sandbox } = message;
-      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location });
+      const found = await locator.claim(principal, sandbox, { purpose: "use", readOnly, location: await location });
       if (found.kind === "node") return undefined;
       const live = (found.kind === "here" && found.live) || access.open(principal, sandbox, { readOnly });
       audit.note(operation, live.id);
