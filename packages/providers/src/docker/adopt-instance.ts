@@ -1,10 +1,10 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
+import { reachableAddresses } from "./container/reachable-addresses.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
 import { DockerInstance } from "./instance.ts";
-import { reachableAddresses } from "./reachable-addresses.ts";
 import { holdInstance, isInstanceHeld, releaseInstance } from "./running-instances.ts";
 
 /** Takes over a container whose program has ended, or one of this program's own that had ended and was started again. */

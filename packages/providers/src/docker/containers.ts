@@ -8,17 +8,17 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { clearCache, listCaches } from "./caches.ts";
-import { containerName } from "./container-name.ts";
-import { containerState } from "./container-state.ts";
+import { containerName } from "./container/container-name.ts";
+import { containerState } from "./container/container-state.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
+import { reachableAddresses } from "./container/reachable-addresses.ts";
+import { markStopped, unmarkStopped } from "./container/stop-mark.ts";
+import { label } from "./engine/labels.ts";
+import { watchContainers } from "./events/watch.ts";
 import type { DockerHost } from "./host.ts";
-import { resolveImage } from "./image.ts";
-import { inspectContainer } from "./inspect-container.ts";
-import { label } from "./labels.ts";
-import { pullImage } from "./pull-image.ts";
-import { reachableAddresses } from "./reachable-addresses.ts";
-import { markStopped, unmarkStopped } from "./stop-mark.ts";
-import { watchContainers } from "./watch.ts";
+import { resolveImage } from "./image/image.ts";
+import { pullImage } from "./image/pull-image.ts";
+import { clearCache, listCaches } from "./storage/caches.ts";
 
 /** What can be done with containers beside running sandboxes in them. */
 export class DockerContainers implements Containers {

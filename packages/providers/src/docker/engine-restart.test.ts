@@ -1,7 +1,7 @@
 import { type ContainerEvent, Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 let fixture: DockerFixture;

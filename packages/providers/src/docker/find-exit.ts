@@ -1,7 +1,7 @@
 import type { InstanceExit, InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
+import { wasStopped } from "./container/stop-mark.ts";
 import type { DockerHost } from "./host.ts";
-import { wasStopped } from "./stop-mark.ts";
 
 export interface EndedContainer {
   readonly spec: InstanceSpec;

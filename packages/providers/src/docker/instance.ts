@@ -10,12 +10,12 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { AttachChannel } from "./attach-channel.ts";
-import { saveContainer } from "./checkpoint.ts";
-import type { EngineEventsListener } from "./engine-events.ts";
+import { AttachChannel } from "./channel/attach-channel.ts";
+import { saveContainer } from "./checkpoint/checkpoint.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
+import type { EngineEventsListener } from "./events/engine-events.ts";
 import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
 import { removeInstance } from "./remove-instance.ts";
 import { holdInstance, releaseInstance } from "./running-instances.ts";
 

@@ -4,7 +4,7 @@ import { networkInterfaces } from "node:os";
 import type { Sandbox } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 /** In the environment of this program, of the sandbox and of a command: the engine must not learn of it. */

@@ -1,16 +1,16 @@
 import type { InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { undoAfter } from "../host/undo-after.ts";
-import { containerConfig } from "./container-config.ts";
-import type { Engine } from "./engine.ts";
+import { containerConfig } from "./container/container-config.ts";
+import { reachableAddresses } from "./container/reachable-addresses.ts";
+import type { Engine } from "./engine/engine.ts";
 import type { DockerHost } from "./host.ts";
-import type { EngineImage } from "./image.ts";
+import type { EngineImage } from "./image/image.ts";
 import { DockerInstance } from "./instance.ts";
-import { mountsOf } from "./mounts.ts";
-import { reachableAddresses } from "./reachable-addresses.ts";
 import { undoInstance } from "./remove-instance.ts";
-import { makeVolumes } from "./volumes.ts";
-import { cloneWorkspace } from "./workspace.ts";
+import { mountsOf } from "./storage/mounts.ts";
+import { makeVolumes } from "./storage/volumes.ts";
+import { cloneWorkspace } from "./workspace/workspace.ts";
 
 export interface LaunchOptions {
   readonly spec: InstanceSpec;

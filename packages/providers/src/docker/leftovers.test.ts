@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 import { crashContainer, tracesOf, tracesOfAll } from "./testing/traces.ts";

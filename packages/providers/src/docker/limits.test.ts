@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 let fixture: DockerFixture;

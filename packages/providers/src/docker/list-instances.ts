@@ -1,8 +1,8 @@
 import type { InstanceRecord, InstanceSpec } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isOwnerAlive } from "../host/process-owner.ts";
+import { listContainers } from "./container/list-containers.ts";
 import type { DockerHost } from "./host.ts";
-import { listContainers } from "./list-containers.ts";
 
 /** What this home has on the engine and in its own records: each is found, also where the other is lost. */
 export async function listInstances({ engine, home, store }: DockerHost): Promise<readonly InstanceRecord[]> {

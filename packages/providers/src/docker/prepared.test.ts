@@ -4,8 +4,8 @@ import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { commitContainer } from "./checkpoint-image.ts";
-import { containerName } from "./container-name.ts";
+import { commitContainer } from "./checkpoint/checkpoint-image.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 

@@ -1,10 +1,10 @@
 import type { Instance, InstanceSpec, PreparedInstance } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { fillVolumes, loadCheckpoint } from "./checkpoint/restore.ts";
 import type { DockerHost } from "./host.ts";
-import type { EngineImage } from "./image.ts";
+import type { EngineImage } from "./image/image.ts";
 import { launchInstance } from "./launch.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { fillVolumes, loadCheckpoint } from "./restore.ts";
 
 /** A sandbox that has an entry and nothing in the engine yet: what a container is made of comes with the checkpoint. */
 export class DockerPrepared implements PreparedInstance {

@@ -1,6 +1,6 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { Engine, type EngineInfo } from "./engine.ts";
-import { findEndpoint } from "./find-endpoint.ts";
+import { Engine, type EngineInfo } from "./engine/engine.ts";
+import { findEndpoint } from "./engine/find-endpoint.ts";
 
 /** Whether an engine answers, which, and if not, what to do about it. */
 export async function probeDocker({ engineUrl }: { readonly engineUrl?: string | undefined }): Promise<ProviderStatus> {

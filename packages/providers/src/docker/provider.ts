@@ -17,17 +17,17 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { dockerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { requireNetwork } from "./container/network.ts";
+import { publishedPorts } from "./container/ports.ts";
 import { DockerContainers } from "./containers.ts";
 import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
+import { pullImage } from "./image/pull-image.ts";
 import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
-import { requireNetwork } from "./network.ts";
-import { publishedPorts } from "./ports.ts";
 import { DockerPrepared } from "./prepared.ts";
 import { probeDocker } from "./probe.ts";
-import { pullImage } from "./pull-image.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { requireWorkspace } from "./workspace.ts";
+import { requireWorkspace } from "./workspace/workspace.ts";
 
 /** Sandboxes as containers of an engine: Docker, or Podman. */
 export class DockerProvider implements Provider {

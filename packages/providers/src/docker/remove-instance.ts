@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DestroyOptions, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { removeImagesOf } from "./checkpoint-image.ts";
+import { removeImagesOf } from "./checkpoint/checkpoint-image.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
-import { removeNamed, removeVolumes } from "./volumes.ts";
+import { removeNamed, removeVolumes } from "./storage/volumes.ts";
 
 /** An engine that removes a container already for somebody else says so at once, and takes a while. */
 const REMOVAL_INTERVAL_MS = 50;

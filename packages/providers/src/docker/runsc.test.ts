@@ -1,7 +1,7 @@
 import { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/container-name.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 let fixture: DockerFixture;

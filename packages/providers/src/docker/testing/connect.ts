@@ -1,4 +1,4 @@
-import { Engine } from "../engine.ts";
+import { Engine } from "../engine/engine.ts";
 import type { Dockerd } from "./dockerd.ts";
 
 /** Speaks to a test's own daemon. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { DockerOptions } from "../host.ts";
 import { DockerProvider } from "../provider.ts";
 import { connectTo } from "./connect.ts";

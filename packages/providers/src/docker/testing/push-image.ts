@@ -1,4 +1,4 @@
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { CREDENTIAL } from "./registry.ts";
 import { importTestImage, type TestImageOptions } from "./test-image.ts";
 

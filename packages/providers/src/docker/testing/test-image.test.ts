@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { connectTo } from "./connect.ts";
 import { type Dockerd, startDockerd } from "./dockerd.ts";
 import { importTestImage } from "./test-image.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Pack } from "tar-stream";
 import { type RootVariant, rootLayer } from "../../host/testing/root-layer.ts";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { packArchive } from "./pack-archive.ts";
 
 export interface TestImageOptions {

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
-import { containerName } from "../container-name.ts";
+import { containerName } from "../container/container-name.ts";
 import type { EngineFixture } from "./engine-fixture.ts";
 
 /** Everything on the engine and in the state that still bears the id of a sandbox. */

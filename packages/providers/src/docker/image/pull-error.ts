@@ -1,0 +1,87 @@
+import { SandboxError } from "@sandpiper/core";
+import type { ErrorCode } from "@sandpiper/protocol";
+import type { Engine } from "../engine/engine.ts";
+import { engineError } from "../engine/engine-error.ts";
+import { wrongArchitecture } from "./image.ts";
+import { parseImageReference } from "./image-reference.ts";
+import { PullFailure } from "./pull-reader.ts";
+
+interface Kind {
+  readonly words: RegExp;
+  readonly code: ErrorCode;
+  readonly reason: string;
+  hint(reference: string, registry: string): string;
+}
+
+const REFUSED: Omit<Kind, "words"> = {
+  code: "permission_denied",
+  reason: "registry_refused",
+  hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs this`,
+};
+
+/** Engines tell what a registry said in words alone. The first that fits is taken. */
+const KINDS: readonly Kind[] = [
+  {
+    words: /invalid reference format|repository name must be|invalid tag format/i,
+    code: "invalid_argument",
+    reason: "image_reference",
+    hint: () => "give something like python:3.13-slim or registry.example:5000/team/app:1.2",
+  },
+  {
+    words: /toomanyrequests|rate limit/i,
+    code: "resource_exhausted",
+    reason: "registry_refused",
+    hint: (_, registry) => `wait, or log in with \`docker login ${registry}\``,
+  },
+  {
+    words: /no basic auth|unauthorized|incorrect username|authentication required/i,
+    ...REFUSED,
+  },
+  {
+    // Docker Hub says of what does not exist that it may be private.
+    words: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
+    code: "not_found",
+    reason: "image_not_found",
+    hint: (reference, registry) =>
+      `look whether ${reference} is written right; if it is private, run \`docker login ${registry}\` as the user that runs this`,
+  },
+  { words: /denied|forbidden/i, ...REFUSED },
+  {
+    words: /x509|tls:|certificate|HTTP response to HTTPS client/i,
+    code: "unavailable",
+    reason: "registry_unreachable",
+    hint: (_, registry) =>
+      `the engine does not trust ${registry}: give it the certificate in /etc/docker/certs.d/${registry}/ca.crt, or name it in insecure-registries`,
+  },
+  {
+    words: /dial tcp|no such host|connection refused|timeout|deadline|EOF|reset by peer|unreachable|request canceled/i,
+    code: "unavailable",
+    reason: "registry_unreachable",
+    hint: (_, registry) => `look whether the engine's machine reaches ${registry}`,
+  },
+];
+
+/** Converts what a pull threw: the engine's own troubles, or what the registry said. */
+export function pullError(thrown: unknown, reference: string, { endpoint, info }: Engine): SandboxError {
+  const converted = engineError(thrown, `pull image ${reference}`, endpoint);
+  const isOfRegistry = thrown instanceof PullFailure || converted.details["statusCode"] !== undefined;
+  if (!isOfRegistry) return converted;
+  const { message } = converted;
+  if (
+    /no matching manifest|no image found in (?:manifest list|image index)|does not match the specified platform/i.test(
+      message,
+    )
+  ) {
+    return wrongArchitecture(reference, "other machines only", `${info.os}/${info.architecture}`);
+  }
+  const kind = KINDS.find(({ words }) => words.test(message));
+  if (kind === undefined) return converted;
+  const { registry } = parseImageReference(reference);
+  return new SandboxError(kind.code, {
+    reason: kind.reason,
+    message,
+    hint: kind.hint(reference, registry),
+    details: { image: reference, registry },
+    cause: thrown,
+  });
+}

@@ -1,0 +1,85 @@
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { rejection } from "@sandpiper/core/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { containerSpec } from "../testing/container-spec.ts";
+import { type MountsOptions, mountsOf } from "./mounts.ts";
+
+let lent: string;
+let options: MountsOptions;
+
+beforeAll(async () => {
+  lent = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-mounts-")));
+  const paths = { allowedPaths: [lent], ownPaths: [], isRemote: false };
+  options = { agentVolume: "sandpiper-agent-x", home: "0123456789ab", paths };
+});
+afterAll(async () => {
+  await rm(lent, { recursive: true, force: true });
+});
+
+describe("the mounts of a container", () => {
+  it("are the agent, which nobody inside changes, and the sandbox's data", async () => {
+    const spec = containerSpec();
+    expect(await mountsOf(spec, options)).toMatchObject([
+      { Type: "volume", Source: "sandpiper-agent-x", Target: "/.sandpiper", ReadOnly: true },
+      { Type: "volume", Source: `sandpiper-data-${spec.id}`, Target: "/.data", ReadOnly: false },
+    ]);
+  });
+
+  it("have what is asked for", async () => {
+    const spec = containerSpec({
+      project: "web-shop",
+      caches: [{ name: "npm", path: "/root/.npm" }],
+      binds: [{ source: lent, target: "/lent", isReadOnly: true }],
+      workspace: { git: "https://example.org/a.git" },
+    });
+    const [, , ...mounts] = await mountsOf(spec, options);
+    expect(mounts).toMatchObject([
+      { Source: `sandpiper-workspace-${spec.id}`, Target: "/workspace", VolumeOptions: { NoCopy: true } },
+      { Source: "sandpiper-cache-web--shop-npm", Target: "/root/.npm", VolumeOptions: { NoCopy: false } },
+      { Type: "bind", Source: lent, Target: "/lent", ReadOnly: true, BindOptions: { NonRecursive: true } },
+    ]);
+  });
+
+  it("have a lent directory as workspace, which can be written", async () => {
+    const mounts = await mountsOf(containerSpec({ workspace: { path: lent } }), options);
+    expect(mounts.at(-1)).toMatchObject({ Type: "bind", Source: lent, Target: "/workspace", ReadOnly: false });
+  });
+
+  it("lend no path that is not allowed", async () => {
+    const elsewhere = { source: "/opt", target: "/opt", isReadOnly: true };
+    for (const spec of [containerSpec({ binds: [elsewhere] }), containerSpec({ workspace: { path: "/opt" } })]) {
+      expect((await rejection(mountsOf(spec, options))).reason).toBe("path_not_allowed");
+    }
+  });
+
+  it.each(["/.sandpiper", "/.sandpiper/x", "/proc", "/sys/fs", "/dev/shm", "/var/lib", "/.data"])(
+    "leave %s alone",
+    async (path) => {
+      const error = await rejection(mountsOf(containerSpec({ caches: [{ name: "a", path }] }), options));
+      expect(error).toMatchObject({ code: "invalid_argument", reason: "mount_target_taken" });
+      expect(error.message).toContain(path);
+    },
+  );
+
+  it("take the place of no memory that a read-only root needs", async () => {
+    const caches = [{ name: "a", path: "/tmp" }];
+    expect(await mountsOf(containerSpec({ caches }), options)).toHaveLength(3);
+    const error = await rejection(mountsOf(containerSpec({ caches, isRootReadOnly: true }), options));
+    expect(error.message).toContain("/tmp: memory is there");
+  });
+
+  it("are never two at one path", async () => {
+    const caches = [{ name: "a", path: "/cache" }];
+    const binds = [{ source: lent, target: "/cache", isReadOnly: true }];
+    expect((await rejection(mountsOf(containerSpec({ caches, binds }), options))).reason).toBe("mount_target_taken");
+  });
+
+  it("may be one below the other, but not in a directory that a repository is cloned into", async () => {
+    const caches = [{ name: "a", path: "/workspace/modules" }];
+    expect(await mountsOf(containerSpec({ caches, workspace: { path: lent } }), options)).toHaveLength(4);
+    const cloned = containerSpec({ caches, workspace: { git: "https://example.org/a.git" } });
+    expect((await rejection(mountsOf(cloned, options))).message).toContain("cloned into /workspace");
+  });
+});
