@@ -15,7 +15,7 @@ let directory: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "vz-"));
   await mkdir(join(directory, "bin"));
-  await symlink(fileURLToPath(new URL("testing/fake-vfkit.ts", import.meta.url)), join(directory, "bin/vfkit"));
+  await symlink(fileURLToPath(new URL("../testing/fake-vfkit.ts", import.meta.url)), join(directory, "bin/vfkit"));
   vi.stubEnv("PATH", `${join(directory, "bin")}:${dirname(process.execPath)}:/usr/bin:/bin`);
   await writeFile(join(directory, "base.img"), "disk");
 });
@@ -29,8 +29,8 @@ function createDriver(platform: NodeJS.Platform = "darwin"): VzDriver {
   return new VzDriver({ directory: join(directory, "machines"), disk, archives: [], platform });
 }
 
-describe("machines of vfkit, with a program in its place", () => {
-  it("have a disk of their own and a console log, and leave nothing when they are destroyed", async () => {
+describe("the machines of vfkit, with a fake vfkit", () => {
+  it("have their own disk and console log, and leave nothing after destroy", async () => {
     const driver = createDriver();
     const vm = await driver.start("shop", { resources, signal });
     expect(vm.projectId).toBe("shop");
@@ -42,16 +42,16 @@ describe("machines of vfkit, with a program in its place", () => {
     expect(await readdir(join(directory, "machines"))).toEqual([]);
   });
 
-  it("that end by themselves are told of, and removed", async () => {
+  it("report a crash when they end by themselves, and are removed", async () => {
     const driver = createDriver();
     const vm = await driver.start("shop", { resources, signal });
-    // As the next program does with what it finds.
+    // As a later program does with leftovers.
     await driver.remove(vm.id);
     expect(await vm.exited).toMatchObject({ reason: "crashed", message: expect.stringContaining("exit code 0") });
     await expect.poll(() => existsSync(vm.directory)).toBe(false);
   });
 
-  it("of a program that has ended are found, to be removed", async () => {
+  it("are listed as orphans and removed after their program has ended", async () => {
     const driver = createDriver();
     await mkdir(join(directory, "machines/1"), { recursive: true });
     await writeFile(
@@ -65,7 +65,7 @@ describe("machines of vfkit, with a program in its place", () => {
 });
 
 describe("a driver for another system", () => {
-  it("says where it is available, and makes nothing", async () => {
+  it("names its platform, and creates nothing", async () => {
     const vz = createDriver("linux");
     const message = "machines of driver vz are only available on macOS (darwin); this is linux";
     expect(await rejection(vz.start("shop", { resources, signal }))).toMatchObject({

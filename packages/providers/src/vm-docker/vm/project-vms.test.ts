@@ -1,8 +1,7 @@
+import { SandboxError } from "@sandpiper/core";
+import { FakeClock, rejection } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../sandbox-error.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { FakeVmDriver } from "../testing/fake-vms.ts";
-import { rejection } from "../testing/rejection.ts";
 import { DEFAULT_VM_IDLE_MS, ProjectVms } from "./project-vms.ts";
 
 const resources = { memoryMib: 512, vcpuCount: 2, diskMib: 4096 };
@@ -13,8 +12,8 @@ function create(idleMs?: number) {
   return { driver, clock, vms: new ProjectVms({ driver, resources, idleMs, clock }) };
 }
 
-describe("machines of projects", () => {
-  it("are one for each project, however many ask at once, with the resources that were set", async () => {
+describe("the machines of projects", () => {
+  it("start one machine per project with the configured resources, however many callers ask at once", async () => {
     const { driver, vms } = create();
     const [one, two, other] = await Promise.all([
       vms.getOrCreateVm("shop", "a"),
@@ -32,7 +31,7 @@ describe("machines of projects", () => {
     ]);
   });
 
-  it("say that they could not start to all who wait, keep the reason, and are tried again", async () => {
+  it("report a failed start to every waiting caller, keep the error, and start again on the next call", async () => {
     const { driver, vms } = create();
     driver.startError = new SandboxError("unavailable", { reason: "no_room", message: "no room" });
     const outcomes = await Promise.allSettled([vms.getOrCreateVm("shop", "a"), vms.getOrCreateVm("shop", "b")]);
@@ -43,7 +42,7 @@ describe("machines of projects", () => {
     expect(vms.list()).toMatchObject([{ state: "ready", sessions: ["a"], error: undefined }]);
   });
 
-  it("are starting until their driver says otherwise", async () => {
+  it("stay in state starting until the driver has started the machine", async () => {
     const { driver, vms } = create();
     const gate = Promise.withResolvers<void>();
     driver.gate = gate.promise;
@@ -55,7 +54,7 @@ describe("machines of projects", () => {
     expect(vms.list()).toMatchObject([{ state: "ready" }]);
   });
 
-  it("stop half an hour after their last session, and start anew for the next one", async () => {
+  it("stop half an hour after the last session, and start a new machine for the next one", async () => {
     const { driver, clock, vms } = create();
     await vms.getOrCreateVm("shop", "a");
     await vms.getOrCreateVm("shop", "b");
@@ -71,7 +70,7 @@ describe("machines of projects", () => {
     expect((await vms.getOrCreateVm("shop", "c")).id).toBe("vm-2");
   });
 
-  it("go on when a session comes before their idle time is over", async () => {
+  it("keep running when a session arrives within the idle time", async () => {
     const { driver, clock, vms } = create(1000);
     await vms.getOrCreateVm("shop", "a");
     await vms.releaseVm("shop", "a");
@@ -82,14 +81,14 @@ describe("machines of projects", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("end with their last session when they have no idle time, and whoever releases it waits for that", async () => {
+  it("stop before the last release resolves when the idle time is 0", async () => {
     const { driver, vms } = create(0);
     await vms.getOrCreateVm("shop", "a");
     await vms.releaseVm("shop", "a");
     expect(driver.started[0]?.isDestroyed).toBe(true);
   });
 
-  it("idle after a start that nobody waited for to its end", async () => {
+  it("stop after the idle time when every caller canceled during the start", async () => {
     const { driver, clock, vms } = create(1000);
     const gate = Promise.withResolvers<void>();
     driver.gate = gate.promise;
@@ -102,7 +101,7 @@ describe("machines of projects", () => {
     expect(driver.started[0]?.isDestroyed).toBe(true);
   });
 
-  it("that end by themselves are told of, and the next session gets a new one", async () => {
+  it("enter state error when a machine crashes, and start a new one for the next session", async () => {
     const { driver, clock, vms } = create();
     await vms.getOrCreateVm("shop", "a");
     driver.started[0]?.crash("QEMU was killed");
@@ -114,7 +113,7 @@ describe("machines of projects", () => {
     expect(driver.started[0]?.isDestroyed).toBe(true);
   });
 
-  it("that cannot be ended say so, and are ended before another one starts", async () => {
+  it("report a machine that fails to stop, and stop it before the next one starts", async () => {
     const { driver, vms } = create(0);
     await vms.getOrCreateVm("shop", "a");
     const [vm] = driver.started;
@@ -127,7 +126,7 @@ describe("machines of projects", () => {
 });
 
 describe("removing a project's machine", () => {
-  it("ends it while it is used, and forgets it", async () => {
+  it("stops it while sessions use it, and drops it from the list", async () => {
     const { driver, vms } = create();
     await vms.getOrCreateVm("shop", "a");
     await vms.removeVm("shop");
@@ -136,7 +135,7 @@ describe("removing a project's machine", () => {
     await vms.removeVm("unknown");
   });
 
-  it("leaves no session behind that would keep the next machine", async () => {
+  it("leaves no session that would keep the next machine running", async () => {
     const { driver, clock, vms } = create(1000);
     await vms.getOrCreateVm("shop", "a");
     const removing = vms.removeVm("shop");
@@ -149,7 +148,7 @@ describe("removing a project's machine", () => {
     expect(driver.started.every(({ isDestroyed }) => isDestroyed)).toBe(true);
   });
 
-  it("ends a start under way, and tells who waits for it", async () => {
+  it("cancels a start in progress, and rejects its callers", async () => {
     const { driver, vms } = create();
     driver.gate = new Promise(() => {});
     const asked = rejection(vms.getOrCreateVm("shop", "a"));
@@ -160,8 +159,8 @@ describe("removing a project's machine", () => {
   });
 });
 
-describe("machines of a program that has ended", () => {
-  it("are taken over with their sessions; what does not run or answer is removed, what another program took is left to it", async () => {
+describe("the machines of a program that has ended", () => {
+  it("are adopted with their sessions, removed if they do not answer, and left alone if another program adopted them", async () => {
     const { driver, clock, vms } = create(1000);
     driver.orphans = [
       { id: "of-shop", projectId: "shop", isRunning: true },
@@ -175,7 +174,7 @@ describe("machines of a program that has ended", () => {
     expect(driver.removed.sort()).toEqual(["dead", "mute", "second"]);
     expect((await vms.getOrCreateVm("shop", "b")).id).toBe("of-shop");
     expect(vms.list().find(({ projectId }) => projectId === "shop")?.sessions).toEqual(["a", "b"]);
-    // One that nobody uses is idle from the start.
+    // A machine without sessions is idle from the start.
     await clock.advance(1000);
     expect(driver.adopted.find(({ id }) => id === "of-blog")?.isDestroyed).toBe(true);
     expect(driver.adopted.find(({ id }) => id === "of-shop")?.isDestroyed).toBe(false);
@@ -183,7 +182,7 @@ describe("machines of a program that has ended", () => {
 });
 
 describe("shutting down", () => {
-  it("waits until all machines have ended, also those that start, and starts no more", async () => {
+  it("stops all machines, including those that are starting, and starts no more", async () => {
     const { driver, vms } = create();
     await vms.getOrCreateVm("shop", "a");
     driver.gate = new Promise(() => {});

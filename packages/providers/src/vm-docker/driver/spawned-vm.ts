@@ -1,18 +1,18 @@
 import type { ChildProcess } from "node:child_process";
-import type { InstanceExit, Vm } from "@sandpiper/core";
-import { callEngine } from "./engine-http.ts";
+import type { InstanceExit } from "@sandpiper/core";
+import type { Vm } from "../vm/vm-driver.ts";
+import { untilEngineAnswers } from "./engine-http.ts";
 
 const ENGINE_TIMEOUT_MS = 60_000;
-const RETRY_MS = 100;
 
 export interface SpawnedVmOptions extends Pick<Vm, "id" | "projectId" | "directory" | "engineUrl" | "consoleLog"> {
-  /** It runs for as long as the machine does. */
+  /** Runs as long as the machine. */
   readonly child: ChildProcess;
-  /** Ends it and removes every trace. */
+  /** Ends the machine and removes every trace. */
   readonly remove: () => Promise<void>;
 }
 
-/** A machine that is a program of this system, and ends with it. */
+/** A machine that is a child process of this program. */
 export class SpawnedVm implements Vm {
   readonly id: string;
   readonly projectId: string;
@@ -34,7 +34,7 @@ export class SpawnedVm implements Vm {
       child.once("error", (error) => resolve({ reason: "crashed", message: error.message }));
       child.once("exit", (code, signal) => resolve(this.#exit(code, signal)));
     });
-    // Nothing of it is of use to anybody any more.
+    // An ended machine cannot be restarted.
     this.exited.then(() => remove()).catch(() => {});
   }
 
@@ -43,26 +43,18 @@ export class SpawnedVm implements Vm {
     await this.#remove();
   }
 
-  /** Tries until the engine answers, the machine has ended or the time is up. */
+  /** Resolves when the engine answers; rejects when the machine ends, or after a minute. */
   async untilAnswering(signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     this.exited.then(({ message }) =>
       ended.abort(new Error(`the machine ended before its engine answered: ${message}`)),
     );
-    const any = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(ENGINE_TIMEOUT_MS)]);
-    for (;;) {
-      try {
-        await callEngine(this.engineUrl, { method: "GET", path: "/_ping", signal: any });
-        return;
-      } catch {
-        any.throwIfAborted();
-      }
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
+    const limit = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
+    await untilEngineAnswers(this.engineUrl, AbortSignal.any([signal, ended.signal, limit]));
   }
 
   #exit(code: number | null, signal: NodeJS.Signals | null): InstanceExit {
     if (this.#isDestroyed) return { reason: "destroyed", message: "it was destroyed" };
-    return { reason: "crashed", message: `its program ended with ${signal ?? `exit code ${code}`}` };
+    return { reason: "crashed", message: `its process ended with ${signal ?? `exit code ${code}`}` };
   }
 }

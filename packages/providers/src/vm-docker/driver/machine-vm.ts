@@ -1,18 +1,18 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type InstanceExit, type Sandbox, SandboxError, type Vm } from "@sandpiper/core";
-import { callEngine } from "./engine-http.ts";
+import { type InstanceExit, type Sandbox, SandboxError } from "@sandpiper/core";
+import type { Vm } from "../vm/vm-driver.ts";
+import { untilEngineAnswers } from "./engine-http.ts";
 import { EngineRelay } from "./engine-relay.ts";
 
-/** Inside the machine. */
+/** Paths in the machine. */
 const ENGINE_SOCKET = "/run/docker.sock";
 const START_ENGINE = "/usr/local/sbin/start-engine";
 const ENGINE_LOG = "/var/log/engine.log";
-/** Of the process that the engine is, by which the next program finds it. */
+/** The id of the engine's process, by which a later program finds it. */
 const ENGINE_PROCESS = "engine";
-/** Seconds where code is translated, less than one elsewhere. */
+/** The engine starts within a second with KVM, and takes several seconds without. */
 const ENGINE_TIMEOUT_MS = 60_000;
-const RETRY_MS = 100;
 const LOG_LINES = 5;
 
 export interface MachineVmOptions {
@@ -22,7 +22,7 @@ export interface MachineVmOptions {
   readonly consoleLog: string | undefined;
 }
 
-/** A machine that is reached through its agent alone. */
+/** A machine that the host reaches only through its agent. */
 export class MachineVm implements Vm {
   readonly id: string;
   readonly projectId: string;
@@ -40,7 +40,7 @@ export class MachineVm implements Vm {
     this.#machine = machine;
     this.#relay = relay;
     this.exited = Promise.race([machine.closed, this.#engineEnd()]);
-    // Nothing of it is of use to anybody any more.
+    // A machine without its engine is unusable.
     this.exited.then(() => this.destroy()).catch(() => {});
   }
 
@@ -50,7 +50,7 @@ export class MachineVm implements Vm {
     return await MachineVm.adopt(options, signal);
   }
 
-  /** Its engine was started before, by this program or another. */
+  /** Connects to an engine that this or an earlier program started. */
   static async adopt(options: MachineVmOptions, signal: AbortSignal): Promise<MachineVm> {
     const { machine, directory } = options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -70,20 +70,19 @@ export class MachineVm implements Vm {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** A machine without its engine is of no use. */
   async #engineEnd(): Promise<InstanceExit> {
     const machine = this.#machine;
     try {
       const engine = await machine.attach(ENGINE_PROCESS);
       await engine.wait();
-      return { reason: "crashed", message: `its engine ended${await this.#lastWords()}` };
+      return { reason: "crashed", message: `its engine ended${await this.#logTail()}` };
     } catch {
       // The machine itself has ended.
       return await machine.closed;
     }
   }
 
-  async #lastWords(): Promise<string> {
+  async #logTail(): Promise<string> {
     const { stdout } = await this.#machine.exec(["tail", "-n", String(LOG_LINES), ENGINE_LOG], { user: "root" });
     return stdout.trim() === "" ? "" : `: ${stdout.trim()}`;
   }
@@ -92,20 +91,12 @@ export class MachineVm implements Vm {
     const limit = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
     const ended = new AbortController();
     this.exited.then(({ message }) => ended.abort(engineSilent(this.projectId, message)));
-    const any = AbortSignal.any([signal, limit, ended.signal]);
-    for (;;) {
-      try {
-        await callEngine(this.engineUrl, { method: "GET", path: "/_ping", signal: any });
-        return;
-      } catch {
-        signal.throwIfAborted();
-        ended.signal.throwIfAborted();
-        if (limit.aborted) {
-          const words = `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s${await this.#lastWords()}`;
-          throw engineSilent(this.projectId, words);
-        }
-      }
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    try {
+      await untilEngineAnswers(this.engineUrl, AbortSignal.any([signal, ended.signal, limit]));
+    } catch (error) {
+      if (error !== limit.reason) throw error;
+      const why = `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s${await this.#logTail()}`;
+      throw engineSilent(this.projectId, why);
     }
   }
 }
@@ -114,6 +105,6 @@ function engineSilent(projectId: string, why: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "machine_engine",
     message: `the engine in the machine of project ${projectId} did not start: ${why}`,
-    hint: "give machines more memory with vmDocker.memoryMib, or build their image again with `npm run setup docker-image`",
+    hint: "increase vmDocker.memoryMib, or rebuild the machines' image with `npm run setup docker-image`",
   });
 }

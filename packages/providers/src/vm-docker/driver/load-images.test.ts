@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { explainMissingImage } from "./image-error.ts";
-import { loadImages } from "./load-images.ts";
+import { explainMissingImage, loadImages } from "./load-images.ts";
 
 const { signal } = new AbortController();
 let directory: string;
@@ -34,14 +33,14 @@ function load(...names: string[]): Promise<void> {
   return loadImages(`unix://${join(directory, "engine.sock")}`, { archives, signal });
 }
 
-it("gives an engine archive after archive", async () => {
+it("loads image archives into an engine one after another", async () => {
   await writeFile(join(directory, "one.tar"), "first");
   await writeFile(join(directory, "two.tar"), "second");
   await load("one.tar", "two.tar");
   expect(heard).toEqual(["POST /images/load?quiet=1 first", "POST /images/load?quiet=1 second"]);
 });
 
-it("names an archive that is missing or that the engine does not take", async () => {
+it("names the archive that is missing or that the engine rejects", async () => {
   await writeFile(join(directory, "bad.tar"), "broken");
   expect(await rejection(load("bad.tar"))).toMatchObject({
     reason: "image_archive",
@@ -53,7 +52,7 @@ it("names an archive that is missing or that the engine does not take", async ()
   });
 });
 
-it("an image that cannot be fetched is explained by the network that machines lack", () => {
+it("explains an unreachable registry by the missing network of machines", () => {
   const away = new SandboxError("unavailable", { reason: "registry_unreachable", message: "no such host" });
   expect(explainMissingImage(away)).toMatchObject({
     reason: "image_not_in_machine",

@@ -1,20 +1,20 @@
-/** Where the engine listens inside, on vsock; Docker's usual number. */
+/** The engine's vsock port in the guest; Docker's usual port. */
 const ENGINE_PORT = 2375;
 
 export interface VzMachine {
   readonly memoryMib: number;
   readonly vcpuCount: number;
-  /** A raw disk that boots by itself and serves its engine on vsock. */
+  /** A bootable raw disk that serves its engine on vsock. */
   readonly disk: string;
-  /** Of the firmware; made when it is missing. */
+  /** The firmware's variables; created if missing. */
   readonly variableStore: string;
   readonly engineSocket: string;
-  /** Where vfkit itself is spoken to. */
+  /** The socket of vfkit's own API. */
   readonly controlSocket: string;
   readonly consoleLog: string;
 }
 
-/** vfkit's command line: a machine without a network device. */
+/** vfkit's arguments for a machine without a network device. */
 export function vzArguments(machine: VzMachine): string[] {
   const devices = [
     `virtio-blk,path=${machine.disk}`,

@@ -3,19 +3,12 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type OrphanVm,
-  type ProviderStatus,
-  SandboxError,
-  type StartVmOptions,
-  type Vm,
-  type VmDriver,
-} from "@sandpiper/core";
+import { type ProviderStatus, SandboxError } from "@sandpiper/core";
+import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
+import { notAdopted, platformError } from "./driver-error.ts";
 import { EngineRelay } from "./engine-relay.ts";
 import { loadImages } from "./load-images.ts";
 import { listAbandoned, markMachine } from "./machine-marks.ts";
-import { notAdopted } from "./not-adopted.ts";
-import { platformError } from "./platform-error.ts";
 import { processTunnel } from "./process-tunnel.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
 import { dialArguments, engineArguments, importArguments, unregisterArguments } from "./wsl-arguments.ts";
@@ -23,17 +16,17 @@ import { dialArguments, engineArguments, importArguments, unregisterArguments } 
 const PROGRAM = "wsl.exe";
 
 export interface WslDriverOptions {
-  /** Where the machines' disks are, one directory each. */
+  /** Holds one directory with the disk of each machine. */
   readonly directory: string;
-  /** An archive of a root filesystem with Docker Engine and socat. */
+  /** A root filesystem archive with Docker Engine and socat. */
   readonly archive: string | undefined;
   readonly archives: readonly string[];
   readonly platform?: NodeJS.Platform | undefined;
 }
 
 /**
- * Distributions of the Windows Subsystem for Linux. Windows runs all of them in one virtual machine, whose size is set in
- * .wslconfig: projects are apart from Windows by a machine, and from each other by namespaces.
+ * Runs machines as distributions of the Windows Subsystem for Linux. Windows runs all distributions in one virtual machine,
+ * sized by .wslconfig. A virtual machine isolates projects from Windows; namespaces isolate them from each other.
  */
 export class WslDriver implements VmDriver {
   readonly name = "wsl2";
@@ -95,7 +88,7 @@ export class WslDriver implements VmDriver {
   }
 
   async remove(id: string): Promise<void> {
-    // One that is not there is as good as removed.
+    // Fails when the distribution does not exist.
     await run(unregisterArguments(id)).catch(() => {});
     await rm(join(this.#options.directory, id), { recursive: true, force: true });
   }
@@ -106,8 +99,8 @@ export class WslDriver implements VmDriver {
     if (archive !== undefined) return archive;
     throw new SandboxError("failed_precondition", {
       reason: "image_missing",
-      message: "there is no archive for machines with a container engine",
-      hint: "name one in vmDocker.machineImage; docs/vm-docker.md says what has to be in it",
+      message: "vmDocker.machineImage is not set: there is no archive for machines with a container engine",
+      hint: "set vmDocker.machineImage to an archive as docs/vm-docker.md describes it",
     });
   }
 }
@@ -127,6 +120,6 @@ async function run(args: readonly string[]): Promise<Buffer> {
   throw new SandboxError("failed_precondition", {
     reason: "wsl_failed",
     message: `wsl.exe ${args[0]} ended with exit code ${code}: ${Buffer.concat(pieces).toString("utf16le").trim()}`,
-    hint: "run `wsl.exe --status`; WSL 2 is installed with `wsl.exe --install`",
+    hint: "check `wsl.exe --status`; install WSL 2 with `wsl.exe --install`",
   });
 }

@@ -1,8 +1,17 @@
-import type { Clock } from "../clock.ts";
-import type { InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type Clock, type CreateInstanceOptions, type InstanceExit, SandboxError } from "@sandpiper/core";
 import type { Vm, VmDriver, VmResources } from "./vm-driver.ts";
-import type { GetVmOptions, VmInfo, VmState } from "./vm-manager.ts";
+
+export type VmState = "starting" | "ready" | "error" | "stopped";
+
+export interface VmInfo {
+  readonly projectId: string;
+  readonly state: VmState;
+  /** The sessions that use the machine. */
+  readonly sessions: readonly string[];
+  /** Why there is no machine, in state `error`. */
+  readonly error: SandboxError | undefined;
+  readonly consoleLog: string | undefined;
+}
 
 export interface ProjectVmOptions {
   readonly projectId: string;
@@ -12,13 +21,13 @@ export interface ProjectVmOptions {
   readonly clock: Clock;
 }
 
-/** The one machine of a project, now and when it is started again. */
+/** A project's one machine, across restarts. */
 export class ProjectVm {
   readonly #options: ProjectVmOptions;
   readonly #sessions = new Set<string>();
   #state: VmState = "stopped";
   #error: SandboxError | undefined;
-  /** Also of one that could not be ended: that is tried again. */
+  /** Kept when `destroy` failed, so that the next stop or start retries it. */
   #vm: Vm | undefined;
   #starting: Promise<Vm> | undefined;
   #stopping: Promise<void> | undefined;
@@ -35,7 +44,7 @@ export class ProjectVm {
     return { projectId, state: this.#state, sessions: [...this.#sessions], error: this.#error, consoleLog };
   }
 
-  /** No machine is here, or on its way. */
+  /** No machine runs, starts or stops. */
   get isFree(): boolean {
     return this.#starting === undefined && this.#stopping === undefined && this.#vm === undefined;
   }
@@ -51,13 +60,13 @@ export class ProjectVm {
     await this.#idleIfUnused();
   }
 
-  /** All who ask while it starts wait for the same one; after a failure the next one tries again. */
-  ready(options: Pick<GetVmOptions, "onProgress">): Promise<Vm> {
+  /** Callers during a start share it; the first call after a failure starts the machine again. */
+  ready(options: Pick<CreateInstanceOptions, "onProgress">): Promise<Vm> {
     if (this.#state === "ready" && this.#vm !== undefined) return Promise.resolve(this.#vm);
     return this.#begin(() => this.#start(options));
   }
 
-  /** With the sessions that are found in it. */
+  /** Adopts a running machine together with the sessions found in it. */
   async takeOver(adopt: () => Promise<Vm>, sessionsOf: (vm: Vm) => Promise<readonly string[]>): Promise<void> {
     await this.#begin(async () => {
       const vm = await adopt();
@@ -66,7 +75,7 @@ export class ProjectVm {
     });
   }
 
-  /** Ends it whatever it does. */
+  /** Stops the machine in any state. */
   async end(): Promise<void> {
     this.#giveUp.abort(removed(this.#options.projectId));
     await this.#starting?.catch(() => {});
@@ -96,7 +105,7 @@ export class ProjectVm {
       signal.throwIfAborted();
       this.#state = "ready";
       vm.exited.then((exit) => this.#ended(vm, exit));
-      // Whoever asked for it may have gone meanwhile.
+      // All callers may have canceled during the start.
       await this.#idleIfUnused();
       return vm;
     } catch (thrown) {
@@ -106,7 +115,7 @@ export class ProjectVm {
     }
   }
 
-  #start({ onProgress }: Pick<GetVmOptions, "onProgress">): Promise<Vm> {
+  #start({ onProgress }: Pick<CreateInstanceOptions, "onProgress">): Promise<Vm> {
     const { driver, projectId, resources } = this.#options;
     return driver.start(projectId, { resources, onProgress, signal: this.#giveUp.signal });
   }
@@ -116,7 +125,7 @@ export class ProjectVm {
     const { clock, idleMs } = this.#options;
     if (idleMs === 0) return await this.#stop();
     this.#cancelIdle?.();
-    // What cannot be ended is in state error, and tried again.
+    // A machine that fails to stop enters state `error`; the next start retries it.
     this.#cancelIdle = clock.schedule(idleMs, () => void this.#stop().catch(() => {}));
   }
 
@@ -130,7 +139,7 @@ export class ProjectVm {
   }
 
   async #destroy(): Promise<void> {
-    // Those who have this one are told by the machine; whoever comes from now on waits for the next.
+    // Current users learn of the end from `vm.exited`; later callers get the next machine.
     this.#sessions.clear();
     this.#state = "stopped";
     this.#error = undefined;
@@ -144,7 +153,7 @@ export class ProjectVm {
     }
   }
 
-  /** By itself: those who used it are told by the machine, and whoever comes next gets a new one. */
+  /** The machine ended by itself: its users learn of it from `vm.exited`, the next caller gets a new machine. */
   #ended(vm: Vm, { message }: InstanceExit): void {
     if (this.#vm !== vm || this.#state !== "ready") return;
     this.#cancelIdle?.();
@@ -154,7 +163,7 @@ export class ProjectVm {
     this.#error = new SandboxError("unavailable", {
       reason: "machine_ended",
       message: `the machine of project ${this.#options.projectId} has ended: ${message}`,
-      hint: "create a new sandbox, which starts a new machine",
+      hint: "create a new sandbox; that starts a new machine",
     });
   }
 }
@@ -162,7 +171,7 @@ export class ProjectVm {
 function removed(projectId: string): SandboxError {
   return new SandboxError("canceled", {
     reason: "machine_removed",
-    message: `the machine of project ${projectId} was removed while it started`,
-    hint: "create a new sandbox, which starts a new machine",
+    message: `the machine of project ${projectId} was removed during its start`,
+    hint: "create a new sandbox; that starts a new machine",
   });
 }

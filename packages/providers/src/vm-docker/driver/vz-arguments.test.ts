@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { vzArguments } from "./vz-arguments.ts";
 
-it("a machine of vfkit boots its own disk, has no network device, and shows its engine as a socket", () => {
+it("configures a vfkit machine with its own disk, no network device, and its engine on a socket", () => {
   const machine = {
     memoryMib: 2048,
     vcpuCount: 1.5,

@@ -2,10 +2,10 @@ import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Tunnel } from "@sandpiper/core";
 
-/** What Windows has instead of such sockets: names that are no files. */
+/** Named pipes, which Windows has instead of Unix sockets, are not files. */
 const PIPE_PREFIX = "//?/pipe/";
 
-/** A socket of this host whose every connection is one to something in a machine; each direction ends by itself. */
+/** A socket on this host that forwards each connection into a machine; either direction can end alone. */
 export class EngineRelay implements AsyncDisposable {
   readonly path: string;
   readonly #server: Server;
@@ -16,7 +16,7 @@ export class EngineRelay implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Takes the place of what a program that was killed has left there. */
+  /** Replaces the socket that a killed program left at the path. */
   static async listen(path: string, dial: () => Promise<Tunnel>): Promise<EngineRelay> {
     const isFile = !path.startsWith(PIPE_PREFIX);
     if (isFile) await rm(path, { force: true });
@@ -27,7 +27,7 @@ export class EngineRelay implements AsyncDisposable {
       server.once("error", reject);
       server.listen(path, resolve);
     });
-    // Whoever connects here is root in the machine.
+    // A client of this socket is root in the machine.
     if (isFile) await chmod(path, 0o600);
     return relay;
   }
@@ -47,7 +47,7 @@ export class EngineRelay implements AsyncDisposable {
     try {
       await carry(socket, await dial());
     } catch {
-      // Whoever connected sees that the connection broke, which is all there is to tell.
+      // The client sees the broken connection; the relay cannot send it an error.
       socket.destroy();
     }
   }

@@ -1,5 +1,4 @@
-import type { InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 
 export class FakeVm implements Vm {
@@ -38,7 +37,7 @@ export class FakeVm implements Vm {
   }
 }
 
-/** Machines in memory, which start and fail when the test says so. */
+/** Machines in memory that start and fail when the test decides. */
 export class FakeVmDriver implements VmDriver {
   readonly name = "qemu";
   readonly started: FakeVm[] = [];
@@ -48,7 +47,7 @@ export class FakeVmDriver implements VmDriver {
   orphans: OrphanVm[] = [];
   /** Thrown by the next start. */
   startError: unknown;
-  /** Starts wait for it. */
+  /** Every start waits for it. */
   gate: Promise<void> | undefined;
 
   async probe() {

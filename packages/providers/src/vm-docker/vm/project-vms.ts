@@ -1,30 +1,32 @@
-import { abortError } from "../abort-error.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { Turns } from "../turns.ts";
-import { ProjectVm } from "./project-vm.ts";
+import { type Clock, type CreateInstanceOptions, SandboxError, systemClock } from "@sandpiper/core";
+import { Semaphore } from "../../host/semaphore.ts";
+import { ProjectVm, type VmInfo } from "./project-vm.ts";
 import type { OrphanVm, Vm, VmDriver, VmResources } from "./vm-driver.ts";
-import type { GetVmOptions, VmInfo, VmManager } from "./vm-manager.ts";
 
 export const DEFAULT_VM_IDLE_MS = 30 * 60_000;
 
 export interface ProjectVmsOptions {
   readonly driver: VmDriver;
-  /** Of each machine. */
+  /** The size of each machine. */
   readonly resources: VmResources;
-  /** How long a machine without sessions goes on; with 0 it ends with its last session. */
+  /** How long a machine without sessions keeps running; 0 stops it with its last session. */
   readonly idleMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** The life of projects' machines, whatever runs them. */
-export class ProjectVms implements VmManager {
+export interface GetVmOptions extends Pick<CreateInstanceOptions, "onProgress"> {
+  /** Ends the caller's wait; the start continues, because other callers may share it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One machine for each project, for as long as a session uses it, and for the idle time after that. */
+export class ProjectVms implements AsyncDisposable {
   readonly #driver: VmDriver;
   readonly #resources: VmResources;
   readonly #idleMs: number;
   readonly #clock: Clock;
   readonly #vms = new Map<string, ProjectVm>();
-  readonly #turns = new Turns<"reconcile">();
+  readonly #reconciling = new Semaphore(1);
   #isShutDown = false;
 
   constructor({ driver, resources, idleMs = DEFAULT_VM_IDLE_MS, clock = systemClock }: ProjectVmsOptions) {
@@ -34,15 +36,15 @@ export class ProjectVms implements VmManager {
     this.#clock = clock;
   }
 
+  /** Returns the project's machine, and starts it if necessary. The session holds it until `releaseVm`. */
   async getOrCreateVm(projectId: string, sessionId: string, options: GetVmOptions = {}): Promise<Vm> {
     const { signal } = options;
-    const doing = `starting the machine of project ${projectId}`;
-    if (signal?.aborted) throw abortError(signal, doing);
+    if (signal?.aborted) throw canceled(projectId, signal);
     if (this.#isShutDown) throw shutDown(projectId);
     const vm = this.#of(projectId);
     vm.add(sessionId);
     const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(abortError(signal as AbortSignal, doing));
+    const abort = () => aborted.reject(canceled(projectId, signal as AbortSignal));
     signal?.addEventListener("abort", abort, { once: true });
     try {
       return await Promise.race([vm.ready(options), aborted.promise]);
@@ -54,29 +56,35 @@ export class ProjectVms implements VmManager {
     }
   }
 
+  /** A machine without sessions stops after its idle time. */
   async releaseVm(projectId: string, sessionId: string): Promise<void> {
     await this.#vms.get(projectId)?.release(sessionId);
   }
 
+  /** Stops the machine even while sessions use it; they see that it ended. */
   async removeVm(projectId: string): Promise<void> {
     const vm = this.#vms.get(projectId);
     await vm?.end();
-    // It stays where it is known, should somebody have asked for it again meanwhile.
+    // A caller may have asked for the machine again in the meantime.
     if (vm?.info.state === "stopped" && vm.info.sessions.length === 0) this.#vms.delete(projectId);
   }
 
+  /**
+   * Adopts the running machines of programs that ended, with the sessions that `sessionsOf` finds in each, and removes what is
+   * left of the others. Runs one at a time: two would both adopt the same machine.
+   */
   reconcile(sessionsOf: (vm: Vm) => Promise<readonly string[]>): Promise<void> {
-    // Two that find the same machine would both take it over.
-    return this.#turns.run("reconcile", async () => {
+    return this.#reconciling.run(async () => {
       const orphans = await this.#driver.listOrphans();
       await Promise.all(orphans.map((orphan) => this.#takeOver(orphan, sessionsOf)));
-    });
+    }, new AbortController().signal);
   }
 
   list(): readonly VmInfo[] {
     return [...this.#vms.values()].map(({ info }) => info);
   }
 
+  /** Stops all machines, and starts no more. */
   async shutdown(): Promise<void> {
     this.#isShutDown = true;
     await Promise.all([...this.#vms.values()].map((vm) => vm.end()));
@@ -100,7 +108,7 @@ export class ProjectVms implements VmManager {
       try {
         return await this.#of(projectId).takeOver(() => this.#driver.adopt(id), sessionsOf);
       } catch (thrown) {
-        // Another program was faster. One that cannot be taken over for any other reason is of no use to anybody.
+        // Another program adopted it first. After any other failure the machine is unusable, and is removed below.
         if (SandboxError.from(thrown).code === "failed_precondition") return;
       }
     }
@@ -111,7 +119,16 @@ export class ProjectVms implements VmManager {
 function shutDown(projectId: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "machines_shut_down",
-    message: `there is no machine for project ${projectId}: this program is shutting down`,
-    hint: "try again when it has started anew",
+    message: `cannot start a machine for project ${projectId}: this program is shutting down`,
+    hint: "retry after it has restarted",
+  });
+}
+
+function canceled(projectId: string, { reason }: AbortSignal): SandboxError {
+  if (reason instanceof SandboxError) return reason;
+  return new SandboxError("canceled", {
+    reason: "aborted",
+    message: `starting the machine of project ${projectId} was canceled by its caller`,
+    cause: reason,
   });
 }

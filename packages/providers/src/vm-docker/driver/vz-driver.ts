@@ -4,19 +4,12 @@ import { constants } from "node:fs";
 import { copyFile, open, rm, truncate } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
-import {
-  type OrphanVm,
-  type ProviderStatus,
-  SandboxError,
-  type StartVmOptions,
-  type Vm,
-  type VmDriver,
-} from "@sandpiper/core";
-import { findProgram } from "../host/find-program.ts";
+import { type ProviderStatus, SandboxError } from "@sandpiper/core";
+import { findProgram } from "../../host/find-program.ts";
+import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
+import { notAdopted, platformError } from "./driver-error.ts";
 import { loadImages } from "./load-images.ts";
 import { listAbandoned, markMachine } from "./machine-marks.ts";
-import { notAdopted } from "./not-adopted.ts";
-import { platformError } from "./platform-error.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
 import { vzArguments } from "./vz-arguments.ts";
 
@@ -25,15 +18,15 @@ const CONTROL_SOCKET = "control.sock";
 const ENGINE_SOCKET = "engine.sock";
 
 export interface VzDriverOptions {
-  /** Where the machines are, one directory each. */
+  /** Holds one directory for each machine. */
   readonly directory: string;
-  /** A raw disk that boots by itself and serves Docker Engine on vsock port 2375. */
+  /** A bootable raw disk that serves Docker Engine on vsock port 2375. */
   readonly disk: string | undefined;
   readonly archives: readonly string[];
   readonly platform?: NodeJS.Platform | undefined;
 }
 
-/** Machines of Apple's Virtualization framework, by way of vfkit. They end with the program that started them. */
+/** Runs machines on Apple's Virtualization framework through vfkit. They end with the program that started them. */
 export class VzDriver implements VmDriver {
   readonly name = "vz";
   readonly #options: VzDriverOptions;
@@ -63,7 +56,7 @@ export class VzDriver implements VmDriver {
     const [disk, engineSocket, consoleLog] = [inside("disk.img"), inside(ENGINE_SOCKET), inside("console.log")];
     await markMachine(directory, projectId);
     try {
-      // Shares what it has in common with the base where the filesystem can.
+      // A copy-on-write clone where the filesystem supports it.
       await copyFile(base, disk, constants.COPYFILE_FICLONE);
       await grow(disk, resources.diskMib);
       const controlSocket = inside(CONTROL_SOCKET);
@@ -112,16 +105,16 @@ export class VzDriver implements VmDriver {
     if (program === undefined) {
       throw new SandboxError("failed_precondition", {
         reason: "vfkit_missing",
-        message: "there is no vfkit on this machine, which runs virtual machines",
-        hint: "install it: brew install vfkit",
+        message: "vfkit, which runs the virtual machines, is not installed",
+        hint: "install it with `brew install vfkit`",
       });
     }
     const { disk } = this.#options;
     if (disk !== undefined) return { program, disk };
     throw new SandboxError("failed_precondition", {
       reason: "image_missing",
-      message: "there is no disk for machines with a container engine",
-      hint: "name one in vmDocker.machineImage; docs/vm-docker.md says what has to be on it",
+      message: "vmDocker.machineImage is not set: there is no disk for machines with a container engine",
+      hint: "set vmDocker.machineImage to a disk as docs/vm-docker.md describes it",
     });
   }
 }
@@ -132,7 +125,7 @@ async function grow(path: string, sizeMib: number): Promise<void> {
   if (size < sizeMib * 2 ** 20) await truncate(path, sizeMib * 2 ** 20);
 }
 
-/** Asks the vfkit that listens there to end; one that is gone has ended. */
+/** Stops the vfkit that listens on the socket; ignores one that has ended. */
 function hardStop(socketPath: string): Promise<void> {
   const body = JSON.stringify({ state: "HardStop" });
   return new Promise((resolve) => {

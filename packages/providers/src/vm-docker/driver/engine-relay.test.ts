@@ -11,7 +11,7 @@ let directory: string;
 let inside: Server;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "relay-"));
-  // Answers when it has heard all, as an engine does that is given an archive.
+  // Answers at the end of input, like an engine that loads an archive.
   inside = createServer({ allowHalfOpen: true }, (socket) => {
     let count = 0;
     socket.on("data", (bytes) => (count += bytes.length));
@@ -39,7 +39,7 @@ async function dial(): Promise<Tunnel> {
   };
 }
 
-it("carries much in one direction, then its end, then the answer to it", async () => {
+it("keeps the response direction open after the client has sent a large body and half-closed", async () => {
   await using relay = await EngineRelay.listen(join(directory, "outside.sock"), dial);
   expect((await stat(relay.path)).mode & 0o777).toBe(0o600);
   const socket = connect({ path: relay.path, allowHalfOpen: true });
@@ -51,10 +51,10 @@ it("carries much in one direction, then its end, then the answer to it", async (
   expect(answer).toBe(`heard ${64 * 65_536}`);
 });
 
-it("breaks connections that lead nowhere, and all of them when it ends", async () => {
+it("closes a connection whose dial fails, and closes every connection on dispose", async () => {
   let isThere = false;
   const relay = await EngineRelay.listen(join(directory, "outside.sock"), () =>
-    isThere ? dial() : Promise.reject(new Error("nobody listens inside")),
+    isThere ? dial() : Promise.reject(new Error("nothing listens inside")),
   );
   const refused = connect(relay.path);
   await once(refused, "close");

@@ -1,6 +1,9 @@
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
+
+const RETRY_MS = 100;
 
 export interface EngineCall {
   readonly path: string;
@@ -9,7 +12,7 @@ export interface EngineCall {
   readonly signal: AbortSignal;
 }
 
-/** One plain call of an engine at a Unix socket; answers with the body's text. */
+/** Makes one HTTP call to an engine on a Unix socket and returns the response body. */
 export async function callEngine(engineUrl: string, { path, method, body, signal }: EngineCall): Promise<string> {
   const options: RequestOptions = {
     socketPath: engineUrl.slice("unix://".length),
@@ -25,7 +28,7 @@ export async function callEngine(engineUrl: string, { path, method, body, signal
     call.once("error", reject);
   });
   if (body === undefined) call.end();
-  // An answer may come before all was read.
+  // The engine may answer before it has read the whole body.
   else pipeline(body, call).catch(() => {});
   const answer = await answered;
   let text = "";
@@ -35,4 +38,17 @@ export async function callEngine(engineUrl: string, { path, method, body, signal
     reason: "engine_refused",
     message: `the engine answered ${method} ${path} with ${answer.statusCode}: ${text.trim().slice(0, 500)}`,
   });
+}
+
+/** Resolves when the engine answers; rejects with the signal's reason. */
+export async function untilEngineAnswers(engineUrl: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await callEngine(engineUrl, { method: "GET", path: "/_ping", signal });
+      return;
+    } catch {
+      signal.throwIfAborted();
+    }
+    await sleep(RETRY_MS);
+  }
 }

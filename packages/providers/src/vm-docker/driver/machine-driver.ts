@@ -1,42 +1,33 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  type InstanceRecord,
-  type OrphanVm,
-  type Provider,
-  type ProviderStatus,
-  Sandbox,
-  SandboxError,
-  type StartVmOptions,
-  type Vm,
-  type VmDriver,
-} from "@sandpiper/core";
+import { type InstanceRecord, type Provider, type ProviderStatus, Sandbox, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { cacheDirectory } from "../guest/cache-directory.ts";
-import { findDockerRoot } from "../guest/image-default.ts";
-import { canProvision, type ProvisionOptions, provision } from "../guest/provision.ts";
+import { cacheDirectory } from "../../guest/cache-directory.ts";
+import { findDockerRoot } from "../../guest/image-default.ts";
+import { canProvision, type ProvisionOptions, provision } from "../../guest/provision.ts";
+import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
 import { loadImages } from "./load-images.ts";
 import { MachineVm } from "./machine-vm.ts";
 
-/** By which a machine's project is known to the program that comes after. */
+/** The label that tells a later program which project a machine belongs to. */
 const PROJECT_LABEL = "project";
-/** Of the containers all together; each has its own limit. */
+/** For all containers together; each also has its own limit. */
 const MAX_PROCESSES = 32_768;
-const BUILT_LATER = "their image is not built yet: the first machine takes half a minute longer";
+const BUILT_LATER = "the first machine takes half a minute longer, because its image is not built yet";
 const ADOPT_TIMEOUT_MS = 30_000;
 
 export interface MachineDriverOptions {
-  /** Makes the machines; nobody else makes any in its state directory. */
+  /** Creates the machines; its state directory holds no other instances. */
   readonly machines: Provider;
-  /** Where what is known of their containers is kept. */
+  /** Holds the state of the machines' containers. */
   readonly directory: string;
-  /** Where a machine writes what its kernel says. */
+  /** The path of a machine's console log. */
   readonly consoleLog: (id: string) => string;
-  /** Images that every machine has, as files that `docker save` wrote. */
+  /** Files that `docker save` wrote; every machine loads them. */
   readonly archives: readonly string[];
 }
 
-/** Machines of a provider of virtual machines, on Linux: QEMU. */
+/** Runs machines on Linux with a provider of virtual machines: QEMU. */
 export class MachineDriver implements VmDriver {
   readonly name = "qemu";
   readonly #options: MachineDriverOptions;
@@ -92,8 +83,8 @@ export class MachineDriver implements VmDriver {
     if (record !== undefined) return record;
     throw new SandboxError("not_found", {
       reason: "no_such_machine",
-      message: `machine ${id} cannot be adopted: there is none`,
-      hint: "create a new sandbox, which starts a new machine",
+      message: `cannot adopt machine ${id}: it does not exist`,
+      hint: "create a new sandbox; that starts a new machine",
     });
   }
 
@@ -111,7 +102,7 @@ export class MachineDriver implements VmDriver {
   }
 }
 
-/** Built by the first machine, where set-up can. */
+/** Builds the image for the first machine, where set-up can. */
 async function provideRoot(options: ProvisionOptions): Promise<string> {
   const cache = cacheDirectory();
   const found = await findDockerRoot(cache);
@@ -129,7 +120,7 @@ function projectOf({ labels }: InstanceRecord["spec"]): string {
 function imageMissing(): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "image_missing",
-    message: "there is no image for machines with a container engine yet",
-    hint: "run `npm run setup docker-image` in Sandpiper's directory, which builds it of Debian's packages",
+    message: "the image for machines with a container engine is not built",
+    hint: "build it with `npm run setup docker-image` in Sandpiper's directory",
   });
 }

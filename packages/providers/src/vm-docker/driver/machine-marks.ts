@@ -1,23 +1,23 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { OrphanVm } from "@sandpiper/core";
+import type { OrphanVm } from "../vm/vm-driver.ts";
 
 const MARK = "machine.json";
 
 interface MachineMark {
   readonly projectId: string;
-  /** Of the program that started it. */
+  /** The program that started the machine. */
   readonly pid: number;
 }
 
-/** Makes the directory of a machine, with whose it is: nothing of it is started before this. */
+/** Creates a machine's directory and records its owner, before anything of it starts. */
 export async function markMachine(directory: string, projectId: string): Promise<void> {
   const mark: MachineMark = { projectId, pid: process.pid };
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await writeFile(join(directory, MARK), JSON.stringify(mark));
 }
 
-/** Machines whose program has ended. They cannot be taken over, since nobody would learn of their end. */
+/** Machines whose host program has ended. They cannot be adopted, because only their parent process sees them end. */
 export async function listAbandoned(root: string): Promise<readonly OrphanVm[]> {
   const ids = await readdir(root).catch(() => []);
   const found = await Promise.all(
@@ -29,7 +29,7 @@ export async function listAbandoned(root: string): Promise<readonly OrphanVm[]> 
   return found.flat();
 }
 
-/** One that is damaged is of a program that died while it wrote it. */
+/** A damaged mark is from a program that died while it wrote the file. */
 async function readMark(path: string): Promise<MachineMark> {
   try {
     return JSON.parse(await readFile(path, "utf8"));
@@ -43,7 +43,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // It runs, and is somebody else's.
+    // The process runs as another user.
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }

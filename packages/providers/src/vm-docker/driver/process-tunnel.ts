@@ -3,11 +3,11 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import type { Tunnel } from "@sandpiper/core";
 
-/** A connection that a program carries on its standard input and output. */
+/** A connection over the standard input and output of a program. */
 export function processTunnel(child: ChildProcessByStdio<Writable, Readable, null>): Tunnel {
   const closed = once(child, "close").then(() => {});
   closed.catch(() => {});
-  // Whoever writes is told by the promise of the write.
+  // The promise of each write reports its failure.
   child.stdin.on("error", () => {});
   const close = () => void child.kill("SIGKILL");
   return {
