@@ -1,8 +1,8 @@
 import type { ContainerBody, SandboxId } from "@sandpiper/protocol";
 
-/** How a container is made. */
+/** The configuration of a container. */
 export interface ContainerOptions extends ContainerBody {
-  /** A reference such as python:3.13-slim; the provider's own choice unless given. */
+  /** A reference such as python:3.13-slim; the provider's default if omitted. */
   readonly image?: string | undefined;
 }
 
@@ -11,9 +11,9 @@ export type ContainerState = "created" | "running" | "stopped" | "failed";
 export interface ContainerInfo {
   readonly id: SandboxId;
   readonly state: ContainerState;
-  /** Where published ports are reached, such as `127.0.0.1:49153`, by port inside. */
+  /** The addresses of published ports, such as `127.0.0.1:49153`, by port in the container. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** The image as it was asked for, and what the engine made of it. */
+  /** The requested image reference, and the id that it resolved to. */
   readonly image: string;
   readonly imageId: string;
   readonly createdAt: Date;
@@ -25,23 +25,23 @@ export interface ContainerExit {
   readonly isOutOfMemory: boolean;
 }
 
-/** What became of a container. A watcher is first told of each that is there, as if it had just come to be so. */
+/** A change of a container. A watch first replays the state of every existing container. */
 export interface ContainerEvent {
   readonly id: SandboxId;
   readonly kind: ContainerState | "removed";
-  /** True for what was so when the watch began, or began again. */
+  /** True for the state at the start of the watch, or after an interruption. */
   readonly isReplay: boolean;
   readonly at: Date;
   readonly exit: ContainerExit | undefined;
 }
 
-/** How far an image is on its way to this machine; a layer is told of again and again. */
+/** The progress of one layer of a pull; reported repeatedly. */
 export interface PullProgress {
   readonly image: string;
   readonly layer: string;
   readonly status: "waiting" | "downloading" | "unpacking" | "building" | "complete";
   readonly doneBytes: number;
-  /** Unknown before the registry has said so. */
+  /** Undefined until the registry has reported it. */
   readonly totalBytes: number | undefined;
 }
 
@@ -56,22 +56,22 @@ export interface CacheVolume {
   readonly project: string;
   readonly name: string;
   readonly sizeBytes: number;
-  /** Sandboxes that have it mounted: it cannot be cleared before they are gone. */
+  /** Sandboxes that mount it; it cannot be cleared while there are any. */
   readonly usedBy: readonly SandboxId[];
 }
 
-/** What a provider of containers can do beside what every provider can. */
+/** Operations that only providers of containers have. */
 export interface Containers {
   get(id: SandboxId): Promise<ContainerInfo>;
-  /** Starts one that was stopped: its files are as they were, its processes are gone. */
+  /** Starts a stopped container: its files are unchanged, its processes are gone. */
   start(id: SandboxId): Promise<void>;
-  /** Kills it when it has not ended by itself in time. */
+  /** Kills the container if it does not end within the timeout. */
   stop(id: SandboxId, options: { readonly timeoutMs: number }): Promise<void>;
-  /** Ends with its signal; an engine that goes away and comes back is told of as a new replay. */
+  /** Ends with its signal. Replays again after the engine was down. */
   watch(signal: AbortSignal): AsyncIterable<ContainerEvent>;
-  /** Makes sure that the engine has an image for this machine, as the policy says. */
+  /** Ensures that the engine has an image for this machine, according to the policy. */
   pull(image: string, options: PullOptions): Promise<void>;
-  /** Whether its image's reference means another image by now. */
+  /** Whether the container's image reference now resolves to another image. */
   isOutdated(id: SandboxId): Promise<boolean>;
   listCaches(): Promise<readonly CacheVolume[]>;
   clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void>;

@@ -18,7 +18,7 @@ class Attached extends Duplex {
     this.#release = done;
   }
 
-  /** Takes what was written. */
+  /** Accepts the pending write. */
   drain(): void {
     this.#release?.();
   }
@@ -39,51 +39,51 @@ function open() {
 
 const frame = (kind: number, text: string) =>
   Buffer.concat([Buffer.from([kind, 0, 0, 0, 0, 0, 0, text.length]), Buffer.from(text)]);
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("a channel over an attached container", () => {
-  it("gives the agent's output to the receiver, and keeps what it says on its standard error", async () => {
+  it("passes the agent's standard output to the receiver, and keeps its standard error", async () => {
     const { stream, channel, received } = open();
     stream.push(frame(1, "answer"));
     stream.push(frame(2, "a warning"));
-    await turn();
+    await nextTick();
     expect(received).toEqual(["answer"]);
     expect(channel.lastWords).toBe("a warning");
   });
 
-  it("asks whoever writes more than the engine takes to wait", async () => {
+  it("makes a writer wait until the engine has accepted the data", async () => {
     const { stream, channel } = open();
     expect(channel.write([Buffer.from("short")])).toBeUndefined();
     const waiting = channel.write([Buffer.from("something "), Buffer.from("longer")]);
     expect(waiting).toBeInstanceOf(Promise);
     for (let round = 0; round < 3; round++) {
       stream.drain();
-      await turn();
+      await nextTick();
     }
     await waiting;
     expect(Buffer.concat(stream.written).toString()).toBe("shortsomething longer");
   });
 
-  it("is lost when the engine ends it, and says so once", async () => {
+  it("reports its loss once when the engine ends the stream", async () => {
     const { stream, channel, lost, closed } = open();
     stream.push(null);
-    await turn();
+    await nextTick();
     channel.close();
     expect([lost, closed.length, closed[0]?.message]).toEqual([["lost"], 1, "the engine ended the stream"]);
     expect(channel.write([Buffer.from("x")])).toBeUndefined();
   });
 
-  it("is not lost when it is closed here", async () => {
+  it("reports no loss when this side closes it", async () => {
     const { stream, channel, lost, closed } = open();
     channel.close();
-    await turn();
+    await nextTick();
     expect([lost, closed, stream.destroyed]).toEqual([[], [undefined], true]);
   });
 
-  it("is given up when what comes has no frames", async () => {
+  it("closes when the engine sends data without frames", async () => {
     const { stream, closed } = open();
     stream.push("plain text of a terminal");
-    await turn();
-    expect(closed[0]?.message).toContain("streams");
+    await nextTick();
+    expect(closed[0]?.message).toContain("without stream frames");
   });
 });

@@ -4,17 +4,17 @@ import { writePieces } from "../../host/write-pieces.ts";
 import { FrameStripper } from "./frame-stripper.ts";
 
 const STDOUT = 1;
-/** What the agent says before it ends is short. */
+/** The agent's last messages are short. */
 const KEPT_CHARACTERS = 2000;
 
 export interface AttachChannelOptions {
-  /** The attached streams of a container or of a relay in it, as the engine hands them over. */
+  /** The attached streams of a container or of a relay in it, with the engine's framing. */
   readonly stream: Duplex;
-  /** Called when it ends and nobody here closed it. */
+  /** Called when the stream ends without `close`. */
   readonly onLost: () => void;
 }
 
-/** A channel over standard streams that the engine carries. */
+/** A channel over standard streams that the engine forwards. */
 export class AttachChannel implements Channel {
   readonly #stream: Duplex;
   readonly #onLost: () => void;
@@ -32,7 +32,7 @@ export class AttachChannel implements Channel {
     stream.on("close", () => this.#end(new Error("the engine closed the stream")));
   }
 
-  /** What the agent has written to its standard error last. */
+  /** The end of the agent's standard error. */
   get lastWords(): string {
     return this.#lastWords;
   }
@@ -44,7 +44,7 @@ export class AttachChannel implements Channel {
     }
     this.#receiver = receiver;
     this.#stream.on("data", (chunk: Uint8Array) => {
-      if (!this.#frames.push(chunk)) this.#end(new Error("the engine does not speak of streams as it should"));
+      if (!this.#frames.push(chunk)) this.#end(new Error("the engine sent output without stream frames"));
     });
   }
 

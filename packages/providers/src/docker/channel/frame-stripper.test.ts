@@ -11,7 +11,7 @@ function frame(kind: number, text: string): Buffer {
 const stream = Buffer.concat([frame(1, "hello "), frame(2, "warning"), frame(1, ""), frame(1, "world")]);
 
 describe("the frames of an attached container", () => {
-  it.each([1, 2, 3, 5, 7, 8, 9, 13, stream.length])("are taken off pieces of %i bytes", (size) => {
+  it.each([1, 2, 3, 5, 7, 8, 9, 13, stream.length])("are removed from chunks of %i bytes", (size) => {
     const found: Record<number, string> = {};
     const stripper = new FrameStripper((kind, bytes) => {
       found[kind] = `${found[kind] ?? ""}${Buffer.from(bytes).toString()}`;
@@ -20,14 +20,14 @@ describe("the frames of an attached container", () => {
     expect(found).toEqual({ 1: "hello world", 2: "warning" });
   });
 
-  it("are not copied", () => {
+  it("are removed without copying the data", () => {
     const pieces: Uint8Array[] = [];
     const stripper = new FrameStripper((_kind, bytes) => pieces.push(bytes));
     stripper.push(stream);
     expect(pieces.every(({ buffer }) => buffer === stream.buffer)).toBe(true);
   });
 
-  it("are missed where there are none, such as on a terminal", () => {
+  it("are reported missing in a stream without them, such as a terminal's", () => {
     const stripper = new FrameStripper(() => {});
     expect(stripper.push(Buffer.from("a plain line\n"))).toBe(false);
   });

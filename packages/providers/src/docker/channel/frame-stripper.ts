@@ -1,8 +1,8 @@
-/** One byte of kind, three of nothing, four of length. */
+/** One byte of kind, three unused, four of length. */
 const HEADER_BYTES = 8;
 const LAST_KIND = 2;
 
-/** Takes the headers off that an engine puts before each piece of a container's output; the bytes themselves are not copied. */
+/** Removes the header that an engine puts before each piece of a container's output; does not copy the data. */
 export class FrameStripper {
   readonly #header = Buffer.alloc(HEADER_BYTES);
   readonly #receive: (kind: number, bytes: Uint8Array) => void;
@@ -13,7 +13,7 @@ export class FrameStripper {
     this.#receive = receive;
   }
 
-  /** False for what has no such headers. */
+  /** Returns false if the data has no such headers. */
   push(chunk: Uint8Array): boolean {
     let at = 0;
     while (at < chunk.length) {

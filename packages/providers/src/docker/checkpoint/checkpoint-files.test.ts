@@ -29,7 +29,7 @@ async function entriesOf(archive: Readable): Promise<Map<string, Buffer>> {
   return found;
 }
 
-/** Each with its layers twice: the lower one comes again on top of the upper one. */
+/** Each has three layers; the last repeats the first. */
 const formats: readonly (readonly [string, readonly Entry[]])[] = [
   [
     "of older engines, with a directory for each layer",
@@ -79,7 +79,7 @@ describe("the files of a container's checkpoint", () => {
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
-  it.each(formats)("are made from what is saved in the format %s", async (_, entries) => {
+  it.each(formats)("are unpacked from an image saved in the format %s", async (_, entries) => {
     await unpackImage(archiveOf(entries), directory);
     const names = ["config.json", "image.json", `layer-${sha256(LOWER)}`, `layer-${sha256(UPPER)}`];
     expect((await readdir(directory)).toSorted()).toEqual(names.toSorted());
@@ -87,14 +87,14 @@ describe("the files of a container's checkpoint", () => {
     expect(await readFile(join(directory, `layer-${sha256(LOWER)}`))).toEqual(LOWER);
   });
 
-  it("become an image again, with its layers in their order and under the reference that is asked for", async () => {
+  it("are packed into an image with its layers in order and with the given reference", async () => {
     await unpackImage(archiveOf(formats[0]?.[1] ?? []), directory);
     const entries = await entriesOf(await packImage(directory, "saved:one"));
     const [image] = JSON.parse(String(entries.get("manifest.json")));
     expect(image.RepoTags).toEqual(["saved:one"]);
     expect(String(entries.get(image.Config))).toBe(CONFIG);
     expect(image.Layers.map((name: string) => entries.get(name))).toEqual([LOWER, UPPER, LOWER]);
-    // What is packed can be unpacked again: there is one format.
+    // A packed image can be unpacked again: there is one format.
     const again = await mkdtemp(join(tmpdir(), "sandpiper-files-"));
     try {
       await unpackImage(await packImage(directory, "saved:one"), again);
@@ -104,7 +104,7 @@ describe("the files of a container's checkpoint", () => {
     }
   });
 
-  it("may be one layer with everything in it", async () => {
+  it("may be one layer with all files", async () => {
     await flattenImage(Readable.from([LOWER, UPPER]), directory, { architecture: "amd64", created: "now" });
     const whole = Buffer.concat([LOWER, UPPER]);
     const entries = await entriesOf(await packImage(directory, "saved:one"));
@@ -118,22 +118,22 @@ describe("the files of a container's checkpoint", () => {
 
   it.each<readonly [string, Readable]>([
     ["has no manifest", archiveOf([{ name: "index.json", content: "{}" }])],
-    ["names a layer that is not there", archiveOf(formats[1]?.[1].filter(({ content }) => content !== UPPER) ?? [])],
-    ["is of several images", archiveOf([{ name: "manifest.json", content: "[{},{}]" }])],
-  ])("are not made from something that %s", async (_, archive) => {
+    ["names a missing layer", archiveOf(formats[1]?.[1].filter(({ content }) => content !== UPPER) ?? [])],
+    ["contains several images", archiveOf([{ name: "manifest.json", content: "[{},{}]" }])],
+  ])("are not written from an archive that %s", async (_, archive) => {
     expect(await rejection(unpackImage(archive, directory))).toMatchObject({
       code: "unimplemented",
       reason: "unknown_image_format",
     });
   });
 
-  it("are not made from something that is cut short", async () => {
+  it("are not written from a truncated archive", async () => {
     const whole = await buffer(archiveOf(formats[1]?.[1] ?? []));
     await rejection(unpackImage(Readable.from([whole.subarray(0, 100_000)]), directory));
     expect(await readdir(directory)).not.toContain("image.json");
   });
 
-  it("say so when one of them is damaged or missing", async () => {
+  it("are rejected when one of them is damaged or missing", async () => {
     const damaged = { code: "data_loss", reason: "checkpoint_damaged" };
     expect(await rejection(packImage(directory, "saved:one"))).toMatchObject(damaged);
     await unpackImage(archiveOf(formats[0]?.[1] ?? []), directory);

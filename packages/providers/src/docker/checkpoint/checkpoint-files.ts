@@ -1,19 +1,18 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/core";
 import { extract, pack } from "tar-stream";
-import { writeContent } from "./write-content.ts";
 
-/** Exactly as the engine wrote it: its digest is the image's id. */
+/** Unchanged from the engine: its digest is the image's id. */
 const CONFIG = "config.json";
 const IMAGE = "image.json";
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** What the config and each layer are named in `manifest.json`, which every engine writes beside whatever else it writes. */
+/** The names of the config and the layers in `manifest.json`, which every engine writes. */
 interface ArchiveManifest {
   readonly Config: string;
   readonly Layers: readonly string[];
@@ -25,8 +24,8 @@ interface ArchiveFile {
 }
 
 /**
- * Takes apart what an engine's `save` sends. Each layer becomes a file that is named for its content, so that it is the same
- * file in every checkpoint that has it.
+ * Unpacks the archive of an engine's `save`. Each layer becomes a file named by its digest, so that checkpoints with the same
+ * layer have the same file.
  */
 export async function unpackImage(archive: NodeJS.ReadableStream, directory: string): Promise<void> {
   const { files, links } = await writeEntries(archive, directory);
@@ -48,10 +47,10 @@ export async function unpackImage(archive: NodeJS.ReadableStream, directory: str
   );
 }
 
-/** What an image is like besides its files, in the words of its config. */
+/** The fields of an image's config. */
 export type ImageConfig = Readonly<Record<string, unknown>>;
 
-/** The same from the whole of a container's files as one layer: an engine takes only so many layers on top of each other. */
+/** Writes all files of a container as one layer, because engines limit the number of layers. */
 export async function flattenImage(
   files: AsyncIterable<unknown>,
   directory: string,
@@ -66,7 +65,7 @@ export async function flattenImage(
   await writeImage(directory, [digest]);
 }
 
-/** Puts together what an engine's `load` takes, under a reference of its own. */
+/** Packs the archive for an engine's `load`, with its own reference. */
 export async function packImage(directory: string, reference: string): Promise<Readable> {
   const { layers, config } = await readImage(directory);
   const configName = `${createHash("sha256").update(config).digest("hex")}.json`;
@@ -90,15 +89,31 @@ export async function packImage(directory: string, reference: string): Promise<R
 export function damagedCheckpoint(directory: string, why: string, cause?: unknown): SandboxError {
   return new SandboxError("data_loss", {
     reason: "checkpoint_damaged",
-    message: `the checkpoint in ${directory} cannot be restored: ${why}`,
-    hint: "use an earlier one",
+    message: `cannot restore the checkpoint in ${directory}: ${why}`,
+    hint: "restore an earlier checkpoint",
     cause,
   });
 }
 
+/** Writes a stream to a new file; a failed write is reported as this host's error, not the sender's. */
+export async function writeContent(
+  content: AsyncIterable<unknown>,
+  path: string,
+  onPiece?: (piece: Uint8Array) => void,
+): Promise<void> {
+  const cannotWrite = (cause: unknown) => {
+    throw writeError(path, cause);
+  };
+  await using file = await open(path, "wx").catch(cannotWrite);
+  for await (const piece of content as AsyncIterable<Uint8Array>) {
+    onPiece?.(piece);
+    await file.writeFile(piece).catch(cannotWrite);
+  }
+}
+
 async function writeEntries(archive: NodeJS.ReadableStream, directory: string) {
   const files = new Map<string, ArchiveFile>();
-  /** Older engines write a layer that is there twice once, and then a link to it. */
+  /** Older engines write a repeated layer as a link to its first copy. */
   const links = new Map<string, string>();
   const entries = extract();
   const feeding = pipeline(archive, entries);
@@ -132,7 +147,7 @@ function parseManifest(text: string): ArchiveManifest {
   if (typeof image?.Config === "string" && Array.isArray(image.Layers) && image.Layers.length > 0) {
     return image as ArchiveManifest;
   }
-  throw unknownFormat("its manifest is not that of one image");
+  throw unknownFormat("its manifest does not describe exactly one image");
 }
 
 function writeImage(directory: string, layers: readonly string[]): Promise<void> {
@@ -146,8 +161,8 @@ async function readImage(directory: string): Promise<{ readonly layers: readonly
       readFile(join(directory, CONFIG)),
     ]);
     const { version, layers } = JSON.parse(text);
-    if (version !== 1) throw new Error(`its version is ${version}, and 1 is known`);
-    if (!Array.isArray(layers) || !layers.every((digest) => DIGEST.test(digest))) throw new Error("it names no layers");
+    if (version !== 1) throw new Error(`unknown version ${version} (expected 1)`);
+    if (!Array.isArray(layers) || !layers.every((digest) => DIGEST.test(digest))) throw new Error("it lists no layers");
     await Promise.all(layers.map((digest) => stat(layerPath(directory, digest))));
     return { layers, config };
   } catch (thrown) {
@@ -162,7 +177,17 @@ function layerPath(directory: string, digest: string): string {
 function unknownFormat(why: string): SandboxError {
   return new SandboxError("unimplemented", {
     reason: "unknown_image_format",
-    message: `what the container engine saved cannot be read: ${why}`,
+    message: `cannot read the image that the container engine saved: ${why}`,
     hint: "use an engine whose `docker save` writes a manifest.json, as Docker and Podman do",
+  });
+}
+
+function writeError(path: string, cause: unknown): SandboxError {
+  const isFull = cause instanceof Error && "code" in cause && ["ENOSPC", "EDQUOT"].includes(String(cause.code));
+  return new SandboxError(isFull ? "resource_exhausted" : "internal", {
+    reason: isFull ? "disk_full" : "write_failed",
+    message: `cannot write ${path}: ${cause instanceof Error ? cause.message : cause}`,
+    hint: isFull ? "free space on the disk of the node's home" : "check the permissions of its directory",
+    cause,
   });
 }

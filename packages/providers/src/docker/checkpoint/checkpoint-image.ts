@@ -7,24 +7,24 @@ import { label } from "../engine/labels.ts";
 import { type EngineImage, resolveImage } from "../image/image.ts";
 import { damagedCheckpoint, packImage } from "./checkpoint-files.ts";
 
-/** On every image that was made by saving a sandbox. */
+/** Marks every image that a checkpoint created. */
 const CHECKPOINT_LABEL = "sandpiper.checkpoint";
 
-/** Whose instance an image is for. */
+/** The instance that an image is for. */
 export interface ImageOwner {
   readonly id: SandboxId;
   readonly home: string;
 }
 
-/** What a container's files are at this moment, as an image; gives its id. */
+/** Commits the current files of a container as an image, and returns the image's id. */
 export async function commitContainer(engine: Engine, container: Docker.Container): Promise<string> {
-  // The container stands still already.
+  // The container is already paused.
   const options = { pause: false, changes: `LABEL ${CHECKPOINT_LABEL}=true` };
   const { Id } = await engine.call(`save container ${container.id}`, () => container.commit(options));
   return Id;
 }
 
-/** Only this one: what it was made from belongs to others. One that somebody's container is of stays. */
+/** Removes only this image, not its parents, and keeps one that a container uses. */
 export async function removeImage(engine: Engine, image: string): Promise<void> {
   await engine
     .call(`remove image ${image}`, (docker) => docker.getImage(image).remove({ noprune: true }))
@@ -33,7 +33,7 @@ export async function removeImage(engine: Engine, image: string): Promise<void> 
     });
 }
 
-/** Has the engine load what a checkpoint's files say, for one instance; gives the image. */
+/** Loads a checkpoint's image into the engine for one instance. */
 export async function loadImage(
   engine: Engine,
   owner: ImageOwner,
@@ -41,7 +41,7 @@ export async function loadImage(
   signal: AbortSignal,
 ): Promise<EngineImage> {
   const reference = referenceOf(owner);
-  // Once it is sent the engine is waited for: what it does may still have its effect after everything was cleared away.
+  // The abort ends only the upload: an aborted load could still take effect after the clean-up.
   const archive = addAbortSignal(signal, await packImage(directory, reference));
   try {
     await engine.call(`load the image of sandbox ${owner.id}`, async (docker) =>
@@ -52,14 +52,14 @@ export async function loadImage(
   }
   signal.throwIfAborted();
   const image = await resolveImage(engine, reference, signal);
-  if (image === undefined) throw damagedCheckpoint(directory, "the engine took its image and does not have it");
+  if (image === undefined) throw damagedCheckpoint(directory, "the engine loaded its image but does not have it");
   return image;
 }
 
-/** What was loaded for an instance, unless another has it too, and what an interrupted checkpoint of it left. */
+/** Removes the image loaded for an instance, and the leftovers of its interrupted checkpoints. */
 export async function removeImagesOf(engine: Engine, owner: ImageOwner): Promise<void> {
   await removeImage(engine, referenceOf(owner));
-  // Podman finds nothing that has several labels, so the others are compared here.
+  // Podman cannot filter images by several labels, so the loop below compares the others.
   const filters = { dangling: ["true"], label: [`${CHECKPOINT_LABEL}=true`] };
   const left = await engine.call(`list images of sandbox ${owner.id}`, (docker) => docker.listImages({ filters }));
   for (const { Id, Labels } of left) {
@@ -67,12 +67,12 @@ export async function removeImagesOf(engine: Engine, owner: ImageOwner): Promise
   }
 }
 
-/** Forks share an image, and each has a name of its own for it: it goes with the last of them. */
+/** Forks share an image under one name each; the engine deletes it with the last name. */
 function referenceOf({ id, home }: ImageOwner): string {
   return `sandpiper-checkpoint:${id}-${home}`;
 }
 
-/** A failure comes in the middle of an answer that began well. */
+/** Rejects on an error in the middle of a response that began with status 200. */
 function followLoad(docker: Docker, answer: NodeJS.ReadableStream): Promise<void> {
   return new Promise((resolve, reject) => {
     docker.modem.followProgress(answer, (error: Error | null) => (error === null ? resolve() : reject(error)));

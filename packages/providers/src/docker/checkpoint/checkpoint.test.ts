@@ -9,7 +9,7 @@ import type Docker from "dockerode";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findRunsc } from "../../host/find-runsc.ts";
 import type { Engine } from "../engine/engine.ts";
-import { makeVolumes, removeVolumes, volumesOf } from "../storage/volumes.ts";
+import { createVolumes, removeVolumes, volumesOf } from "../storage/volumes.ts";
 import { connectTo } from "../testing/connect.ts";
 import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
@@ -24,7 +24,7 @@ const signal = AbortSignal.timeout(300_000);
 let dockerd: Dockerd;
 let other: Dockerd;
 let engine: Engine;
-/** Has never seen the image. */
+/** An engine that does not have the image. */
 let elsewhere: Engine;
 let image: string;
 let directory: string;
@@ -53,7 +53,7 @@ afterEach(async () => {
     }
     await removeVolumes(each, spec.id, HOME);
     await removeImagesOf(each, { id: spec.id, home: HOME });
-    // The checks of what is left would not mean much otherwise.
+    // Proves that the checks for leftovers see something.
     expect(await imagesOf(each)).toEqual(each === engine ? [image] : []);
   }
 });
@@ -69,7 +69,7 @@ async function imagesOf({ docker }: Engine): Promise<string[]> {
 }
 
 async function create(on: Engine, source: string, of = spec, runtime?: string): Promise<Docker.Container> {
-  await makeVolumes(on, of, { home: HOME, signal });
+  await createVolumes(on, of, { home: HOME, signal });
   return await on.docker.createContainer({
     Image: source,
     Cmd: ["/bin/sh", "-c", "while true; do sleep 1; done"],
@@ -118,7 +118,7 @@ const LOOK = [
 ].join("; ");
 
 describe("a container's checkpoint", () => {
-  it("goes on where the image was never seen, with files, links, owners and modes of its root and its volumes", async () => {
+  it("restores files, links, owners and modes of root and volumes on an engine without the image", async () => {
     const container = await start(engine, image);
     await run(container, CHANGE);
     const before = await run(container, LOOK);
@@ -129,7 +129,7 @@ describe("a container's checkpoint", () => {
     expect(await run(await restore(elsewhere), LOOK)).toBe(before);
   });
 
-  it("leaves one that keeps running as it is, and tells when nothing need stand still any longer", async () => {
+  it("leaves a container that keeps running unchanged, and reports when the pause is over", async () => {
     const container = await start(engine, image);
     const { Pid } = await state(container);
     let whenCaptured: Promise<unknown> | undefined;
@@ -142,7 +142,7 @@ describe("a container's checkpoint", () => {
     expect(await imagesOf(engine)).toEqual([image]);
   });
 
-  it("is forked under another id while the first goes on, and its image goes with the last that has it", async () => {
+  it("can be forked while the original runs; its image is removed with the last container that uses it", async () => {
     const container = await start(engine, image);
     await run(container, "echo before > /file; echo before > /.data/file");
     await save(container, { keepsRunning: true });
@@ -164,7 +164,7 @@ describe("a container's checkpoint", () => {
     for (const { id } of forks) await removeVolumes(engine, id, HOME);
   });
 
-  it("is restored with the volumes as they were, whatever an earlier instance left in them", async () => {
+  it("restores the saved volumes, and drops files that an earlier instance left", async () => {
     const container = await start(engine, image);
     await run(container, "echo before > /.data/file");
     await save(container, { keepsRunning: true });
@@ -173,7 +173,7 @@ describe("a container's checkpoint", () => {
     expect(await run(await restore(engine), "cat /.data/*")).toBe("before\n");
   });
 
-  it("waits for what another home on the same engine still has of the sandbox", async () => {
+  it("is restored after another home on the same engine has removed its parts of the sandbox", async () => {
     const container = await start(engine, image);
     await save(container, { keepsRunning: true });
     await container.remove({ force: true });
@@ -189,7 +189,7 @@ describe("a container's checkpoint", () => {
     expect(await run(await restoring, "echo here")).toBe("here\n");
   });
 
-  it("keeps a layer that did not change as the same file", async () => {
+  it("stores an unchanged layer as the same file", async () => {
     const container = await start(engine, image);
     await save(container, { keepsRunning: true });
     const layers = async () => (await readdir(directory)).filter((name) => name.startsWith("layer-"));
@@ -201,7 +201,7 @@ describe("a container's checkpoint", () => {
     expect((await layers()).filter((name) => before.includes(name))).toHaveLength(1);
   });
 
-  it("is one layer when there would be too many", async () => {
+  it("stores one layer when there would be too many", async () => {
     const container = await start(engine, image);
     await run(container, CHANGE);
     const before = await run(container, LOOK);
@@ -213,22 +213,25 @@ describe("a container's checkpoint", () => {
     expect(Config.Env).toEqual(expect.arrayContaining([expect.stringContaining("PATH=")]));
   });
 
-  it.each([true, false])("that fails leaves it running, and no image (keepsRunning: %s)", async (keepsRunning) => {
-    const container = await start(engine, image);
-    const { Pid } = await state(container);
-    const broken = directory;
-    directory = join(broken, "nothing");
-    expect((await rejection(save(container, { keepsRunning }))).message).toContain("nothing");
-    expect(await state(container)).toMatchObject({ Running: true, Paused: false, Pid });
-    // Fails in the middle: the volumes cannot be written a second time.
-    directory = broken;
-    await save(container, { keepsRunning: true });
-    expect(await rejection(save(container, { keepsRunning }))).toMatchObject({ reason: "write_failed" });
-    expect(await state(container)).toMatchObject({ Running: true, Paused: false, Pid });
-    expect(await imagesOf(engine)).toEqual([image]);
-  });
+  it.each([true, false])(
+    "that fails leaves the container running, and no image (keepsRunning: %s)",
+    async (keepsRunning) => {
+      const container = await start(engine, image);
+      const { Pid } = await state(container);
+      const broken = directory;
+      directory = join(broken, "nothing");
+      expect((await rejection(save(container, { keepsRunning }))).message).toContain("nothing");
+      expect(await state(container)).toMatchObject({ Running: true, Paused: false, Pid });
+      // Fails halfway: the volume archives already exist.
+      directory = broken;
+      await save(container, { keepsRunning: true });
+      expect(await rejection(save(container, { keepsRunning }))).toMatchObject({ reason: "write_failed" });
+      expect(await state(container)).toMatchObject({ Running: true, Paused: false, Pid });
+      expect(await imagesOf(engine)).toEqual([image]);
+    },
+  );
 
-  it("whose image the engine refuses says so", async () => {
+  it("reports an image that the engine rejects", async () => {
     const container = await start(engine, image);
     await save(container, { keepsRunning: false });
     const [layer] = (await readdir(directory)).filter((name) => name.startsWith("layer-"));
@@ -238,7 +241,7 @@ describe("a container's checkpoint", () => {
     expect(await imagesOf(elsewhere)).toEqual([]);
   });
 
-  it("is refused where the runtime keeps the files to itself, and nothing is lost unsaid", async () => {
+  it("is rejected if the runtime hides the container's files from the engine", async () => {
     const container = await create(engine, image, spec, "runsc");
     await container.start();
     const { Pid } = await state(container);

@@ -7,20 +7,20 @@ import { flattenImage, unpackImage } from "./checkpoint-files.ts";
 import { commitContainer, removeImage } from "./checkpoint-image.ts";
 import { saveVolume } from "./volume-archive.ts";
 
-/** Engines stack at most 128 layers, and each checkpoint of a sandbox that was restored from one adds its own. */
+/** Engines support at most 128 layers, and each checkpoint of a restored sandbox adds one. */
 const MAX_LAYERS = 96;
 
 export interface SaveContainerOptions extends CheckpointOptions {
   readonly spec: InstanceSpec;
   readonly home: string;
   readonly directory: string;
-  /** With more, all files are saved as a single layer. */
+  /** Above this number, the checkpoint stores all files as a single layer. */
   readonly maxLayers?: number;
 }
 
 /**
- * Saves a container as files: its root filesystem, and the volumes that are the sandbox's own. It stands still until all of it
- * is captured, or written if it does not keep running; then it has ended. When this fails the container runs as before.
+ * Saves a container's root filesystem and the sandbox's own volumes as files. The container is paused until they are captured,
+ * or, if it does not keep running, until they are written and it is killed. On failure the container continues to run.
  */
 export async function saveContainer(
   engine: Engine,
@@ -28,24 +28,24 @@ export async function saveContainer(
   options: SaveContainerOptions,
 ): Promise<void> {
   const { directory, keepsRunning, onCaptured } = options;
-  // Nothing need stand still for a directory that is not there.
+  // Fails before the pause if the directory is missing.
   await access(directory);
   await requireVisible(engine, container);
   const what = `container ${container.id}`;
-  let isHeld = true;
-  const goOn = async () => {
-    if (isHeld) await engine.call(`unpause ${what}`, () => container.unpause());
-    isHeld = false;
+  let isPaused = true;
+  const unpause = async () => {
+    if (isPaused) await engine.call(`unpause ${what}`, () => container.unpause());
+    isPaused = false;
   };
   await using undo = new AsyncDisposableStack();
   await engine.call(`pause ${what}`, () => container.pause());
-  undo.defer(() => goOn().catch(() => {}));
+  undo.defer(() => unpause().catch(() => {}));
   const image = await commitContainer(engine, container);
-  // What cannot be removed now goes with the sandbox.
+  // If this fails, the image is removed with the sandbox.
   undo.defer(() => removeImage(engine, image).catch(() => {}));
   const isWritten = await capture(engine, container, image, options);
   if (keepsRunning) {
-    await goOn();
+    await unpause();
     onCaptured?.();
   }
   if (!isWritten) {
@@ -53,13 +53,13 @@ export async function saveContainer(
     await engine.call(doing, async (docker) => unpackImage(await docker.getImage(image).get(), directory));
   }
   if (keepsRunning) return;
-  // Docker ends what stands still at once, Podman only what goes on.
-  if (engine.info.isPodman) await goOn();
+  // Podman cannot kill a paused container; Docker can.
+  if (engine.info.isPodman) await unpause();
   await engine.call(`end ${what}`, () => container.kill());
-  isHeld = false;
+  isPaused = false;
 }
 
-/** What must be read while the container stands still. True: that was everything. */
+/** Reads what must be read while the container is paused; returns true if the checkpoint is then complete. */
 async function capture(
   engine: Engine,
   container: Docker.Container,
@@ -78,14 +78,14 @@ async function capture(
   });
 }
 
-/** gVisor, as it is installed, keeps what is written to the root filesystem in one file, and the engine would save the image alone. */
+/** By default gVisor keeps writes to the root filesystem in a file of its own, and the engine would save the image without them. */
 async function requireVisible(engine: Engine, container: Docker.Container): Promise<void> {
-  const { Id, HostConfig } = await engine.call(`look at container ${container.id}`, () => container.inspect());
+  const { Id, HostConfig } = await engine.call(`inspect container ${container.id}`, () => container.inspect());
   if (!(await hasFile(engine, container, `/.gvisor.filestore.${Id}`))) return;
   throw new SandboxError("failed_precondition", {
     reason: "runtime_hides_files",
-    message: `container ${container.id} cannot be saved: its runtime ${HostConfig.Runtime} does not show the engine what is written to the root filesystem`,
-    hint: "register that runtime with the argument --overlay2=none, or choose another one for the docker provider",
+    message: `cannot save container ${container.id}: its runtime ${HostConfig.Runtime} hides writes to the root filesystem from the engine`,
+    hint: "register that runtime with the argument --overlay2=none, or choose another runtime for the docker provider",
   });
 }
 
@@ -93,7 +93,7 @@ async function hasFile(engine: Engine, container: Docker.Container, path: string
   try {
     const doing = `look for ${path} in container ${container.id}`;
     const answer: NodeJS.ReadableStream = await engine.call(doing, () => container.infoArchive({ path }));
-    // Its connection is of use again only when it was read.
+    // Reading the response frees its connection.
     answer.resume();
     return true;
   } catch (error) {

@@ -8,30 +8,30 @@ import { removeVolumes, type SandboxVolume, volumesOf } from "../storage/volumes
 import { loadImage } from "./checkpoint-image.ts";
 import { requireArchive, restoreVolume } from "./volume-archive.ts";
 
-/** A node that hands a sandbox over removes what it had of it a moment after it gave it away. */
-const LEAVING_ROUNDS = 300;
-const LEAVING_ROUND_MS = 100;
+/** After a handoff, the source node removes its container and volumes shortly after the target has the lease. */
+const REMOVAL_ROUNDS = 300;
+const REMOVAL_ROUND_MS = 100;
 
 export interface RestoreOptions {
   readonly spec: InstanceSpec;
   readonly home: string;
-  /** With the files of the checkpoint. */
+  /** Contains the files of the checkpoint. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
 
-/** Brings an engine to the point where a container of the image that this gives can be made for the sandbox. */
+/** Loads a checkpoint into the engine; the caller creates the container from the returned image. */
 export async function loadCheckpoint(engine: Engine, options: RestoreOptions): Promise<EngineImage> {
   const { spec, home, directory, signal } = options;
   await requireVolumeArchives(options);
   const image = await loadImage(engine, { id: spec.id, home }, directory, signal);
-  await untilLeft(engine, options);
-  // What an earlier instance of it left is of another time than the rest.
+  await untilOthersRemoved(engine, options);
+  // Volumes of an earlier instance do not match the checkpoint.
   await removeVolumes(engine, spec.id, home);
   return image;
 }
 
-/** Gives a container that is not started yet the files of the sandbox's own volumes. */
+/** Fills the sandbox's own volumes through a container that has not started yet. */
 export async function fillVolumes(engine: Engine, container: Docker.Container, options: RestoreOptions): Promise<void> {
   for (const volume of ownVolumes(options)) await restoreVolume(engine, container, volume, options);
 }
@@ -44,15 +44,15 @@ function ownVolumes({ spec, home }: RestoreOptions): readonly SandboxVolume[] {
   return volumesOf(spec, home).filter(({ isShared }) => !isShared);
 }
 
-/** Where two homes share an engine, what the other one had of the sandbox must be gone: names are the same in both. */
-async function untilLeft(engine: Engine, { spec, home, signal }: RestoreOptions): Promise<void> {
+/** Waits until no other home on the same engine has containers or volumes of the sandbox: their names are the same. */
+async function untilOthersRemoved(engine: Engine, { spec, home, signal }: RestoreOptions): Promise<void> {
   const filters = { label: [`${label.sandbox}=${spec.id}`] };
-  for (let round = 0; round < LEAVING_ROUNDS; round++) {
-    const [containers, { Volumes }] = await engine.call(`look for what is left of sandbox ${spec.id}`, (docker) =>
+  for (let round = 0; round < REMOVAL_ROUNDS; round++) {
+    const [containers, { Volumes }] = await engine.call(`list containers and volumes of sandbox ${spec.id}`, (docker) =>
       Promise.all([docker.listContainers({ all: true, filters }), docker.listVolumes({ filters })]),
     );
     const owners = [...containers, ...(Volumes ?? [])].map(({ Labels }) => (Labels as Labels | null)?.[label.home]);
     if (owners.every((owner) => owner === home)) return;
-    await sleep(LEAVING_ROUND_MS, undefined, { signal });
+    await sleep(REMOVAL_ROUND_MS, undefined, { signal });
   }
 }

@@ -5,10 +5,9 @@ import { addAbortSignal } from "node:stream";
 import type Docker from "dockerode";
 import type { Engine } from "../engine/engine.ts";
 import type { SandboxVolume } from "../storage/volumes.ts";
-import { damagedCheckpoint } from "./checkpoint-files.ts";
-import { writeContent } from "./write-content.ts";
+import { damagedCheckpoint, writeContent } from "./checkpoint-files.ts";
 
-/** Writes all that is in a volume to a file of the directory, through a container that has it mounted. */
+/** Archives a volume into the directory, through a container that mounts it. */
 export async function saveVolume(
   engine: Engine,
   container: Docker.Container,
@@ -16,19 +15,19 @@ export async function saveVolume(
   directory: string,
 ): Promise<void> {
   await engine.call(`read ${target} of container ${container.id}`, async () => {
-    // With the dot, names in the archive are relative to the volume.
+    // The dot makes names in the archive relative to the volume.
     await writeContent(await container.getArchive({ path: `${target}/.` }), archivePath(directory, target));
   });
 }
 
-/** Throws when the directory lacks what there must be of a volume. */
+/** Throws if the directory has no archive of the volume. */
 export async function requireArchive({ target }: SandboxVolume, directory: string): Promise<void> {
   await access(archivePath(directory, target)).catch((cause: unknown) => {
     throw damagedCheckpoint(directory, `the files of ${target} are missing`, cause);
   });
 }
 
-/** Fills an empty volume again, with the owners and modes that its files had. */
+/** Restores the files of an empty volume with their owners and modes. */
 export async function restoreVolume(
   engine: Engine,
   container: Docker.Container,

@@ -17,8 +17,8 @@ const image = { id: "sha256:1", user: "", labels: {} } as unknown as EngineImage
 const config = (runtime?: string, more: Partial<EngineImage> = {}) =>
   containerConfig({ spec, image: { ...image, ...more }, mounts: [], home: "0123456789ab", runtime, channel: "stdio" });
 
-describe("how the engine is asked for a container", () => {
-  it("has its limits: memory without swap, time, processes with the agent's own", () => {
+describe("the configuration of a container", () => {
+  it("limits memory without swap, CPU time, and processes plus those of the agent", () => {
     expect(config().HostConfig).toMatchObject({
       Memory: 256 << 20,
       MemorySwap: 256 << 20,
@@ -29,13 +29,13 @@ describe("how the engine is asked for a container", () => {
     });
   });
 
-  it("gives gVisor what it needs itself, and lets it limit the processes inside", () => {
+  it("adds gVisor's own needs to the limits, and lets gVisor limit the processes inside", () => {
     const { Memory, PidsLimit, Ulimits, Runtime } = config("runsc").HostConfig ?? {};
     expect({ Memory, PidsLimit, Runtime }).toEqual({ Memory: 320 << 20, PidsLimit: 656, Runtime: "runsc" });
     expect(Ulimits).toContainEqual({ Name: "nproc", Soft: 100, Hard: 100 });
   });
 
-  it("has neither the environment nor the labels of the sandbox", () => {
+  it("contains neither the environment nor the labels of the sandbox", () => {
     expect(JSON.stringify(config())).not.toContain("secret");
     expect(config().Env).toBeUndefined();
     expect(Object.keys(config().Labels ?? {}).every((name) => name.startsWith("sandpiper."))).toBe(true);
@@ -47,11 +47,11 @@ describe("how the engine is asked for a container", () => {
     [{ user: "app:staff" }, "app"],
     [{ user: "7:8" }, "7:8"],
     [{ user: "0:0", labels: { "sandpiper.user": "app" } }, "app"],
-  ])("lets the user of image %o act when nobody is named", (more, user) => {
+  ])("uses the user of image %o by default", (more, user) => {
     expect(config(undefined, more).Cmd).toEqual(expect.arrayContaining(["--default-user", user]));
   });
 
-  it("remembers what an image that was saved from a container was made of", () => {
+  it("keeps the original image in the labels of a container restored from a checkpoint", () => {
     expect(config().Labels).toMatchObject({ "sandpiper.image": "sha256:1" });
     expect(config(undefined, { labels: { "sandpiper.image": "sha256:0" } }).Labels).toMatchObject({
       "sandpiper.image": "sha256:0",

@@ -5,29 +5,29 @@ import type { EngineImage } from "../image/image.ts";
 import { AGENT_PROGRAM } from "../storage/agent-volume.ts";
 import type { EngineMount } from "../storage/mounts.ts";
 import { openDirArguments } from "../storage/volumes.ts";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./inspect-container.ts";
 import { networkOf } from "./network.ts";
 import { publishedPorts } from "./ports.ts";
 
 const MIB = 1024 * 1024;
 const CPU_PERIOD_US = 100_000;
-/** Below what engines themselves may have open: a limit cannot be raised above theirs. */
+/** Lower than the engine's own limit, which containers cannot exceed. */
 const MAX_OPEN_FILES = 16_384;
-/** The agent is one process of the container's. */
+/** The agent's threads count as processes of the container. */
 const AGENT_PROCESSES = 8;
 
-/** gVisor's own memory and the kernel's processes that it takes count as the container's. */
+/** gVisor's own memory and host threads count towards the container's limits. */
 const SENTRY_MEMORY_MIB = 64;
 const SENTRY_TASKS = 256;
 const TASKS_PER_PROCESS = 4;
 
 /**
- * What the agent needs to act for the users inside and to manage their files and processes. Whatever is not here root inside
- * does not have either, and nobody gains anything by executing a program.
+ * What the agent needs to act for the container's users and to manage their files and processes. Root in the container has
+ * no other capabilities, and no-new-privileges prevents programs from gaining any.
  */
 const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
 
-/** Who acts when nobody is named, in images that do not say so: where there is no such user it is root. */
+/** The default user of images that set none; the agent uses root where this user does not exist. */
 const DEFAULT_USER = "user";
 
 export interface ContainerConfigOptions {
@@ -36,11 +36,11 @@ export interface ContainerConfigOptions {
   readonly mounts: readonly EngineMount[];
   readonly home: string;
   readonly runtime: string | undefined;
-  /** What the agent is told of it. */
+  /** The agent's --channel argument. */
   readonly channel: string;
 }
 
-/** How the engine is asked for a container. Whatever stands here is shown to everybody who may use the engine. */
+/** The engine's create options. They contain no secrets, because every client of the engine can read them. */
 export function containerConfig(options: ContainerConfigOptions): Docker.ContainerCreateOptions {
   const { spec, image, mounts, home, runtime, channel } = options;
   const { ExposedPorts, PortBindings } = publishedPorts(spec);
@@ -52,7 +52,7 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
     User: "0:0",
     Entrypoint: [AGENT_PROGRAM],
     Cmd: ["--channel", channel, "--default-user", user, ...openDirArguments(spec, home)],
-    // Where its standard streams are the agent's channel, they outlive whoever is attached.
+    // As the agent's channel, the standard streams must outlive each attached client.
     OpenStdin: channel === "stdio",
     StdinOnce: false,
     Tty: false,
@@ -69,11 +69,11 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
       CapDrop: ["ALL"],
       CapAdd: [...CAPABILITIES],
       SecurityOpt: ["no-new-privileges"],
-      // Its types do not know this one.
+      // Missing in the types of dockerode.
       ...{ CgroupnsMode: "private" },
       IpcMode: "private",
       Init: false,
-      // Nobody reads what is written there, and a disk would fill up with it.
+      // The log is never read, and would fill the disk.
       LogConfig: { Type: "none", Config: {} },
       RestartPolicy: { Name: "no" },
       ...(spec.container?.isRootReadOnly === true ? readOnlyRoot() : {}),
@@ -82,17 +82,17 @@ export function containerConfig(options: ContainerConfigOptions): Docker.Contain
   };
 }
 
-/** Whom the image's programs run as. An image that was made of a container has the agent's user, and its labels say whose it was. */
+/** The user of the image's programs. A checkpoint's image has the agent's user, and keeps the original one in a label. */
 function defaultUser({ user, labels }: EngineImage): string {
-  const said = labels[label.user] ?? user;
-  const [name = "", group = ""] = said.split(":");
+  const original = labels[label.user] ?? user;
+  const [name = "", group = ""] = original.split(":");
   if (name === "") return DEFAULT_USER;
   const isNumber = (text: string) => /^\d+$/.test(text);
-  // The agent knows the groups of users with a name.
-  return isNumber(name) && isNumber(group) ? said : name;
+  // For a user name, the agent finds the groups itself.
+  return isNumber(name) && isNumber(group) ? original : name;
 }
 
-/** Kept by an image that is made of the container, and so by what is restored from it. */
+/** A checkpoint's image inherits these labels, and so does a container restored from it. */
 function imageLabels({ id, labels }: EngineImage, user: string): Record<string, string> {
   return { [label.user]: user, [label.image]: labels[label.image] ?? id };
 }
@@ -104,22 +104,22 @@ function limits(spec: InstanceSpec, runtime: string | undefined): Docker.HostCon
   const processes = { Name: "nproc", Soft: spec.maxProcesses, Hard: spec.maxProcesses };
   return {
     Memory: memoryBytes,
-    // Memory and swap together: no more than memory alone means no swap.
+    // The limit of memory plus swap; equal to Memory, it disables swap.
     MemorySwap: memoryBytes,
-    // As a share of time, since an engine refuses a number of processors that its machine does not have.
+    // A quota, because engines reject NanoCpus above the machine's number of processors.
     CpuPeriod: CPU_PERIOD_US,
     CpuQuota: Math.round(spec.vcpuCount * CPU_PERIOD_US),
     PidsLimit: tasks,
     ShmSize: Math.ceil(spec.memoryMib / 2) * MIB,
     Ulimits: [
       { Name: "nofile", Soft: MAX_OPEN_FILES, Hard: MAX_OPEN_FILES },
-      // Of the kernel's own it would count those of other containers as well.
+      // On the host kernel nproc counts the processes of all containers with the same uid.
       ...(isGvisor ? [processes] : []),
     ],
   };
 }
 
-/** What programs expect to write in is memory then, and so is what the agent keeps of their output. */
+/** Directories that programs and the agent must write to are in memory. */
 function readOnlyRoot(): Docker.HostConfig {
   return {
     ReadonlyRootfs: true,

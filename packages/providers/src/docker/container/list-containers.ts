@@ -2,7 +2,7 @@ import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import type { Engine } from "../engine/engine.ts";
 import { label } from "../engine/labels.ts";
 
-/** A sandbox's container as the engine lists it. */
+/** A sandbox's container in the engine's list. */
 export interface ListedContainer {
   readonly id: SandboxId;
   readonly containerId: string;
@@ -10,7 +10,7 @@ export interface ListedContainer {
   readonly isRunning: boolean;
 }
 
-/** In these its processes are there, if only standing still. */
+/** The states in which a container has processes. */
 const RUNNING = new Set(["running", "paused", "restarting"]);
 
 export async function listContainers(

@@ -51,7 +51,7 @@ function isAnswering(address: string): Promise<boolean> {
 }
 
 describe("the network of a sandbox", () => {
-  it("is none unless asked for: there is the loopback and nothing else", async () => {
+  it("is only the loopback interface by default", async () => {
     const spec = containerSpec();
     await requireNetwork(engine, spec, { networks: [] });
     const container = await start(spec, "! ip -oneline -4 address | grep -v ' lo '");
@@ -59,14 +59,14 @@ describe("the network of a sandbox", () => {
     expect(Object.keys((await container.inspect()).NetworkSettings.Networks)).toEqual(["none"]);
   });
 
-  it("may be what is allowed and there", async () => {
+  it("may be any network that is allowed and exists", async () => {
     const spec = containerSpec({ network: "bridge" });
     await requireNetwork(engine, spec, { networks: ["bridge"] });
     const container = await start(spec, "ip -oneline -4 address | grep -v ' lo '");
     expect(await container.wait()).toMatchObject({ StatusCode: 0 });
   });
 
-  it("is refused when it is not allowed, with what is", async () => {
+  it("is rejected when it is not allowed, with a list of the allowed ones", async () => {
     const spec = containerSpec({ network: "office" });
     expect(await rejection(requireNetwork(engine, spec, { networks: ["bridge"] }))).toMatchObject({
       code: "invalid_argument",
@@ -75,13 +75,13 @@ describe("the network of a sandbox", () => {
     });
   });
 
-  it("is never that of the host, even when somebody allows it", async () => {
+  it("is never the host's network, even if the settings allow it", async () => {
     const spec = containerSpec({ network: "host" });
     const error = await rejection(requireNetwork(engine, spec, { networks: ["host", "bridge"] }));
     expect(error).toMatchObject({ reason: "network_not_allowed", details: { allowed: ["none", "bridge"] } });
   });
 
-  it("is refused when the engine does not have it", async () => {
+  it("is rejected when it does not exist on the engine", async () => {
     const spec = containerSpec({ network: "office" });
     expect(await rejection(requireNetwork(engine, spec, { networks: ["office"] }))).toMatchObject({
       code: "invalid_argument",
@@ -91,10 +91,10 @@ describe("the network of a sandbox", () => {
 });
 
 describe("a published port", () => {
-  it("answers on the host's loopback, and on no other address of the host", async () => {
+  it("answers only on the host's loopback address", async () => {
     const spec = containerSpec({ network: "bridge", ports: [3000] });
     const container = await start(spec, SERVE);
-    const { "3000": address = "" } = addressesOf(await container.inspect());
+    const { "3000": address = "" } = addressesOf(await container.inspect(), engine.endpoint.url);
     const port = /^127\.0\.0\.1:(\d+)$/.exec(address)?.[1];
     expect(port).toBeDefined();
     await expect.poll(() => isAnswering(address), { interval: 100 }).toBe(true);
@@ -105,10 +105,10 @@ describe("a published port", () => {
     for (const other of others) expect(await isAnswering(`${other.address}:${port}`), other.address).toBe(false);
   });
 
-  it("has no address any more when the container has stopped", async () => {
+  it("has no address after the container has stopped", async () => {
     const container = await start(containerSpec({ network: "bridge", ports: [3000] }), "exec sleep 1000");
     await container.kill();
     await container.wait();
-    expect(addressesOf(await container.inspect())).toEqual({});
+    expect(addressesOf(await container.inspect(), engine.endpoint.url)).toEqual({});
   });
 });

@@ -1,14 +1,14 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { Engine } from "../engine/engine.ts";
 
-/** The network of a sandbox that asks for none: not even the engine's machine can be reached. */
+/** The default network: it reaches nothing, not even the engine's machine. */
 export const NO_NETWORK = "none";
 
-/** Joins the namespace of the engine's machine, so no list of allowed networks can allow it. */
+/** The network namespace of the engine's machine; never allowed, whatever the settings say. */
 const HOST_NETWORK = "host";
 
 export interface NetworkPolicy {
-  /** Beside none. */
+  /** Allowed besides `none`. */
   readonly networks: readonly string[];
 }
 
@@ -16,13 +16,13 @@ export function networkOf({ container }: InstanceSpec): string {
   return container?.network ?? NO_NETWORK;
 }
 
-/** Refuses a network that is not allowed or not there, before anything is made for the sandbox. */
+/** Rejects a network that is not allowed or does not exist. */
 export async function requireNetwork(engine: Engine, spec: InstanceSpec, { networks }: NetworkPolicy): Promise<void> {
   const network = networkOf(spec);
   if (network === NO_NETWORK) return;
   const allowed = [NO_NETWORK, ...networks.filter((name) => name !== HOST_NETWORK)];
   if (!allowed.includes(network)) throw notAllowed(spec, network, allowed);
-  // Podman takes the name for its default network, which is called otherwise there.
+  // Podman accepts this name for its default network, which has another name.
   if (engine.info.isPodman && network === "bridge") return;
   await engine
     .call(`find network ${network}`, (docker) => docker.getNetwork(network).inspect())
@@ -34,8 +34,8 @@ export async function requireNetwork(engine: Engine, spec: InstanceSpec, { netwo
 function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly string[]): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "network_not_allowed",
-    message: `sandbox ${id} cannot join network ${network}; allowed are ${allowed.join(", ")}`,
-    hint: "ask for one of these; whoever runs this can allow others with the networks option of the docker provider",
+    message: `sandbox ${id} may not join network ${network}; allowed: ${allowed.join(", ")}`,
+    hint: "use an allowed network, or allow this one with the networks option of the docker provider",
     details: { network, allowed },
   });
 }
@@ -43,8 +43,8 @@ function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly str
 function unknownNetwork({ id }: InstanceSpec, network: string, cause: unknown): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "no_such_network",
-    message: `sandbox ${id} cannot join network ${network}: the engine has none of that name`,
-    hint: `create it first (docker network create ${network}), or ask for another`,
+    message: `sandbox ${id} cannot join network ${network}: it does not exist on the engine`,
+    hint: `create it with \`docker network create ${network}\`, or use another`,
     details: { network },
     cause,
   });

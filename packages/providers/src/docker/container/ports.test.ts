@@ -3,7 +3,7 @@ import { containerSpec } from "../testing/container-spec.ts";
 import { addressesOf, publishedPorts } from "./ports.ts";
 
 describe("published ports", () => {
-  it("are on the loopback, each at a port of the engine's choice", () => {
+  it("bind to the loopback address, each at a port of the engine's choice", () => {
     expect(publishedPorts(containerSpec({ network: "bridge", ports: [3000, 8080] }))).toEqual({
       ExposedPorts: { "3000/tcp": {}, "8080/tcp": {} },
       PortBindings: {
@@ -13,20 +13,22 @@ describe("published ports", () => {
     });
   });
 
-  it("are none unless asked for", () => {
+  it("are empty by default", () => {
     expect(publishedPorts(containerSpec())).toEqual({ ExposedPorts: {}, PortBindings: {} });
   });
 
-  it("need a network", () => {
+  it("require a network", () => {
     for (const container of [{ ports: [3000] }, { ports: [3000], network: "none" }]) {
       expect(() => publishedPorts(containerSpec(container))).toThrow("it has no network");
     }
   });
 
-  it("have addresses while the container runs, with the name of an engine elsewhere", () => {
+  it("have addresses while the container runs, with the host name of a remote engine", () => {
     const Ports = { "3000/tcp": [{ HostIp: "127.0.0.1", HostPort: "49153" }], "53/udp": null, "8080/tcp": null };
-    expect(addressesOf({ NetworkSettings: { Ports } })).toEqual({ "3000": "127.0.0.1:49153" });
-    expect(addressesOf({ NetworkSettings: { Ports } }, "engine.example")).toEqual({ "3000": "engine.example:49153" });
-    expect(addressesOf({ NetworkSettings: { Ports: null } })).toEqual({});
+    const local = new URL("unix:///run/docker.sock");
+    expect(addressesOf({ NetworkSettings: { Ports } }, local)).toEqual({ "3000": "127.0.0.1:49153" });
+    const remote = new URL("https://engine.example:2376");
+    expect(addressesOf({ NetworkSettings: { Ports } }, remote)).toEqual({ "3000": "engine.example:49153" });
+    expect(addressesOf({ NetworkSettings: { Ports: null } }, local)).toEqual({});
   });
 });

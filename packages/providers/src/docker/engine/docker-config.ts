@@ -2,13 +2,13 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 
-/** What is used of the file in which Docker's client keeps its settings. */
+/** The fields of the Docker client's config.json that Sandpiper reads. */
 export interface DockerConfig {
   readonly currentContext?: string;
   readonly auths?: Readonly<Record<string, StoredCredential>>;
-  /** Programs that keep credentials, by registry. */
+  /** Credential helpers by registry. */
   readonly credHelpers?: Readonly<Record<string, string>>;
-  /** The program that keeps those of all other registries. */
+  /** The credential helper of all other registries. */
   readonly credsStore?: string;
 }
 
@@ -18,7 +18,7 @@ export interface StoredCredential {
   readonly identitytoken?: string;
 }
 
-/** One that is not there says nothing. */
+/** Returns an empty object if the file does not exist. */
 export async function readDockerConfig(directory: string): Promise<DockerConfig> {
   const path = join(directory, "config.json");
   try {
@@ -27,8 +27,8 @@ export async function readDockerConfig(directory: string): Promise<DockerConfig>
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return {};
     throw new SandboxError("failed_precondition", {
       reason: "docker_config",
-      message: `${path} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
-      hint: "mend the file, or move it away",
+      message: `cannot read ${path}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      hint: "correct the file, or move it away",
       cause,
     });
   }

@@ -3,11 +3,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { readDockerConfig } from "./docker-config.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { readTls } from "./endpoint-tls.ts";
-import { parseEndpointUrl } from "./endpoint-url.ts";
+import { type Endpoint, parseEndpointUrl, readTls } from "./endpoint.ts";
 
-/** The context that Docker's client would use; `default` is none. */
+/** The context that Docker's client would use; undefined for `default`. */
 export async function currentContext(
   env: Readonly<Record<string, string | undefined>>,
   directory: string,
@@ -16,7 +14,7 @@ export async function currentContext(
   return name === undefined || name === "default" ? undefined : name;
 }
 
-/** What `docker context create` wrote down. */
+/** Written by `docker context create`. */
 interface ContextFile {
   readonly Endpoints?: { readonly docker?: { readonly Host?: string; readonly SkipTLSVerify?: boolean } };
 }
@@ -27,9 +25,9 @@ export async function contextEndpoint(name: string, directory: string): Promise<
   const path = join(directory, "contexts/meta", id, "meta.json");
   const { Endpoints } = await readFile(path, "utf8")
     .then((text): ContextFile => JSON.parse(text))
-    .catch((cause: unknown) => Promise.reject(unusable(name, `${path} cannot be read`, cause)));
+    .catch((cause: unknown) => Promise.reject(unusable(name, `cannot read ${path}`, cause)));
   const docker = Endpoints?.docker;
-  if (!docker?.Host) throw unusable(name, `${path} names no Docker engine`);
+  if (!docker?.Host) throw unusable(name, `${path} contains no Docker endpoint`);
   const certificates = join(directory, "contexts/tls", id, "docker");
   const isTls = (await readdir(certificates).catch(() => [])).length > 0;
   const url = parseEndpointUrl(docker.Host, { origin, isTls });
@@ -40,8 +38,8 @@ export async function contextEndpoint(name: string, directory: string): Promise<
 function unusable(name: string, why: string, cause?: unknown): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "engine_context",
-    message: `Docker's context ${JSON.stringify(name)} cannot be used: ${why}`,
-    hint: "choose another with `docker context use`, or set DOCKER_HOST to where the engine is",
+    message: `cannot use Docker context ${JSON.stringify(name)}: ${why}`,
+    hint: "choose another context with `docker context use`, or set DOCKER_HOST to the engine's address",
     cause,
   });
 }

@@ -4,19 +4,19 @@ import type { Endpoint } from "./endpoint.ts";
 
 const OPTIONS: AgentOptions = { keepAlive: true };
 
-/** The connections to one engine. */
+/** The connection pool of one engine. */
 export function engineAgent({ url, tls }: Endpoint): Agent {
   const isTls = url.protocol === "https:";
   const agent = isTls ? new TlsAgent({ ...OPTIONS, rejectUnauthorized: tls?.isVerified ?? true }) : new Agent(OPTIONS);
   return noticingCutAnswers(agent);
 }
 
-/** What every agent has, though the types of Node.js do not say so. */
+/** A method of every http.Agent that the types of Node.js omit. */
 interface RequestTaker {
   addRequest(request: ClientRequest, ...rest: readonly unknown[]): void;
 }
 
-/** An engine that dies in the middle of its answer fails the call: the client library itself would wait for ever. */
+/** Fails a call whose response was cut off; the client library would wait forever. */
 function noticingCutAnswers(agent: Agent): Agent {
   const taker = agent as Agent & RequestTaker;
   const addRequest = taker.addRequest.bind(agent);
@@ -24,7 +24,7 @@ function noticingCutAnswers(agent: Agent): Agent {
     request.once("response", (response) => {
       response.once("close", () => {
         if (response.complete) return;
-        const error = new Error("the engine's answer was cut off");
+        const error = new Error("the engine's response was cut off");
         request.emit("error", Object.assign(error, { code: "ECONNRESET" }));
       });
     });

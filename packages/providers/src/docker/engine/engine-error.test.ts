@@ -27,7 +27,7 @@ describe("an error of the engine", () => {
   });
 
   it.each(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ENOTFOUND"])(
-    "of the connection says where: %s",
+    "of the connection names the engine: %s",
     (code) => {
       const thrown = Object.assign(new Error("socket hang up"), { code });
       expect(engineError(thrown, "list volumes", endpoint)).toMatchObject({
@@ -38,7 +38,7 @@ describe("an error of the engine", () => {
     },
   );
 
-  it("of permission says whose it is to give", () => {
+  it("of permission names the group of the socket", () => {
     const thrown = Object.assign(new Error("connect EACCES"), { code: "EACCES" });
     expect(engineError(thrown, "list volumes", endpoint)).toMatchObject({
       code: "permission_denied",
@@ -47,7 +47,7 @@ describe("an error of the engine", () => {
     });
   });
 
-  it("is the reason of whoever aborted, where one was given", () => {
+  it("is the abort's own error, if it has one", () => {
     const reason = new SandboxError("deadline_exceeded", { reason: "boot_timeout", message: "too slow" });
     const thrown = Object.assign(new Error("aborted", { cause: reason }), { name: "AbortError", code: "ABORT_ERR" });
     expect(engineError(thrown, "create container abc", endpoint)).toBe(reason);
@@ -55,12 +55,12 @@ describe("an error of the engine", () => {
     expect(engineError(abort, "create container abc", endpoint)).toMatchObject({ code: "canceled", reason: "aborted" });
   });
 
-  it("that was converted already is left as it is", () => {
+  it("that is already converted stays unchanged", () => {
     const error = new SandboxError("not_found", { reason: "x", message: "y" });
     expect(engineError(error, "anything", endpoint)).toBe(error);
   });
 
-  it("is cut when the engine does not stop talking", () => {
+  it("is truncated when the engine's message is very long", () => {
     expect(engineError(said(500, "x".repeat(5000)), "anything", endpoint).message.length).toBeLessThan(1100);
   });
 });

@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { ErrorCode } from "@sandpiper/protocol";
 import type { Endpoint } from "./endpoint.ts";
 
-/** How the system says that nobody answers. */
+/** System errors of an engine that does not answer. */
 const UNREACHABLE = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "EHOSTUNREACH"],
   ...["ENETUNREACH", "ENOTSOCK"],
@@ -16,28 +16,32 @@ interface Kind {
   readonly hint: string;
 }
 
-const LOOK = "look at the engine's own log, for example with `journalctl -u docker`";
+const LOOK = "check the engine's log, for example with `journalctl -u docker`";
 const KINDS: Readonly<Record<number, Kind>> = {
-  400: { code: "invalid_argument", reason: "engine_refused", hint: "the engine does not take these options" },
-  401: { code: "permission_denied", reason: "engine_denied", hint: "the engine wants another credential" },
-  403: { code: "permission_denied", reason: "engine_denied", hint: "an authorization plugin of the engine says no" },
+  400: { code: "invalid_argument", reason: "engine_refused", hint: "change the options that the engine rejects" },
+  401: { code: "permission_denied", reason: "engine_denied", hint: "the engine requires another credential" },
+  403: {
+    code: "permission_denied",
+    reason: "engine_denied",
+    hint: "an authorization plugin of the engine denied the request",
+  },
   404: {
     code: "not_found",
     reason: "not_in_engine",
-    hint: "somebody else may have removed it; look with `docker ps -a`",
+    hint: "another client may have removed it; check `docker ps -a`",
   },
   406: { code: "failed_precondition", reason: "engine_refused", hint: LOOK },
-  409: { code: "conflict", reason: "engine_conflict", hint: "somebody else works on the same thing; try again" },
+  409: { code: "conflict", reason: "engine_conflict", hint: "another client is changing the same object; try again" },
   503: { code: "unavailable", reason: "engine_unavailable", hint: LOOK },
 };
 const FAILED: Kind = { code: "unavailable", reason: "engine_failed", hint: LOOK };
 
-/** Converts what a call of the engine threw. `doing` goes on after "could not", such as "remove container abc". */
+/** Converts an error of an engine call. `doing` completes "could not …", such as "remove container abc". */
 export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const { name, code = "", statusCode, message } = describe(thrown);
   if (name === "AbortError" || name === "TimeoutError" || code === "ABORT_ERR") {
-    // Whoever aborted may have said why.
+    // The abort may carry its own error.
     if (thrown instanceof Error && thrown.cause instanceof SandboxError) return thrown.cause;
     return new SandboxError("canceled", { reason: "aborted", message: `could not ${doing}: aborted`, cause: thrown });
   }
@@ -51,7 +55,7 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
     return new SandboxError("permission_denied", {
       reason: "engine_denied",
       message: `could not ${doing}: no permission for ${engine}`,
-      hint: "run as root, or as a member of the group that owns the socket (`docker`, most often)",
+      hint: "run as root, or as a member of the group that owns the socket (usually `docker`)",
       cause: thrown,
     });
   }
@@ -59,7 +63,7 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
     return new SandboxError("unavailable", {
       reason: "engine_unreachable",
       message: `could not ${doing}: ${engine} does not answer: ${code}`,
-      hint: "start it (`systemctl start docker`), or set DOCKER_HOST to where it is",
+      hint: "start the engine (`systemctl start docker`), or set DOCKER_HOST to its address",
       cause: thrown,
     });
   }
@@ -67,8 +71,8 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
     return new SandboxError(FAILED.code, { ...FAILED, message: `could not ${doing}: ${message}`, cause: thrown });
   return new SandboxError("unavailable", {
     reason: "engine_unreachable",
-    message: `could not ${doing}: no conversation with ${engine}: ${message}`,
-    hint: "look whether DOCKER_HOST and its certificates are what the engine wants",
+    message: `could not ${doing}: no connection to ${engine}: ${message}`,
+    hint: "check that DOCKER_HOST and its certificates match the engine",
     cause: thrown,
   });
 }
@@ -80,7 +84,7 @@ interface Description {
   readonly message: string;
 }
 
-/** The client library puts the status and the words of the engine on a plain error. */
+/** The client library puts the engine's status and message on a plain Error. */
 function describe(thrown: unknown): Description {
   const error = (typeof thrown === "object" && thrown !== null ? thrown : { message: String(thrown) }) as {
     readonly name?: unknown;

@@ -29,7 +29,7 @@ function at(name: string): Endpoint {
   return { url: new URL(`unix://${join(directory, name)}`), origin: "a test", tls: undefined };
 }
 
-/** Something that says of itself what it likes. */
+/** A fake engine with an arbitrary version. */
 async function answering(name: string, version: object): Promise<AsyncDisposable> {
   const server = createServer((_, response) => response.end(JSON.stringify(version))).listen(join(directory, name));
   await once(server, "listening");
@@ -43,7 +43,7 @@ async function answering(name: string, version: object): Promise<AsyncDisposable
 }
 
 describe("an engine", () => {
-  it("says what it is", async () => {
+  it("reports its version and features", async () => {
     using engine = await connectTo(dockerd);
     expect(engine.info).toEqual({
       serverVersion: expect.stringMatching(/^\d+\.\d+/),
@@ -59,7 +59,7 @@ describe("an engine", () => {
     });
   });
 
-  it("is the one that was found, whatever the environment says meanwhile", async () => {
+  it("is the one at the endpoint, whatever the environment says", async () => {
     vi.stubEnv("DOCKER_HOST", "tcp://127.0.0.1:1");
     using engine = await connectTo(dockerd);
     expect(await engine.call("list containers", (docker) => docker.listContainers())).toEqual([]);
@@ -70,13 +70,13 @@ describe("an engine", () => {
     [{ ApiVersion: "1.45", MinAPIVersion: "1.24" }, "1.45"],
     [{ ApiVersion: "1.99", MinAPIVersion: "1.44" }, "1.51"],
     [{ ApiVersion: "1.41" }, "1.41"],
-  ])("is spoken to in the newest version that both know: %o", async (version, apiVersion) => {
+  ])("uses the newest API version that both sides support: %o", async (version, apiVersion) => {
     await using _ = await answering("version.sock", { Version: "x", ...version });
     using engine = await Engine.connect(at("version.sock"));
     expect(engine.info.apiVersion).toBe(apiVersion);
   });
 
-  it("has the runtimes that are there, not all that Podman knows by name", async () => {
+  it("lists only installed runtimes, although Podman reports others", async () => {
     await using _ = await answering("podman.sock", {
       Version: "4.3.1",
       ApiVersion: "1.41",
@@ -92,13 +92,13 @@ describe("an engine", () => {
     ["too old", { Version: "19.03", ApiVersion: "1.40", MinAPIVersion: "1.12" }, "engine_version"],
     ["too new", { Version: "99.0", ApiVersion: "1.99", MinAPIVersion: "1.90" }, "engine_version"],
     ["of another generation", { Version: "99.0", ApiVersion: "2.0", MinAPIVersion: "2.0" }, "engine_version"],
-    ["no engine", { hello: "world" }, "not_an_engine"],
-  ])("is refused when it is %s", async (_title, version, reason) => {
+    ["not an engine", { hello: "world" }, "not_an_engine"],
+  ])("is rejected when it is %s", async (_title, version, reason) => {
     await using _ = await answering("refused.sock", version);
     await expect(Engine.connect(at("refused.sock"))).rejects.toMatchObject({ code: "failed_precondition", reason });
   });
 
-  it("that is not there is named with where it was looked for", async () => {
+  it("that does not exist is reported with its address", async () => {
     await expect(Engine.connect(at("nothing.sock"))).rejects.toMatchObject({
       code: "unavailable",
       reason: "engine_unreachable",
@@ -107,7 +107,7 @@ describe("an engine", () => {
     });
   });
 
-  it("that never answers can be given up", async () => {
+  it("that never answers can be aborted", async () => {
     const server = createSocketServer().listen(join(directory, "silent.sock"));
     await once(server, "listening");
     const abort = new AbortController();
@@ -116,7 +116,7 @@ describe("an engine", () => {
     server.close();
   });
 
-  it("is quoted when it says no, with what was tried on which id", async () => {
+  it("is quoted in the error, with the operation and the id", async () => {
     using engine = await connectTo(dockerd);
     const inspected = engine.call("inspect container nope", (docker) => docker.getContainer("nope").inspect());
     await expect(inspected).rejects.toMatchObject({
@@ -127,7 +127,7 @@ describe("an engine", () => {
     await expect(created).rejects.toMatchObject({ code: "invalid_argument", reason: "engine_refused" });
   });
 
-  it("that dies in the middle of an answer fails the call instead of leaving it waiting", async () => {
+  it("that dies in the middle of a response fails the call", async () => {
     using engine = await connectTo(dockerd);
     const image = await importTestImage(engine, { variant: "tiny" });
     const container = await engine.docker.createContainer({
@@ -138,7 +138,7 @@ describe("an engine", () => {
     await container.start();
     const waiting = engine.call(`wait for container ${container.id}`, () => container.wait());
     const failed = expect(waiting).rejects.toMatchObject({ code: "unavailable", reason: "engine_unreachable" });
-    // The engine has begun its answer, and goes on with it when the container ends.
+    // The engine has sent the headers, and sends the body when the container ends.
     await expect.poll(() => engine.docker.listContainers()).toHaveLength(1);
     await dockerd.kill();
     await failed;

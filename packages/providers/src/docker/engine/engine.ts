@@ -4,34 +4,34 @@ import type { Endpoint } from "./endpoint.ts";
 import { engineAgent } from "./engine-agent.ts";
 import { engineError } from "./engine-error.ts";
 
-/** Docker 20.10. Older ones do not tell of cgroup version 2, and have had no fixes for years. */
+/** Docker 20.10. Older engines do not report cgroup version 2, and no longer get fixes. */
 const OLDEST_API = "1.41";
-/** What this code was written against: newer ones leave out fields that it reads. */
+/** The newest version that this code supports: later versions drop fields that it reads. */
 const NEWEST_API = "1.51";
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface EngineInfo {
   readonly serverVersion: string;
-  /** The version of its API that is spoken with it. */
+  /** The API version in use. */
   readonly apiVersion: string;
   readonly isPodman: boolean;
-  /** In Go's words, as images have it: amd64, arm64, … */
+  /** As images name it: amd64, arm64, … */
   readonly architecture: string;
   readonly os: string;
-  /** Those that are there for sure. */
+  /** Installed runtimes. */
   readonly runtimes: readonly string[];
   readonly defaultRuntime: string;
-  /** Containers go on while the engine is restarted. */
+  /** Containers keep running during a restart of the engine. */
   readonly isLiveRestore: boolean;
   readonly securityOptions: readonly string[];
   readonly cgroupVersion: string;
 }
 
-/** A container engine that answered, spoken to in a version of its API that both know. */
+/** A connected container engine, with an API version that both sides support. */
 export class Engine implements Disposable {
   readonly endpoint: Endpoint;
   readonly info: EngineInfo;
-  /** For calls whose failures `call` converts. */
+  /** Use inside `call`, which converts errors. */
   readonly docker: Docker;
 
   private constructor(endpoint: Endpoint, docker: Docker, info: EngineInfo) {
@@ -45,7 +45,7 @@ export class Engine implements Disposable {
     const abortSignal = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     const doing = "connect to the container engine";
     try {
-      // Only now: whoever uses no engine would wait for it at every start.
+      // Loaded on demand: it slows the start of programs that use no engine.
       const { default: Client } = await import("dockerode");
       const client = (apiVersion?: string) => new Client(clientOptions(endpoint, apiVersion));
       const version = await (client() as unknown as Introduction).version({ abortSignal });
@@ -60,8 +60,8 @@ export class Engine implements Disposable {
   }
 
   /**
-   * Runs calls of the engine; what they throw comes out as one error that says what was tried. The signal ends the
-   * wait, also for calls that the client library cannot abort.
+   * Runs calls of the engine, and converts what they throw into an error that names the operation. The signal also ends the
+   * wait for calls that the client library cannot abort.
    */
   async call<T>(doing: string, work: (docker: Docker) => Promise<T>, signal?: AbortSignal): Promise<T> {
     try {
@@ -92,7 +92,7 @@ async function unlessAborted<T>(work: () => Promise<T>, signal: AbortSignal): Pr
 function clientOptions(endpoint: Endpoint, apiVersion?: string): Docker.DockerOptions {
   const { url, tls } = endpoint;
   const isUnix = url.protocol === "unix:";
-  // Each is given, if only as undefined: the client library takes what is not from the environment.
+  // Every option is set, even to undefined: the client library takes missing ones from the environment.
   const options = {
     socketPath: isUnix ? decodeURIComponent(url.pathname) : undefined,
     host: isUnix ? undefined : url.hostname,
@@ -109,7 +109,7 @@ function clientOptions(endpoint: Endpoint, apiVersion?: string): Docker.DockerOp
   return options as Docker.DockerOptions;
 }
 
-/** Calls of the client library that can be aborted, though its types do not say so. */
+/** Calls that accept an abort signal, which the types of dockerode omit. */
 interface Introduction {
   version(options: { readonly abortSignal: AbortSignal }): Promise<VersionAnswer>;
   info(options: { readonly abortSignal: AbortSignal }): Promise<InfoAnswer>;
@@ -141,7 +141,7 @@ function engineInfo(apiVersion: string, version: VersionAnswer, info: InfoAnswer
     isPodman,
     architecture: version.Arch ?? "unknown",
     os: version.Os ?? "linux",
-    // Podman names all that it has ever heard of, installed or not.
+    // Podman also lists runtimes that are not installed.
     runtimes: isPodman ? [defaultRuntime] : Object.keys(info.Runtimes ?? {}),
     defaultRuntime,
     isLiveRestore: info.LiveRestoreEnabled ?? false,
@@ -156,21 +156,21 @@ function commonApiVersion(version: VersionAnswer, endpoint: Endpoint): string {
   if (newest === undefined) {
     throw new SandboxError("failed_precondition", {
       reason: "not_an_engine",
-      message: `what answers at ${endpoint.url.href} (${endpoint.origin}) is no container engine`,
-      hint: "set DOCKER_HOST to where Docker or Podman is",
+      message: `${endpoint.url.href} (${endpoint.origin}) is not a container engine`,
+      hint: "set DOCKER_HOST to the address of Docker or Podman",
     });
   }
   if (minor(newest) < minor(OLDEST_API) || minor(oldest) > minor(NEWEST_API)) {
     throw new SandboxError("failed_precondition", {
       reason: "engine_version",
-      message: `the engine at ${endpoint.url.href} is ${version.Version ?? "of an unknown version"} and speaks API ${oldest} to ${newest}; ${OLDEST_API} to ${NEWEST_API} are known here`,
-      hint: "use Docker 20.10 or newer; for one that is newer still, a newer Sandpiper",
+      message: `the engine at ${endpoint.url.href} (version ${version.Version ?? "unknown"}) supports API ${oldest} to ${newest}; Sandpiper supports ${OLDEST_API} to ${NEWEST_API}`,
+      hint: "use Docker 20.10 or newer; if the engine is too new, update Sandpiper",
     });
   }
   return minor(newest) < minor(NEWEST_API) ? newest : NEWEST_API;
 }
 
-/** All versions of the API so far are 1.something. */
+/** All API versions so far are 1.x. */
 function minor(version: string): number {
   const [major = "0", rest = "0"] = version.split(".");
   return Number(major) === 1 ? Number(rest) : Number(major) * 1000;
@@ -180,6 +180,6 @@ function silent(endpoint: Endpoint, doing: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "engine_unreachable",
     message: `could not ${doing}: ${endpoint.url.href} (${endpoint.origin}) did not answer within ${CONNECT_TIMEOUT_MS / 1000} s`,
-    hint: "look whether the engine is stuck, for example with `docker version`",
+    hint: "check with `docker version` whether the engine hangs",
   });
 }

@@ -32,12 +32,12 @@ async function writeContext(directory: string, name: string, endpoint: object): 
   return id;
 }
 
-describe("where the engine is", () => {
-  it("is what the setting says, whatever the environment says", async () => {
+describe("the engine's address", () => {
+  it("comes from the setting before the environment", async () => {
     const env = { DOCKER_HOST: "tcp://elsewhere:1" };
     expect(await find(env, [], "unix:///my/engine.sock")).toMatchObject({
       url: expect.objectContaining({ href: "unix:///my/engine.sock" }),
-      origin: "the setting of the engine's URL",
+      origin: "the engine URL setting",
     });
   });
 
@@ -49,7 +49,7 @@ describe("where the engine is", () => {
     ["http://engine:8080", "http://engine:8080/"],
     ["https://engine", "https://engine/"],
     ["tcp://[::1]:2375", "http://[::1]:2375/"],
-  ])("is what DOCKER_HOST says: %s", async (host, url) => {
+  ])("comes from DOCKER_HOST: %s", async (host, url) => {
     expect(await urlOf({ DOCKER_HOST: host, DOCKER_CONTEXT: "another" })).toBe(url);
   });
 
@@ -60,7 +60,7 @@ describe("where the engine is", () => {
     ["tcp://engine:2375/prefix", "unix:///var/run/docker.sock"],
     ["tcp://name:secret@engine:2375", "unix:///var/run/docker.sock"],
     ["tcp://", "unix:///var/run/docker.sock"],
-  ])("is refused with what to do instead where it cannot be reached: %s", async (host, hint) => {
+  ])("is rejected with a hint if it is unsupported: %s", async (host, hint) => {
     await expect(find({ DOCKER_HOST: host })).rejects.toMatchObject({
       code: "invalid_argument",
       reason: "engine_url",
@@ -69,12 +69,12 @@ describe("where the engine is", () => {
     });
   });
 
-  it("is never shown with a password", async () => {
+  it("is never shown with its password", async () => {
     const refused = find({ DOCKER_HOST: "tcp://name:secret@engine:2375" });
     await expect(refused).rejects.toMatchObject({ message: expect.not.stringContaining("secret") });
   });
 
-  it("is what the context says that is chosen by name or by the client's settings", async () => {
+  it("comes from the context in DOCKER_CONTEXT or in the client's settings", async () => {
     const directory = join(home, "contexts");
     await writeContext(directory, "build", { Host: "unix:///run/build.sock" });
     await writeContext(directory, "chosen", { Host: "tcp://chosen:2375" });
@@ -90,14 +90,14 @@ describe("where the engine is", () => {
     );
   });
 
-  it("is not guessed when the chosen context is not there", async () => {
+  it("is not guessed if the chosen context does not exist", async () => {
     await expect(find({ DOCKER_CONTEXT: "gone" }, ["/var/run/docker.sock"])).rejects.toMatchObject({
       reason: "engine_context",
       message: expect.stringContaining('"gone"'),
     });
   });
 
-  it("is the first socket that is there: Docker's, a rootless one, Podman's", async () => {
+  it("is the first socket that exists: Docker's, a rootless one, Podman's", async () => {
     const sockets = ["/run/podman/podman.sock", "/run/user/1000/podman/podman.sock", "/run/user/1000/docker.sock"];
     expect(await urlOf({}, sockets)).toBe("unix:///run/user/1000/docker.sock");
     expect(await urlOf({}, sockets.slice(0, 2))).toBe("unix:///run/user/1000/podman/podman.sock");
@@ -105,7 +105,7 @@ describe("where the engine is", () => {
     expect(await urlOf({ XDG_RUNTIME_DIR: "/x" }, ["/x/docker.sock"])).toBe("unix:///x/docker.sock");
   });
 
-  it("is nowhere: then what to install is said", async () => {
+  it("is reported missing with a hint what to install", async () => {
     await expect(find({})).rejects.toMatchObject({
       reason: "engine_missing",
       message: expect.stringContaining("/var/run/docker.sock"),
@@ -113,7 +113,7 @@ describe("where the engine is", () => {
     });
   });
 
-  it("needs the certificates that it is said to need", async () => {
+  it("requires the certificates that the environment demands", async () => {
     const env = { DOCKER_HOST: "tcp://engine:2376", DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: join(home, "none") };
     await expect(find(env)).rejects.toMatchObject({
       reason: "engine_certificates",
@@ -127,7 +127,7 @@ describe("an engine with TLS", () => {
   let tls: NonNullable<Dockerd["tls"]>;
   beforeAll(async () => {
     dockerd = await startDockerd({ tls: true });
-    if (dockerd.tls === undefined) throw new Error("it has no TLS");
+    if (dockerd.tls === undefined) throw new Error("dockerd has no TLS");
     tls = dockerd.tls;
   }, 300_000);
   afterAll(async () => {
@@ -150,7 +150,7 @@ describe("an engine with TLS", () => {
     expect(engine.info.os).toBe("linux");
   });
 
-  it("is refused when nobody vouches for its certificate", async () => {
+  it("is rejected if its certificate is not trusted", async () => {
     const endpoint = await find({ DOCKER_HOST: tls.url.replace("tcp:", "https:") });
     await expect(Engine.connect(endpoint)).rejects.toMatchObject({
       code: "unavailable",
@@ -160,7 +160,7 @@ describe("an engine with TLS", () => {
     });
   });
 
-  it("says clearly that it wants a certificate", async () => {
+  it("reports that it requires a client certificate", async () => {
     const { ca } =
       (await find({ DOCKER_HOST: tls.url, DOCKER_TLS: "1", DOCKER_CERT_PATH: tls.certificates })).tls ?? {};
     const url = new URL(tls.url.replace("tcp:", "https:"));

@@ -3,11 +3,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { contextEndpoint, currentContext } from "./docker-context.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { readTls } from "./endpoint-tls.ts";
-import { parseEndpointUrl } from "./endpoint-url.ts";
+import { type Endpoint, parseEndpointUrl, readTls } from "./endpoint.ts";
 
-/** What is looked at; tests give their own. */
+/** What the search reads; replaced in tests. */
 export interface EndpointSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDirectory: string;
@@ -15,14 +13,14 @@ export interface EndpointSurroundings {
   isSocket(path: string): boolean;
 }
 
-/** Where the engine is, in the order in which Docker's own client looks; then where rootless Docker and Podman listen. */
+/** Finds the engine like Docker's client, then at the sockets of rootless Docker and Podman. */
 export async function findEndpoint(
   engineUrl?: string | undefined,
   surroundings: EndpointSurroundings = thisMachine(),
 ): Promise<Endpoint> {
   const { env, homeDirectory } = surroundings;
   const directory = env["DOCKER_CONFIG"] || join(homeDirectory, ".docker");
-  if (engineUrl !== undefined) return await named(engineUrl, "the setting of the engine's URL", env, directory);
+  if (engineUrl !== undefined) return await named(engineUrl, "the engine URL setting", env, directory);
   const host = env["DOCKER_HOST"];
   if (host) return await named(host, "DOCKER_HOST", env, directory);
   const context = await currentContext(env, directory);
@@ -41,7 +39,7 @@ async function named(
   const url = parseEndpointUrl(text, { origin, isTls: wantsTls });
   if (url.protocol !== "https:") return { url, origin, tls: undefined };
   const certificates = env["DOCKER_CERT_PATH"] || (wantsTls ? directory : undefined);
-  // An https: URL alone means what it means everywhere: a certificate that the system trusts.
+  // A plain https: URL requires a certificate that the system trusts.
   if (certificates === undefined) return { url, origin, tls: undefined };
   return { url, origin, tls: await readTls(certificates, { isVerified: isVerified || !wantsTls }) };
 }
@@ -57,11 +55,12 @@ function findSocket(surroundings: EndpointSurroundings): Endpoint {
     "/run/podman/podman.sock",
   ];
   const path = paths.find((candidate) => surroundings.isSocket(candidate));
-  if (path !== undefined) return { url: new URL(`unix://${path}`), origin: "found there", tls: undefined };
+  if (path !== undefined)
+    return { url: new URL(`unix://${path}`), origin: "found at its default path", tls: undefined };
   throw new SandboxError("failed_precondition", {
     reason: "engine_missing",
-    message: `no container engine was found: DOCKER_HOST is not set, no context is chosen, and there is no socket at ${paths.join(", ")}`,
-    hint: "install and start Docker (on Debian: apt-get install docker.io), or set DOCKER_HOST to where an engine is",
+    message: `no container engine found: DOCKER_HOST is not set, no Docker context is active, and no socket exists at ${paths.join(", ")}`,
+    hint: "install and start Docker (on Debian: apt-get install docker.io), or set DOCKER_HOST to an engine's address",
   });
 }
 

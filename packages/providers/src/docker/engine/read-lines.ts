@@ -1,6 +1,6 @@
 /**
- * The lines of an engine's answer as they come. Not readline's: what fails after its reader has left is an uncaught
- * exception there.
+ * The lines of an engine's response as they arrive. With node:readline, an error after the reader has stopped would be an
+ * uncaught exception.
  */
 export async function* readLines(stream: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   const decoder = new TextDecoder();

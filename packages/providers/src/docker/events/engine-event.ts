@@ -1,7 +1,7 @@
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { label } from "../engine/labels.ts";
 
-/** What happened to a sandbox's container, in the words of the engine. */
+/** An engine's event about a sandbox's container. */
 export interface EngineEvent {
   readonly id: SandboxId;
   readonly action: "create" | "start" | "die" | "destroy";
@@ -9,7 +9,7 @@ export interface EngineEvent {
   readonly at: Date;
 }
 
-/** As engines name them: Docker, and Podman where it has words of its own. */
+/** The names of Docker, and those of Podman where they differ. */
 const ACTIONS: Readonly<Record<string, EngineEvent["action"]>> = {
   create: "create",
   start: "start",
@@ -27,7 +27,7 @@ interface EventLine {
   readonly time?: number;
 }
 
-/** Undefined for what is not about a sandbox's container. */
+/** Returns undefined for events about anything else. */
 export function parseEngineEvent(line: string): EngineEvent | undefined {
   const { Action = "", Actor, time = 0 } = JSON.parse(line) as EventLine;
   const action = ACTIONS[Action];

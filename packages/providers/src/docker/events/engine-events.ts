@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Clock } from "@sandpiper/core";
+import { type Clock, pause } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import { type ListedContainer, listContainers } from "../container/list-containers.ts";
@@ -8,14 +8,14 @@ import { label } from "../engine/labels.ts";
 import { readLines } from "../engine/read-lines.ts";
 import { type EngineEvent, engineActions, parseEngineEvent } from "./engine-event.ts";
 
-/** An engine that restarts is away for a second or two. */
+/** An engine restarts within a second or two. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
 
 export type PresentContainers = ReadonlyMap<SandboxId, ListedContainer>;
 
 export interface EngineEventsListener {
-  /** What is there now, first of all and after each time that the engine was away; events follow it without a gap. */
+  /** The current containers, first and after each interruption; later events follow without a gap. */
   began(present: PresentContainers, context: { readonly wasEngineAway: boolean }): void;
   happened(event: EngineEvent): void;
 }
@@ -26,7 +26,7 @@ export interface EngineEventsOptions {
   readonly clock: Clock;
 }
 
-/** One subscription to what the engine tells of this home's containers, for as long as anybody listens. */
+/** One subscription to the engine's events of this home's containers, as long as there are listeners. */
 export class EngineEvents {
   readonly #options: EngineEventsOptions;
   readonly #listeners = new Set<EngineEventsListener>();
@@ -37,7 +37,7 @@ export class EngineEvents {
     this.#options = options;
   }
 
-  /** The answer ends it. Whoever comes while it is live is told at once what is there if it wants that. */
+  /** Returns a function that ends the subscription. With `wantsPresent`, a late listener first gets the current containers. */
   subscribe(listener: EngineEventsListener, { wantsPresent }: { readonly wantsPresent: boolean }): () => void {
     const joined = wantsPresent && this.#isLive ? this.#informed(listener) : listener;
     this.#listeners.add(joined);
@@ -64,13 +64,13 @@ export class EngineEvents {
           for (const listener of this.#listeners) listener.began(present, { wasEngineAway });
         });
       } catch {
-        // Whatever it was: the engine is away, and nobody can be told more than that.
+        // Any failure means that the engine is down.
       }
-      // A new run may have begun meanwhile.
+      // A new run may have started in the meantime.
       if (signal.aborted) return;
       this.#isLive = false;
       wasEngineAway = true;
-      await this.#pause(pauseMs, signal);
+      await pause(this.#options.clock, pauseMs, signal);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   }
@@ -78,11 +78,11 @@ export class EngineEvents {
   async #listen(signal: AbortSignal, onLive: (present: PresentContainers) => void): Promise<void> {
     const { engine, home } = this.#options;
     const filters = { type: ["container"], event: [...engineActions], label: [`${label.home}=${home}`] };
-    // It can be aborted, though its types do not say so.
+    // The types of dockerode omit the signal.
     const options = { filters, abortSignal: signal } as Docker.GetEventsOptions;
     const stream = (await engine.docker.getEvents(options)) as unknown as Readable;
     try {
-      // What happens meanwhile waits in the stream.
+      // Events during the listing wait in the stream.
       const present = await listContainers(engine, home, signal);
       if (signal.aborted) return;
       this.#isLive = true;
@@ -98,7 +98,7 @@ export class EngineEvents {
     }
   }
 
-  /** Holds events back until the listener knows what is there. */
+  /** Holds events back until the listener has the current containers. */
   #informed(listener: EngineEventsListener): EngineEventsListener {
     const { engine, home } = this.#options;
     let held: EngineEvent[] | undefined = [];
@@ -120,21 +120,9 @@ export class EngineEvents {
         listener.began(present, { wasEngineAway: false });
         release();
       },
-      // An engine that cannot list is about to go away, and what is there is told when it is back.
+      // If the engine fails here, the next `began` follows when it is back.
       () => {},
     );
     return joined;
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        stopTimer();
-        signal.removeEventListener("abort", wake);
-        resolve();
-      };
-      const stopTimer = this.#options.clock.schedule(ms, wake);
-      signal.addEventListener("abort", wake, { once: true });
-    });
   }
 }

@@ -1,12 +1,12 @@
 import type { EngineEvent } from "./engine-event.ts";
 import type { EngineEventsListener, PresentContainers } from "./engine-events.ts";
 
-/** For a reader that is behind, what is there now is worth more than all that led to it. */
+/** Above this number, a slow reader gets the current containers instead of every event. */
 const MAX_WAITING = 1000;
 
 export type WatchItem = EngineEvent | { readonly present: PresentContainers } | { readonly hasLostTrack: true };
 
-/** What was told by the engine and not read yet. */
+/** The engine's events that are not read yet. */
 export class WatchInbox implements EngineEventsListener {
   readonly #signal: AbortSignal;
   #items: WatchItem[] = [];
@@ -27,7 +27,7 @@ export class WatchInbox implements EngineEventsListener {
     this.#wake?.();
   }
 
-  /** Undefined once the signal says so. */
+  /** Resolves to undefined after an abort. */
   async next(): Promise<WatchItem | undefined> {
     while (this.#items.length === 0 && !this.#signal.aborted) await this.#arrival();
     return this.#signal.aborted ? undefined : this.#items.shift();

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.[Symbol.asyncDispose]());
 
 describe("a watch of containers", () => {
-  it("begins with what is there, and then tells of each thing that happens", async () => {
+  it("begins with the current containers, and then reports every change", async () => {
     await using before = await fixture.create();
     await using watch = new Watch(fixture);
     expect(await watch.next()).toMatchObject({ id: before.id, kind: "running", isReplay: true });
@@ -24,7 +24,7 @@ describe("a watch of containers", () => {
     expect(watch.seen.slice(1).every(({ isReplay }) => !isReplay)).toBe(true);
   });
 
-  it("tells of what had ended before, with its exit code", async () => {
+  it("replays a container that has ended, with its exit code", async () => {
     await using sandbox = await fixture.create();
     await crashContainer(sandbox.id, fixture);
     await sandbox.closed;
@@ -33,7 +33,7 @@ describe("a watch of containers", () => {
     expect(await watch.next()).toMatchObject({ id: sandbox.id, kind: "failed", isReplay: true, exit });
   });
 
-  it("calls one stopped that was stopped on purpose", async () => {
+  it("reports an intended stop as stopped, not failed", async () => {
     await using sandbox = await fixture.create();
     await using watch = new Watch(fixture);
     await watch.next();
@@ -43,7 +43,7 @@ describe("a watch of containers", () => {
     expect(await watch.next()).toMatchObject({ kind: "running" });
   });
 
-  it("that begins later begins with what is there, too, and both go on", async () => {
+  it("that starts later gets its own replay, and both continue", async () => {
     await using first = new Watch(fixture);
     await using sandbox = await fixture.create();
     await first.kinds(sandbox.id, "running");
@@ -53,7 +53,7 @@ describe("a watch of containers", () => {
     for (const watch of [first, second]) expect(await watch.kinds(sandbox.id, "removed")).toContain("removed");
   });
 
-  it("sees nothing of another home", async () => {
+  it("does not see the containers of another home", async () => {
     const other = fixture.newProvider({ stateDirectory: `${fixture.stateDirectory}/other` });
     await using watch = new Watch(fixture);
     await using hidden = await Sandbox.create(other);
@@ -62,7 +62,7 @@ describe("a watch of containers", () => {
     expect(watch.seen.map(({ id }) => id)).not.toContain(hidden.id);
   });
 
-  it("ends with its signal", async () => {
+  it("ends when its signal aborts", async () => {
     const abort = new AbortController();
     const events = fixture.provider.containers.watch(abort.signal)[Symbol.asyncIterator]();
     const next = events.next();

@@ -12,7 +12,7 @@ describe("an image's reference", () => {
     ["127.0.0.1:5000/app:2", "127.0.0.1:5000", "127.0.0.1:5000/app", "2"],
     ["app@sha256:abc", "docker.io", "app", "sha256:abc"],
     ["registry.example/app:1@sha256:abc", "registry.example", "registry.example/app", "sha256:abc"],
-  ])("has its registry, name and tag: %s", (reference, registry, name, tag) => {
+  ])("is split into registry, name and tag: %s", (reference, registry, name, tag) => {
     expect(parseImageReference(reference)).toEqual({ registry, name, tag });
   });
 });

@@ -1,9 +1,9 @@
 /** The parts of a reference such as `registry.example:5000/team/app:1.2`. */
 export interface ImageReference {
   readonly registry: string;
-  /** As it is given to the engine, with its registry if one is named. */
+  /** The engine's name of the image, with the registry if the reference has one. */
   readonly name: string;
-  /** A tag, or a digest with its algorithm. Without one an engine would take every tag there is. */
+  /** A tag, or a digest with its algorithm. Without one an engine would pull every tag. */
   readonly tag: string;
 }
 

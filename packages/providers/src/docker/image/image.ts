@@ -1,32 +1,32 @@
 import { SandboxError } from "@sandpiper/core";
 import type { Engine } from "../engine/engine.ts";
 
-/** An image that an engine has. */
+/** An image in an engine. */
 export interface EngineImage {
   readonly id: string;
-  /** As it was asked for. */
+  /** The requested reference. */
   readonly reference: string;
-  /** Whom its programs run as: a name, `UID:GID`, or nothing, which is root. */
+  /** The user of its programs: a name, `UID:GID`, or empty for root. */
   readonly user: string;
   readonly workingDir: string;
-  /** In Go's words: amd64, arm64, … */
+  /** amd64, arm64, … */
   readonly architecture: string;
   readonly os: string;
   readonly repoDigests: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Processors that run programs of another as well, in Go's words. */
+/** Processors that also run the programs of another. */
 const ALSO_RUNS: Readonly<Record<string, string>> = { amd64: "386", arm64: "arm" };
 
-/** The image that a reference means to an engine, if it has one. */
+/** The image to which a reference resolves on an engine, if any. */
 export async function resolveImage(
   engine: Engine,
   reference: string,
   signal?: AbortSignal,
 ): Promise<EngineImage | undefined> {
   const found = await engine
-    .call(`look at image ${reference}`, (docker) => docker.getImage(reference).inspect(), signal)
+    .call(`inspect image ${reference}`, (docker) => docker.getImage(reference).inspect(), signal)
     .catch((error: unknown) => {
       if (error instanceof SandboxError && error.code === "not_found") return undefined;
       throw error;
@@ -44,11 +44,11 @@ export async function resolveImage(
   };
 }
 
-/** Refuses an image whose programs this engine's machine cannot run. */
+/** Rejects an image whose programs this engine's machine cannot run. */
 export function requireRunnable({ info }: Engine, image: EngineImage): EngineImage {
   const { architecture, os } = image;
   const isRunnable = architecture === info.architecture || architecture === ALSO_RUNS[info.architecture];
-  // What was imported may not say what it is for.
+  // An imported image may have no architecture.
   if ((architecture === "" || isRunnable) && (os === "" || os === info.os)) return image;
   throw wrongArchitecture(image.reference, `${os}/${architecture}`, `${info.os}/${info.architecture}`);
 }
@@ -56,8 +56,8 @@ export function requireRunnable({ info }: Engine, image: EngineImage): EngineIma
 export function wrongArchitecture(reference: string, found: string, wanted: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "wrong_architecture",
-    message: `the image ${reference} is for ${found}; this engine's machine is ${wanted}`,
-    hint: `use an image that is built for ${wanted}`,
+    message: `image ${reference} is for ${found}; the engine's machine is ${wanted}`,
+    hint: `use an image for ${wanted}`,
     details: { image: reference, found, wanted },
   });
 }

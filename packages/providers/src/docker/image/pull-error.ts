@@ -16,16 +16,16 @@ interface Kind {
 const REFUSED: Omit<Kind, "words"> = {
   code: "permission_denied",
   reason: "registry_refused",
-  hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs this`,
+  hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs Sandpiper`,
 };
 
-/** Engines tell what a registry said in words alone. The first that fits is taken. */
+/** Engines pass on a registry's error only as text. The first match counts. */
 const KINDS: readonly Kind[] = [
   {
     words: /invalid reference format|repository name must be|invalid tag format/i,
     code: "invalid_argument",
     reason: "image_reference",
-    hint: () => "give something like python:3.13-slim or registry.example:5000/team/app:1.2",
+    hint: () => "use a reference such as python:3.13-slim or registry.example:5000/team/app:1.2",
   },
   {
     words: /toomanyrequests|rate limit/i,
@@ -38,12 +38,12 @@ const KINDS: readonly Kind[] = [
     ...REFUSED,
   },
   {
-    // Docker Hub says of what does not exist that it may be private.
+    // Docker Hub reports a missing image as possibly private.
     words: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
     code: "not_found",
     reason: "image_not_found",
     hint: (reference, registry) =>
-      `look whether ${reference} is written right; if it is private, run \`docker login ${registry}\` as the user that runs this`,
+      `check the spelling of ${reference}; if it is private, run \`docker login ${registry}\` as the user that runs Sandpiper`,
   },
   { words: /denied|forbidden/i, ...REFUSED },
   {
@@ -51,17 +51,17 @@ const KINDS: readonly Kind[] = [
     code: "unavailable",
     reason: "registry_unreachable",
     hint: (_, registry) =>
-      `the engine does not trust ${registry}: give it the certificate in /etc/docker/certs.d/${registry}/ca.crt, or name it in insecure-registries`,
+      `the engine does not trust ${registry}: install its certificate as /etc/docker/certs.d/${registry}/ca.crt, or add it to insecure-registries`,
   },
   {
     words: /dial tcp|no such host|connection refused|timeout|deadline|EOF|reset by peer|unreachable|request canceled/i,
     code: "unavailable",
     reason: "registry_unreachable",
-    hint: (_, registry) => `look whether the engine's machine reaches ${registry}`,
+    hint: (_, registry) => `check that the engine's machine can reach ${registry}`,
   },
 ];
 
-/** Converts what a pull threw: the engine's own troubles, or what the registry said. */
+/** Converts an error of a pull, from the engine or from the registry. */
 export function pullError(thrown: unknown, reference: string, { endpoint, info }: Engine): SandboxError {
   const converted = engineError(thrown, `pull image ${reference}`, endpoint);
   const isOfRegistry = thrown instanceof PullFailure || converted.details["statusCode"] !== undefined;
@@ -72,7 +72,7 @@ export function pullError(thrown: unknown, reference: string, { endpoint, info }
       message,
     )
   ) {
-    return wrongArchitecture(reference, "other machines only", `${info.os}/${info.architecture}`);
+    return wrongArchitecture(reference, "other platforms only", `${info.os}/${info.architecture}`);
   }
   const kind = KINDS.find(({ words }) => words.test(message));
   if (kind === undefined) return converted;

@@ -29,7 +29,7 @@ beforeAll(async () => {
   registry = stack.use(await startRegistry());
 }, 900_000);
 afterAll(() => stack.disposeAsync());
-// Whoever runs the tests may have logged in somewhere.
+// Ignores the registry logins of the user who runs the tests.
 beforeEach(() => void vi.stubEnv("DOCKER_CONFIG", directory));
 afterEach(async () => {
   vi.unstubAllEnvs();
@@ -41,7 +41,7 @@ function pull(reference: string, policy: "missing" | "always" | "never" = "missi
 }
 
 describe("pulling an image", () => {
-  it("tells how far each layer is, in bytes, and what the image is", async () => {
+  it("reports the progress of each layer in bytes, and returns the image", async () => {
     const name = `${registry.address}/team/app:1`;
     await pushTestImage(engine, name, { user: "user", workingDir: "/srv" });
     const progress: PullProgress[] = [];
@@ -70,7 +70,7 @@ describe("pulling an image", () => {
     expect(last?.doneBytes).toBe(last?.totalBytes);
   });
 
-  it("takes one tag, also when none is named", async () => {
+  it("pulls one tag, even if the reference has none", async () => {
     const name = `${registry.address}/team/tags`;
     await pushTestImage(engine, `${name}:latest`, { variant: "tiny", label: "latest" });
     await pushTestImage(engine, `${name}:other`, { variant: "tiny", label: "other" });
@@ -79,7 +79,7 @@ describe("pulling an image", () => {
     expect(await resolveImage(engine, `${name}:other`)).toBeUndefined();
   });
 
-  it("takes what a digest names", async () => {
+  it("pulls by digest", async () => {
     const name = `${registry.address}/team/digest`;
     await pushTestImage(engine, `${name}:latest`, { variant: "tiny", label: "digest" });
     const { id, repoDigests } = await pull(name);
@@ -87,7 +87,7 @@ describe("pulling an image", () => {
     expect(await pull(String(repoDigests[0]))).toMatchObject({ id });
   });
 
-  it("goes by the policy", async () => {
+  it("follows the policy", async () => {
     const name = `${registry.address}/team/policy:1`;
     await expect(pull(name, "never")).rejects.toMatchObject({ code: "not_found", reason: "image_not_found" });
     await pushTestImage(engine, name, { variant: "tiny", label: "old" });
@@ -99,7 +99,7 @@ describe("pulling an image", () => {
     expect((await pull(name, "always")).id).not.toBe(old.id);
   });
 
-  it("is done once for all who want the same at the same time", async () => {
+  it("is shared by concurrent callers", async () => {
     const name = `${registry.address}/team/shared:1`;
     await pushTestImage(engine, name, { variant: "python" });
     const started = vi.spyOn(engine.docker, "createImage");
@@ -111,16 +111,16 @@ describe("pulling an image", () => {
 });
 
 describe("an image for another machine", () => {
-  it("is refused by name when the engine has it", async () => {
+  it("is rejected when the engine has it", async () => {
     const name = await importTestImage(engine, { name: "local:s390x", variant: "tiny", architecture: "s390x" });
     await expect(pull(name, "never")).rejects.toMatchObject({
       code: "invalid_argument",
       reason: "wrong_architecture",
-      message: `the image local:s390x is for linux/s390x; this engine's machine is linux/${engine.info.architecture}`,
+      message: `image local:s390x is for linux/s390x; the engine's machine is linux/${engine.info.architecture}`,
     });
   });
 
-  it("is refused when the registry has no other", async () => {
+  it("is rejected when the registry has no image for this machine", async () => {
     const name = `${registry.address}/team/foreign`;
     await pushTestImage(engine, `${name}:latest`, { variant: "tiny", architecture: "s390x" });
     await expect(pull(name)).rejects.toMatchObject({ reason: "wrong_architecture" });
@@ -131,7 +131,7 @@ describe("an image for another machine", () => {
     });
   });
 
-  /** An image of several machines, none of them this one. */
+  /** A multi-platform image without this platform. */
   async function putIndex(repository: string, tag: string): Promise<void> {
     const url = `http://${registry.address}/v2/${repository}/manifests`;
     const mediaType = "application/vnd.docker.distribution.manifest.v2+json";
@@ -150,8 +150,8 @@ describe("an image for another machine", () => {
   }
 });
 
-describe("a registry that says no", () => {
-  it("because it has no such image", async () => {
+describe("a registry that refuses a pull", () => {
+  it("is reported when it has no such image", async () => {
     for (const name of [`${registry.address}/no/such:1`, `${registry.address}/team/app:no-such-tag`]) {
       await expect(pull(name)).rejects.toMatchObject({
         code: "not_found",
@@ -162,7 +162,7 @@ describe("a registry that says no", () => {
     }
   });
 
-  it("because it wants a credential, which Docker's own settings may have", async () => {
+  it("is reported when it requires a credential, which Docker's settings may provide", async () => {
     await using closed = await startRegistry({ needsCredential: true });
     const name = `${closed.address}/team/secret:1`;
     await pushTestImage(engine, name, { variant: "tiny", label: "secret" });
@@ -184,7 +184,7 @@ describe("a registry that says no", () => {
     expect(await pull(name)).toMatchObject({ reference: name });
   });
 
-  it("because the engine does not trust it", async () => {
+  it("is reported when the engine does not trust it", async () => {
     await using untrusted = await startRegistry({ host: String(dockerd.bridgeAddress) });
     await expect(pull(`${untrusted.address}/team/app:1`)).rejects.toMatchObject({
       code: "unavailable",
@@ -193,7 +193,7 @@ describe("a registry that says no", () => {
     });
   });
 
-  it("because it is not there", async () => {
+  it("is reported when it does not exist", async () => {
     const address = `127.0.0.1:${await freePort()}`;
     await expect(pull(`${address}/team/app:1`)).rejects.toMatchObject({
       code: "unavailable",
@@ -218,7 +218,7 @@ describe("a registry that never answers", () => {
     return { name, asked: once(server, "connection"), [Symbol.dispose]: dispose };
   }
 
-  it("is given up when its caller does", async () => {
+  it("is abandoned when the caller aborts", async () => {
     using silent = await silentRegistry();
     const abort = new AbortController();
     const pulling = pullImage(engine, silent.name, { policy: "missing", signal: abort.signal });
@@ -228,7 +228,7 @@ describe("a registry that never answers", () => {
     await refused;
   });
 
-  it("does not keep a caller waiting whose engine has died", async () => {
+  it("does not keep a caller waiting after the engine has died", async () => {
     using silent = await silentRegistry();
     const refused = expect(pull(silent.name)).rejects.toMatchObject({ reason: "engine_unreachable" });
     await silent.asked;

@@ -9,17 +9,17 @@ import { pullError } from "./pull-error.ts";
 import { PullReader } from "./pull-reader.ts";
 import { registryCredential } from "./registry-credential.ts";
 
-/** Each engine's downloads that are under way. */
+/** The downloads in progress on each engine. */
 const pulls = new WeakMap<Engine, SharedPulls<EngineImage>>();
 
-/** Makes sure that the engine has an image for its machine, as the policy says. */
+/** Ensures that the engine has an image for its machine, according to the policy. */
 export async function pullImage(engine: Engine, reference: string, options: PullOptions): Promise<EngineImage> {
   const { policy, signal, onProgress } = options;
   signal.throwIfAborted();
   if (policy !== "always") {
     const found = await resolveImage(engine, reference, signal);
     if (found !== undefined) return requireRunnable(engine, found);
-    if (policy === "never") throw notThere(reference);
+    if (policy === "never") throw notFound(reference);
   }
   const shared = pulls.get(engine) ?? new SharedPulls();
   pulls.set(engine, shared);
@@ -54,16 +54,16 @@ async function download(
   if (image !== undefined) return image;
   throw new SandboxError("unavailable", {
     reason: "image_lost",
-    message: `the image ${reference} was downloaded, and is not there`,
-    hint: "somebody may have removed it at once; try again",
+    message: `image ${reference} is missing after its download`,
+    hint: "another client may have removed it; try again",
   });
 }
 
-function notThere(reference: string): SandboxError {
+function notFound(reference: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "image_not_found",
-    message: `the engine has no image ${reference}, and it is not to be pulled`,
-    hint: `run \`docker pull ${reference}\`, or let imagePullPolicy be "missing"`,
+    message: `image ${reference} not found on the engine, and imagePullPolicy is "never"`,
+    hint: `pull it with \`docker pull ${reference}\`, or set imagePullPolicy to "missing"`,
     details: { image: reference },
   });
 }

@@ -9,8 +9,8 @@ function readAll(lines: readonly object[]) {
   });
 }
 
-describe("what an engine says while it pulls", () => {
-  it("becomes the progress of layers", () => {
+describe("the progress messages of a pull", () => {
+  it("are converted to the progress of layers", () => {
     const steps = readAll([
       { status: "Pulling from team/app", id: "1" },
       { status: "Pulling fs layer", progressDetail: {}, id: "a" },
@@ -33,7 +33,7 @@ describe("what an engine says while it pulls", () => {
     ]);
   });
 
-  it("counts bytes alone, where an engine counts seconds", () => {
+  it("ignore progress in seconds", () => {
     const steps = readAll([
       { status: "Downloading", progressDetail: { current: 10, total: 100 }, id: "a" },
       { status: "Extracting", progressDetail: { current: 3, units: "s" }, id: "a" },
@@ -41,7 +41,7 @@ describe("what an engine says while it pulls", () => {
     expect(steps[1]).toEqual(["a", "unpacking", 0, 100]);
   });
 
-  it("is an error where it says so", () => {
+  it("throw the error that they report", () => {
     expect(() => readAll([{ errorDetail: { message: "manifest unknown" }, error: "manifest unknown" }])).toThrow(
       new PullFailure("manifest unknown"),
     );

@@ -1,6 +1,6 @@
 import type { PullProgress } from "@sandpiper/core";
 
-/** A line of the engine's answer to a pull. */
+/** A line of the engine's response to a pull. */
 interface PullLine {
   readonly id?: string;
   readonly status?: string;
@@ -19,30 +19,30 @@ const STATUSES: Readonly<Record<string, PullProgress["status"]>> = {
   "Pull complete": "complete",
   "Already exists": "complete",
 };
-/** After these all of a layer is there, though the engine does not say how much that was. */
+/** With these statuses a layer is complete; the engine does not repeat its size. */
 const WHOLE = new Set(["Verifying Checksum", "Download complete", "Pull complete", "Already exists"]);
 
-/** What the engine said went wrong in the middle of a pull. */
+/** An error that the engine reported during a pull. */
 export class PullFailure extends Error {}
 
-/** Reads what an engine says while it pulls an image. */
+/** Parses an engine's progress messages of a pull. */
 export class PullReader {
   readonly #image: string;
-  /** The sizes of layers: the engine only tells them while it loads them. */
+  /** The sizes of layers, which the engine reports only during their download. */
   readonly #totals = new Map<string, number>();
 
   constructor(image: string) {
     this.#image = image;
   }
 
-  /** What a line says about a layer, if it is about one. */
+  /** The progress of a layer; undefined for other lines. */
   read(line: string): PullProgress | undefined {
     const { id, status = "", progressDetail, error, errorDetail } = JSON.parse(line) as PullLine;
     const failure = errorDetail?.message ?? error;
     if (failure !== undefined) throw new PullFailure(failure);
     const known = STATUSES[status];
     if (id === undefined || known === undefined) return undefined;
-    // Some engines count seconds while they unpack.
+    // Some engines count seconds during unpacking.
     const inBytes = progressDetail?.units === undefined ? progressDetail : undefined;
     if (inBytes?.total !== undefined && inBytes.total > 0) this.#totals.set(id, inBytes.total);
     const totalBytes = this.#totals.get(id);

@@ -20,7 +20,7 @@ async function configure(config: object): Promise<void> {
   await writeFile(join(directory, "config.json"), JSON.stringify(config));
 }
 
-/** A program as `docker login` uses it, which answers every question in one way. */
+/** Installs a fake credential helper. */
 async function addHelper(name: string, script: string): Promise<void> {
   const path = join(directory, `docker-credential-${name}`);
   await writeFile(path, `#!/bin/sh\n${script}\n`);
@@ -28,13 +28,13 @@ async function addHelper(name: string, script: string): Promise<void> {
 }
 
 describe("the credential for a registry", () => {
-  it("is none where nobody logged in", async () => {
+  it("is undefined without a login", async () => {
     expect(await registryCredential("registry.example", directory)).toBeUndefined();
     await configure({ auths: { "other.example": { auth: login("me", "x") }, "registry.example": {} } });
     expect(await registryCredential("registry.example", directory)).toBeUndefined();
   });
 
-  it("is what docker login wrote down, whatever form the registry's name has there", async () => {
+  it("is what docker login stored, under any form of the registry's name", async () => {
     const expected = { username: "me", password: "a:b", serveraddress: "registry.example:5000" };
     for (const key of ["registry.example:5000", "https://registry.example:5000/v1/", "http://registry.example:5000"]) {
       await configure({ auths: { [key]: { auth: login("me", "a:b") } } });
@@ -42,7 +42,7 @@ describe("the credential for a registry", () => {
     }
   });
 
-  it("of Docker Hub goes by its old address", async () => {
+  it("of Docker Hub is found under its old address", async () => {
     await configure({ auths: { "https://index.docker.io/v1/": { auth: login("me", "x"), identitytoken: "t" } } });
     expect(await registryCredential("docker.io", directory)).toEqual({
       username: "me",
@@ -52,7 +52,7 @@ describe("the credential for a registry", () => {
     });
   });
 
-  it("is asked of the program that keeps it", async () => {
+  it("comes from the credential helper", async () => {
     await addHelper("test", 'read -r registry; echo "{\\"Username\\":\\"me\\",\\"Secret\\":\\"for $registry\\"}"');
     await configure({ credHelpers: { "registry.example": "test" } });
     expect(await registryCredential("registry.example", directory)).toMatchObject({
@@ -71,7 +71,7 @@ describe("the credential for a registry", () => {
     });
   });
 
-  it("is none where the program has none, and a clear error where there is no such program", async () => {
+  it("is undefined if the helper has none, and an error if the helper is missing", async () => {
     await addHelper("empty", "echo credentials not found in native keychain; exit 1");
     await configure({ credsStore: "empty" });
     expect(await registryCredential("registry.example", directory)).toBeUndefined();
@@ -82,7 +82,7 @@ describe("the credential for a registry", () => {
     });
   });
 
-  it("is not guessed from settings that cannot be read", async () => {
+  it("is not guessed if Docker's settings are unreadable", async () => {
     await writeFile(join(directory, "config.json"), "{");
     await expect(registryCredential("registry.example", directory)).rejects.toMatchObject({ reason: "docker_config" });
   });

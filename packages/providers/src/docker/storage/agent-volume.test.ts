@@ -14,8 +14,8 @@ const volumes = async () => {
   return Volumes.filter(({ Name }) => Name.startsWith("sandpiper-agent-"));
 };
 
-describe("the volume of the agent", () => {
-  it("is filled for the first sandbox, shared by the others, and stays when they are gone", async () => {
+describe("the agent's volume", () => {
+  it("is filled for the first sandbox, shared by the others, and kept after them", async () => {
     const sandboxes = await Promise.all([fixture.create(), fixture.create()]);
     const [volume, ...others] = await volumes();
     expect(others).toEqual([]);
@@ -26,15 +26,15 @@ describe("the volume of the agent", () => {
     expect(await fixture.engine.docker.listContainers({ all: true })).toEqual([]);
   });
 
-  it("is found filled by the next program", async () => {
+  it("is reused by the next program", async () => {
     const provider = fixture.newProvider();
     await using sandbox = await Sandbox.create(provider);
     const { stdout } = await sandbox.exec("ls /.sandpiper | wc -l; stat -c %h /.sandpiper/agent", { user: "root" });
-    // Written once, under a name of its own first.
+    // One binary under two names: written once, then linked.
     expect(stdout).toBe("2\n2\n");
   });
 
-  it("is made again when somebody removed it: one sandbox fails clearly at most", async () => {
+  it("is recreated after its removal; at most one sandbox fails, with a clear error", async () => {
     const [volume] = await volumes();
     await fixture.engine.docker.getVolume(String(volume?.Name)).remove();
     await fixture.create().then(

@@ -8,19 +8,19 @@ import type { Engine } from "../engine/engine.ts";
 import { label } from "../engine/labels.ts";
 import { AGENT_PATH } from "./mounts.ts";
 
-/** The agent's program inside a container. */
+/** The agent's path in a container. */
 export const AGENT_PROGRAM = `${AGENT_PATH}/agent`;
 
 export interface AgentVolumeOptions {
   readonly engine: Engine;
-  /** The agent's binary on this machine. */
+  /** The path of the agent's binary on this machine. */
   readonly agent: string;
   readonly home: string;
 }
 
 /**
- * The volume that brings the agent into containers. It is named for its content, filled once on each engine and shared by all
- * containers, so that no path of this machine has to be known to the engine's.
+ * The volume with the agent's binary. Its name contains the binary's digest; it is filled once on each engine and shared by all
+ * containers. A bind mount would fail on an engine that runs on another machine.
  */
 export class AgentVolume {
   readonly #options: AgentVolumeOptions;
@@ -31,20 +31,20 @@ export class AgentVolume {
     this.#options = options;
   }
 
-  /** Its name; it is there afterwards, and may be empty. */
-  async make(): Promise<string> {
+  /** Creates the volume if necessary, possibly empty, and returns its name. */
+  async create(): Promise<string> {
     const name = `sandpiper-agent-${createHash("sha256")
       .update(await this.#read())
       .digest("hex")
       .slice(0, 16)}`;
     if (this.#filled === undefined) {
       const Labels = { [label.managed]: "true" };
-      await this.#options.engine.call(`make volume ${name}`, (docker) => docker.createVolume({ Name: name, Labels }));
+      await this.#options.engine.call(`create volume ${name}`, (docker) => docker.createVolume({ Name: name, Labels }));
     }
     return name;
   }
 
-  /** Makes sure that the agent is in it. The container has it mounted, is of this image, and was not started yet. */
+  /** Ensures that the volume contains the agent. The container mounts it and has not started yet. */
   fill(container: Docker.Container, image: string): Promise<void> {
     this.#filled ??= this.#fill(container, image).catch((error: unknown) => {
       this.#filled = undefined;
@@ -53,8 +53,8 @@ export class AgentVolume {
     return this.#filled;
   }
 
-  /** Looks again next time: somebody may have removed it. */
-  distrust(): void {
+  /** Makes the next `fill` check the volume again: another client may have removed it. */
+  recheck(): void {
     this.#filled = undefined;
   }
 
@@ -62,8 +62,8 @@ export class AgentVolume {
     const { engine, home } = this.#options;
     const binary = await this.#read();
     if ((await sizeOf(engine, container)) === binary.length) return;
-    const volume = await this.make();
-    // In the sandbox's own container it is read-only, for the engine as well.
+    const volume = await this.create();
+    // The sandbox's own container mounts it read-only, which also applies to the engine's uploads.
     const filler = await engine.call(`fill volume ${volume}`, (docker) =>
       docker.createContainer({
         Image: image,
@@ -97,22 +97,22 @@ export class AgentVolume {
   }
 }
 
-/** Written under a name of its own first: somebody else may be filling it too, and a container must not see half an agent. */
+/** Writes the binary under a unique name and then links it, so that no container sees a partial agent. */
 function archive(binary: Buffer): NodeJS.ReadableStream {
   const draft = `agent-${randomUUID()}`;
   const tar = pack();
   tar.entry({ name: draft, mode: 0o755 }, binary);
-  // With its mode too: Podman gives a link's mode to what it leads to.
+  // The link needs the mode, too: Podman applies it to the target.
   tar.entry({ name: "agent", type: "link", linkname: draft, mode: 0o755 });
   tar.finalize();
-  // Its types are of another implementation of streams.
+  // tar-stream has its own stream types.
   return tar as unknown as NodeJS.ReadableStream;
 }
 
-/** Of the agent that is there; undefined when there is none. */
+/** The size of the agent in the volume; undefined if it is missing. */
 async function sizeOf(engine: Engine, container: Docker.Container): Promise<number | undefined> {
   try {
-    const answer = await engine.call(`look at ${AGENT_PROGRAM} of container ${container.id}`, () =>
+    const answer = await engine.call(`stat ${AGENT_PROGRAM} in container ${container.id}`, () =>
       container.infoArchive({ path: AGENT_PROGRAM }),
     );
     const { headers } = (answer as unknown as IncomingMessage).resume();

@@ -27,13 +27,13 @@ function policy(options: Partial<PathPolicy> = {}): PathPolicy {
   return { allowedPaths: [allowed], ownPaths: [], isRemote: false, ...options };
 }
 
-describe("a path that is lent", () => {
-  it("may be an allowed directory and what is below it", async () => {
+describe("a mounted host path", () => {
+  it("may be an allowed directory or a subdirectory", async () => {
     expect(await requireAllowedPath(allowed, policy())).toBe(allowed);
     expect(await requireAllowedPath(`${allowed}/project/`, policy())).toBe(join(allowed, "project"));
   });
 
-  it("is followed to where it really is, before it is compared and lent", async () => {
+  it("is resolved through symlinks before it is checked and mounted", async () => {
     expect(await requireAllowedPath(join(base, "in"), policy())).toBe(join(allowed, "project"));
     expect(await rejection(requireAllowedPath(join(allowed, "out"), policy()))).toMatchObject({
       code: "invalid_argument",
@@ -41,27 +41,27 @@ describe("a path that is lent", () => {
     });
   });
 
-  it("is refused when nothing is allowed, which is so by default", async () => {
+  it("is rejected by default", async () => {
     expect(await rejection(requireAllowedPath(allowed, policy({ allowedPaths: [] })))).toMatchObject({
       reason: "path_not_allowed",
-      message: `path ${allowed} cannot be lent to a sandbox: none is allowed`,
+      message: `a sandbox may not mount ${allowed}; no path is allowed`,
     });
   });
 
-  it("is refused beside an allowed one, and the error says what is allowed", async () => {
+  it("is rejected outside the allowed ones, with a list of them", async () => {
     for (const path of [base, join(base, "allowed-not"), `${allowed}/../allowed-not`, `${allowed}/project/..`, "/"]) {
       const error = await rejection(requireAllowedPath(path, policy()));
       expect(error).toMatchObject({ reason: "path_not_allowed", details: { path, allowedPaths: [allowed] } });
-      expect(error.message).toContain(`what is below ${allowed} is allowed`);
+      expect(error.message).toContain(`allowed: ${allowed}`);
     }
   });
 
-  it("is told to be missing only where it is allowed", async () => {
+  it("is reported missing only below an allowed one", async () => {
     expect((await rejection(requireAllowedPath(join(allowed, "nope"), policy()))).reason).toBe("no_such_path");
     expect((await rejection(requireAllowedPath(join(base, "nope"), policy()))).reason).toBe("path_not_allowed");
   });
 
-  it("is a directory", async () => {
+  it("must be a directory", async () => {
     expect((await rejection(requireAllowedPath(join(allowed, "file"), policy()))).reason).toBe("not_a_directory");
   });
 
@@ -73,18 +73,18 @@ describe("a path that is lent", () => {
     },
   );
 
-  it("is not among the machine's settings by way of a link either", async () => {
+  it("is not a system directory reached through a symlink either", async () => {
     const error = await rejection(requireAllowedPath(join(allowed, "passwords"), policy({ allowedPaths: ["/"] })));
-    expect(error.message).toContain("(/etc) is never lent");
+    expect(error.message).toContain("(/etc): it contains files of the system");
   });
 
-  it("may be among the machine's settings where it is allowed by a path of its own", async () => {
+  it("may be below a system directory if it is allowed explicitly", async () => {
     expect(await requireAllowedPath("/etc/ssl", policy({ allowedPaths: ["/etc/ssl"] }))).toBe("/etc/ssl");
     const kernel = await rejection(requireAllowedPath("/proc/sys", policy({ allowedPaths: ["/proc/sys"] })));
     expect(kernel.reason).toBe("path_not_allowed");
   });
 
-  it("has no part of Sandpiper's own state or of the engine's socket in it", async () => {
+  it("contains neither Sandpiper's own state nor the engine's socket", async () => {
     const own = policy({ ownPaths: [join(allowed, "state/docker.sock")] });
     for (const path of [allowed, join(allowed, "state")]) {
       expect((await rejection(requireAllowedPath(path, own))).reason).toBe("path_not_allowed");
@@ -92,13 +92,13 @@ describe("a path that is lent", () => {
     expect(await requireAllowedPath(join(allowed, "project"), own)).toBe(join(allowed, "project"));
   });
 
-  it("is compared as it is written when the engine is on another machine", async () => {
+  it("is compared as written if the engine is on another machine", async () => {
     const remote = policy({ allowedPaths: ["/there"], isRemote: true });
     expect(await requireAllowedPath("/there/project", remote)).toBe("/there/project");
     for (const path of ["/therefore", "/there/../etc", "/there/./x", "//there/x", allowed]) {
       const error = await rejection(requireAllowedPath(path, remote));
       expect(error).toMatchObject({ reason: "path_not_allowed" });
-      expect(error.message).toContain("compared as they are written");
+      expect(error.message).toContain("compared as written");
     }
   });
 });

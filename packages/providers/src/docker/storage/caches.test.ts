@@ -8,9 +8,9 @@ import { connectTo } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
 import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
-import { cacheVolumeName, clearCache, listCaches, makeCache } from "./caches.ts";
+import { cacheVolumeName, clearCache, createCache, listCaches } from "./caches.ts";
 import { mountsOf } from "./mounts.ts";
-import { makeVolumes } from "./volumes.ts";
+import { createVolumes } from "./volumes.ts";
 
 const home = "0123456789ab";
 const other = "ba9876543210";
@@ -37,9 +37,9 @@ afterEach(async () => {
   for (const { Name } of (await engine.docker.listVolumes()).Volumes) await engine.docker.getVolume(Name).remove();
 });
 
-/** A container of the sandbox that runs a command to its end. */
+/** Runs a command in a container of the sandbox until it ends. */
 async function run(spec: InstanceSpec, command: string): Promise<Docker.Container> {
-  await makeVolumes(engine, spec, { home, signal });
+  await createVolumes(engine, spec, { home, signal });
   return await start(spec, command);
 }
 
@@ -68,7 +68,7 @@ describe("a cache", () => {
     expect(cache?.sizeBytes).toBeGreaterThanOrEqual(5000);
   });
 
-  it("belongs to one project, however the names are put together", async () => {
+  it("belongs to one project, even if combined names are equal", async () => {
     const names = [
       { project: "a", name: "b-c" },
       { project: "a-b", name: "c" },
@@ -76,14 +76,14 @@ describe("a cache", () => {
       { project: "a--b", name: "c" },
     ];
     expect(new Set(names.map(cacheVolumeName)).size).toBe(names.length);
-    for (const cache of names) await makeCache(engine, cache, home);
+    for (const cache of names) await createCache(engine, cache, home);
     expect(await listCaches(engine, home)).toHaveLength(names.length);
     const [mine, theirs] = [containerSpec(container), containerSpec({ ...container, project: "shopping" })];
     await run(mine, "printf mine > /cache/file");
     await run(theirs, "test ! -e /cache/file");
   });
 
-  it("is not cleared while a sandbox has it, running or not", async () => {
+  it("is not cleared while a running or stopped sandbox uses it", async () => {
     const spec = containerSpec(container);
     const made = await run(spec, "true");
     expect(await rejection(clearCache(engine, npm, home))).toMatchObject({
@@ -100,18 +100,18 @@ describe("a cache", () => {
     });
   });
 
-  it("that is cleared while a container is being made comes back as the same cache", async () => {
+  it("that is cleared during the creation of a container is recreated as the same cache", async () => {
     const spec = containerSpec(container);
-    await makeVolumes(engine, spec, { home, signal });
+    await createVolumes(engine, spec, { home, signal });
     await clearCache(engine, npm, home);
     await start(spec, "ls /cache");
     expect(await listCaches(engine, home)).toMatchObject([{ ...npm, usedBy: [spec.id] }]);
   });
 
-  it("is one home's own: another neither sees, clears nor uses it", async () => {
-    await makeCache(engine, npm, home);
+  it("belongs to one home; another neither sees, clears nor uses it", async () => {
+    await createCache(engine, npm, home);
     expect(await listCaches(engine, other)).toEqual([]);
-    for (const attempt of [clearCache(engine, npm, other), makeCache(engine, npm, other)]) {
+    for (const attempt of [clearCache(engine, npm, other), createCache(engine, npm, other)]) {
       expect(await rejection(attempt)).toMatchObject({ reason: "cache_of_another_home" });
     }
     expect(await listCaches(engine, home)).toHaveLength(1);

@@ -5,17 +5,17 @@ import { cacheLabels, label } from "../engine/labels.ts";
 
 export type CacheName = Pick<CacheVolume, "project" | "name">;
 
-/** A dash of the project is doubled: cache c of project a-b must not be cache b-c of project a. */
+/** Doubles dashes in the project, so that cache c of project a-b differs from cache b-c of project a. */
 export function cacheVolumeName({ project, name }: CacheName): string {
   return `sandpiper-cache-${project.replaceAll("-", "--")}-${name}`;
 }
 
-/** Makes a cache unless it is there. */
-export async function makeCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
-  await engine.call(`make ${words(cache)}`, (docker) =>
+/** Creates a cache unless it exists. */
+export async function createCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  await engine.call(`create ${shown(cache)}`, (docker) =>
     docker.createVolume({ Name: cacheVolumeName(cache), Labels: { ...cacheLabels(cache, home) } }),
   );
-  // The engine answers a second creation with the volume that is there, whosever it is.
+  // The engine returns an existing volume, whichever home owns it.
   await requireOwn(engine, cache, home);
 }
 
@@ -24,7 +24,7 @@ export async function listCaches(engine: Engine, home: string): Promise<readonly
   const { Volumes } = await engine.call("list caches", (docker) => docker.listVolumes({ filters }));
   const [users, sizes] = await Promise.all([findUsers(engine, home), findSizes(engine)]);
   const caches = (Volumes ?? []).flatMap(({ Name, Labels }) => {
-    // Podman takes what has one of several labels for what has all of them, so they are compared here.
+    // Podman matches volumes with any of several labels, not all, so this compares them.
     const { [label.project]: project, [label.cache]: name, [label.home]: owner } = Labels ?? {};
     if (project === undefined || name === undefined || owner !== home) return [];
     return [{ project, name, sizeBytes: sizes.get(Name) ?? 0, usedBy: users.get(Name) ?? [] }];
@@ -32,28 +32,28 @@ export async function listCaches(engine: Engine, home: string): Promise<readonly
   return caches.toSorted((a, b) => compare(a.project, b.project) || compare(a.name, b.name));
 }
 
-/** Removes a cache with all that is in it; whoever asks for it next begins with an empty one. */
+/** Removes a cache with its content; the next sandbox starts with an empty one. */
 export async function clearCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
   await requireOwn(engine, cache, home);
   const name = cacheVolumeName(cache);
   try {
-    await engine.call(`clear ${words(cache)}`, (docker) => docker.getVolume(name).remove());
+    await engine.call(`clear ${shown(cache)}`, (docker) => docker.getVolume(name).remove());
   } catch (error) {
     const users = (await findUsers(engine, home)).get(name);
     throw users === undefined ? error : inUse(cache, users, error);
   }
 }
 
-/** Of every volume. The sizes of all images and containers take long; an engine that can leaves them out. */
+/** The sizes of all volumes. The query keeps engines that support it from measuring images and containers, too. */
 async function findSizes(engine: Engine): Promise<ReadonlyMap<string, number>> {
   const query = { type: "volume" };
   const request = { path: "/system/df?", method: "GET", statusCodes: { 200: true }, options: query };
-  const usage = await engine.call("find the sizes of caches", async ({ modem }) => {
+  const usage = await engine.call("get the sizes of caches", async ({ modem }) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
     return (await promise) as { readonly Volumes?: readonly VolumeUsage[] | null };
   });
-  // One that the engine does not know is -1.
+  // An unknown size is -1.
   return new Map((usage.Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
 }
 
@@ -62,10 +62,10 @@ interface VolumeUsage {
   readonly UsageData?: { readonly Size: number } | null;
 }
 
-/** The sandboxes that have volumes mounted, running or not, by the volume's name. */
+/** The sandboxes that mount each volume, running or not, by the volume's name. */
 async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<string, readonly SandboxId[]>> {
   const filters = { label: [`${label.home}=${home}`] };
-  const containers = await engine.call("list who uses caches", (docker) =>
+  const containers = await engine.call("list the users of caches", (docker) =>
     docker.listContainers({ all: true, filters }),
   );
   const uses = containers.flatMap(({ Labels, Mounts }) => {
@@ -76,11 +76,11 @@ async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<stri
   return new Map([...byVolume].map(([volume, users]) => [volume, users.map(({ id }) => id)]));
 }
 
-/** Another home's sandboxes are other people's. */
+/** Rejects a cache that is missing or belongs to another home. */
 async function requireOwn(engine: Engine, cache: CacheName, home: string): Promise<void> {
   const name = cacheVolumeName(cache);
   const volume = await engine
-    .call(`find ${words(cache)}`, (docker) => docker.getVolume(name).inspect())
+    .call(`find ${shown(cache)}`, (docker) => docker.getVolume(name).inspect())
     .catch((error: unknown) => {
       throw error instanceof SandboxError && error.code === "not_found" ? noSuchCache(cache, error) : error;
     });
@@ -88,21 +88,21 @@ async function requireOwn(engine: Engine, cache: CacheName, home: string): Promi
   if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
   throw new SandboxError("failed_precondition", {
     reason: "cache_of_another_home",
-    message: `${words(cache)} cannot be used: volume ${name} of the engine was not made by this home of Sandpiper`,
-    hint: "name another project, or remove that volume with `docker volume rm` if nobody needs it",
+    message: `${shown(cache)} cannot be used: volume ${name} belongs to another home of Sandpiper`,
+    hint: "use another project name, or remove the volume with `docker volume rm` if it is unused",
     details: { volume: name },
   });
 }
 
-function words({ project, name }: CacheName): string {
+function shown({ project, name }: CacheName): string {
   return `cache ${name} of project ${project}`;
 }
 
 function noSuchCache(cache: CacheName, cause: unknown): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_cache",
-    message: `there is no ${words(cache)}`,
-    hint: "list the caches; one is made when the first sandbox asks for it",
+    message: `${shown(cache)} does not exist`,
+    hint: "list the caches; the first sandbox that uses a cache creates it",
     cause,
   });
 }
@@ -110,7 +110,7 @@ function noSuchCache(cache: CacheName, cause: unknown): SandboxError {
 function inUse(cache: CacheName, users: readonly SandboxId[], cause: unknown): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "cache_in_use",
-    message: `${words(cache)} cannot be cleared: it is used by ${users.join(", ")}`,
+    message: `${shown(cache)} cannot be cleared: sandboxes use it: ${users.join(", ")}`,
     hint: "destroy these sandboxes first",
     details: { usedBy: users },
     cause,

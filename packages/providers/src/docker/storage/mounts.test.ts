@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 describe("the mounts of a container", () => {
-  it("are the agent, which nobody inside changes, and the sandbox's data", async () => {
+  it("are the agent, read-only, and the sandbox's data", async () => {
     const spec = containerSpec();
     expect(await mountsOf(spec, options)).toMatchObject([
       { Type: "volume", Source: "sandpiper-agent-x", Target: "/.sandpiper", ReadOnly: true },
@@ -27,7 +27,7 @@ describe("the mounts of a container", () => {
     ]);
   });
 
-  it("have what is asked for", async () => {
+  it("include caches, binds and the workspace of the sandbox", async () => {
     const spec = containerSpec({
       project: "web-shop",
       caches: [{ name: "npm", path: "/root/.npm" }],
@@ -42,12 +42,12 @@ describe("the mounts of a container", () => {
     ]);
   });
 
-  it("have a lent directory as workspace, which can be written", async () => {
+  it("include a host directory as writable workspace", async () => {
     const mounts = await mountsOf(containerSpec({ workspace: { path: lent } }), options);
     expect(mounts.at(-1)).toMatchObject({ Type: "bind", Source: lent, Target: "/workspace", ReadOnly: false });
   });
 
-  it("lend no path that is not allowed", async () => {
+  it("exclude paths that are not allowed", async () => {
     const elsewhere = { source: "/opt", target: "/opt", isReadOnly: true };
     for (const spec of [containerSpec({ binds: [elsewhere] }), containerSpec({ workspace: { path: "/opt" } })]) {
       expect((await rejection(mountsOf(spec, options))).reason).toBe("path_not_allowed");
@@ -55,7 +55,7 @@ describe("the mounts of a container", () => {
   });
 
   it.each(["/.sandpiper", "/.sandpiper/x", "/proc", "/sys/fs", "/dev/shm", "/var/lib", "/.data"])(
-    "leave %s alone",
+    "do not cover %s",
     async (path) => {
       const error = await rejection(mountsOf(containerSpec({ caches: [{ name: "a", path }] }), options));
       expect(error).toMatchObject({ code: "invalid_argument", reason: "mount_target_taken" });
@@ -63,20 +63,20 @@ describe("the mounts of a container", () => {
     },
   );
 
-  it("take the place of no memory that a read-only root needs", async () => {
+  it("do not replace the in-memory directories of a read-only root", async () => {
     const caches = [{ name: "a", path: "/tmp" }];
     expect(await mountsOf(containerSpec({ caches }), options)).toHaveLength(3);
     const error = await rejection(mountsOf(containerSpec({ caches, isRootReadOnly: true }), options));
-    expect(error.message).toContain("/tmp: memory is there");
+    expect(error.message).toContain("it is in memory");
   });
 
-  it("are never two at one path", async () => {
+  it("never share a path", async () => {
     const caches = [{ name: "a", path: "/cache" }];
     const binds = [{ source: lent, target: "/cache", isReadOnly: true }];
     expect((await rejection(mountsOf(containerSpec({ caches, binds }), options))).reason).toBe("mount_target_taken");
   });
 
-  it("may be one below the other, but not in a directory that a repository is cloned into", async () => {
+  it("may be nested, but not in the directory of a cloned repository", async () => {
     const caches = [{ name: "a", path: "/workspace/modules" }];
     expect(await mountsOf(containerSpec({ caches, workspace: { path: lent } }), options)).toHaveLength(4);
     const cloned = containerSpec({ caches, workspace: { git: "https://example.org/a.git" } });

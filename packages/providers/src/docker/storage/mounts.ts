@@ -2,16 +2,16 @@ import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import { type PathPolicy, requireAllowedPath } from "./binds.ts";
 import { type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
 
-/** Where the agent is; nobody inside changes it. */
+/** The read-only mount point of the agent. */
 export const AGENT_PATH = "/.sandpiper";
 
-/** The kernel's and the agent's: nothing is mounted at them, below them or over them. */
+/** Paths of the kernel and the agent: no mount may be at, above or below them. */
 const RESERVED = [AGENT_PATH, "/proc", "/sys", "/dev", "/var/lib/sandpiper"];
 
-/** Where a container whose image cannot be written has memory instead. */
+/** In memory in a container with a read-only root. */
 const IN_MEMORY = ["/tmp", "/run"];
 
-/** A mount in the engine's terms. */
+/** A mount in the engine's format. */
 export interface EngineMount {
   readonly Type: "volume" | "bind";
   readonly Source: string;
@@ -26,34 +26,34 @@ export interface EngineMount {
 }
 
 export interface MountsOptions {
-  /** The volume that holds the agent. */
+  /** The name of the agent's volume. */
   readonly agentVolume: string;
   readonly home: string;
   readonly paths: PathPolicy;
 }
 
-/** Everything that a sandbox's container has mounted; what must not be, or not there, is refused. */
+/** The mounts of a sandbox's container; rejects paths that are not allowed or that conflict. */
 export async function mountsOf(
   spec: InstanceSpec,
   { agentVolume, home, paths }: MountsOptions,
 ): Promise<readonly EngineMount[]> {
   const { binds = [], workspace } = spec.container ?? {};
   const volumes = volumesOf(spec, home);
-  const lent = [
+  const bindings = [
     ...(workspace !== undefined && "path" in workspace
       ? [{ source: workspace.path, target: WORKSPACE_PATH, isReadOnly: false }]
       : []),
     ...binds,
   ];
-  requireFreeTargets(spec, [...volumes, ...lent]);
-  const bound = lent.map(async ({ source, target, isReadOnly }) =>
+  requireFreeTargets(spec, [...volumes, ...bindings]);
+  const bound = bindings.map(async ({ source, target, isReadOnly }) =>
     bindMount(await requireAllowedPath(source, paths), target, isReadOnly),
   );
   return [agentMount(agentVolume), ...volumes.map(volumeMount), ...(await Promise.all(bound))];
 }
 
 function agentMount(volume: string): EngineMount {
-  // Copied from an image, its own program would become the agent of everybody.
+  // NoCopy: otherwise a file of the image could become the agent of all sandboxes.
   const VolumeOptions = { NoCopy: true, Labels: {}, DriverConfig: { Name: "local", Options: {} } };
   return { Type: "volume", Source: volume, Target: AGENT_PATH, ReadOnly: true, VolumeOptions };
 }
@@ -65,9 +65,9 @@ function volumeMount({ name, target, labels, isShared }: SandboxVolume): EngineM
     Target: target,
     ReadOnly: false,
     VolumeOptions: {
-      // What an image has at a cache's path begins it; a workspace begins with its repository, and data with nothing.
+      // Only a cache starts with the image's files at its path.
       NoCopy: !isShared,
-      // A cache that is cleared at this moment comes back as what it was.
+      // If the cache is cleared now, the engine recreates it with its labels.
       Labels: { ...labels },
       DriverConfig: { Name: "local", Options: {} },
     },
@@ -75,7 +75,7 @@ function volumeMount({ name, target, labels, isShared }: SandboxVolume): EngineM
 }
 
 function bindMount(source: string, target: string, isReadOnly: boolean): EngineMount {
-  // Engines before Docker 25 leave what is mounted further down writable, so it stays out of a read-only one.
+  // Before Docker 25, mounts below a read-only bind stay writable, so they are left out.
   const BindOptions = { Propagation: "rprivate" as const, NonRecursive: isReadOnly };
   return { Type: "bind", Source: source, Target: target, ReadOnly: isReadOnly, BindOptions };
 }
@@ -85,12 +85,13 @@ function requireFreeTargets({ id, container }: InstanceSpec, mounts: readonly { 
   for (const [index, target] of targets.entries()) {
     const reserved = RESERVED.find((path) => isWithin(target, path) || isWithin(path, target));
     if (reserved !== undefined) throw taken(id, target, `${reserved} is reserved`);
-    if (container?.isRootReadOnly === true && IN_MEMORY.includes(target)) throw taken(id, target, "memory is there");
-    if (targets.indexOf(target) !== index) throw taken(id, target, "something else is mounted there already");
-    // Git clones into a directory only while that is empty.
+    if (container?.isRootReadOnly === true && IN_MEMORY.includes(target))
+      throw taken(id, target, "it is in memory, because the root is read-only");
+    if (targets.indexOf(target) !== index) throw taken(id, target, "another mount has the same path");
+    // Git clones only into an empty directory.
     const isInClone = target !== WORKSPACE_PATH && isWithin(target, WORKSPACE_PATH);
     if (isInClone && container?.workspace !== undefined && "git" in container.workspace) {
-      throw taken(id, target, `a repository is cloned into ${WORKSPACE_PATH}`);
+      throw taken(id, target, `the repository is cloned into ${WORKSPACE_PATH}`);
     }
   }
 }
@@ -102,7 +103,7 @@ function isWithin(path: string, directory: string): boolean {
 function taken(id: string, target: string, why: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "mount_target_taken",
-    message: `sandbox ${id} cannot have anything mounted at ${target}: ${why}`,
+    message: `cannot mount at ${target} in sandbox ${id}: ${why}`,
     hint: "choose another path",
     details: { target },
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ContainerOptions, InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "../container/container-name.ts";
+import { containerName } from "../container/inspect-container.ts";
 import { containerSpec } from "../testing/container-spec.ts";
 import { createDockerFixture, type DockerFixture } from "../testing/fixture.ts";
 import { type GitServer, startGitServer } from "../testing/git-server.ts";
@@ -40,8 +40,8 @@ async function outputOf({ id }: InstanceSpec, command: string): Promise<string> 
   return result.output;
 }
 
-describe("what a container's sandbox keeps", () => {
-  it("is in directories that every user inside can write in", async () => {
+describe("the storage of a container", () => {
+  it("is writable for every user inside", async () => {
     await using sandbox = await fixture.create({ container: { caches: [{ name: "pip", path: "/home/user/.cache" }] } });
     for (const user of ["user", "root", "4242"]) {
       const command = `echo ${user} > /.data/${user} && cat /.data/${user} > /home/user/.cache/${user}`;
@@ -49,7 +49,7 @@ describe("what a container's sandbox keeps", () => {
     }
   });
 
-  it("is there again for the next instance of the same id, and gone with the sandbox", async () => {
+  it("is kept for the next instance of the same id, and removed with the sandbox", async () => {
     const spec = containerSpec({ caches: [{ name: "npm", path: "/cache" }] });
     const first = await fixture.provider.create(spec, signal);
     await outputOf(spec, "echo data > /.data/file; echo cache > /cache/file; echo root > /tmp/file");
@@ -64,7 +64,7 @@ describe("what a container's sandbox keeps", () => {
     await instance.destroy();
   });
 
-  it("may be lent by the host where that is allowed, for reading unless it says otherwise", async () => {
+  it("may include allowed host directories, read-only by default", async () => {
     const source = join(lent, "project");
     await using sandbox = await fixture.create({
       container: { workspace: { path: source }, binds: [{ source, target: "/fixtures", isReadOnly: true }] },
@@ -75,7 +75,7 @@ describe("what a container's sandbox keeps", () => {
     expect(await readFile(join(source, "new"), "utf8")).toBe("of the sandbox");
   });
 
-  it("is nothing when what it asks for is refused", async () => {
+  it("leaves nothing when its options are rejected", async () => {
     const refused: readonly (readonly [ContainerOptions, string])[] = [
       [{ workspace: { path: "/opt" } }, "path_not_allowed"],
       [{ binds: [{ source: lent, target: "/.data", isReadOnly: true }] }, "mount_target_taken"],
@@ -90,13 +90,13 @@ describe("what a container's sandbox keeps", () => {
     }
   });
 
-  it("begins with a repository", async () => {
+  it("starts with a cloned repository", async () => {
     const git = `http://me:s3cret@${server.address}/private/repository.git`;
     await using sandbox = await fixture.create({ container: { network: "bridge", workspace: { git } } });
     expect((await sandbox.exec("cat file && git status --short", { cwd: "/workspace" })).stdout).toBe("second");
   });
 
-  it("is nothing when the repository cannot be cloned, except what an earlier instance left", async () => {
+  it("leaves only the volumes of an earlier instance when the clone fails", async () => {
     const git = `http://${server.address}/open/nope.git`;
     const spec = containerSpec({ network: "bridge", workspace: { git } });
     expect((await rejection(fixture.provider.create(spec, signal))).reason).toBe("workspace_clone_failed");

@@ -4,7 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 import { connectTo } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
 import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
-import { dataVolumeName, makeVolumes, removeNamed, removeVolumes, workspaceVolumeName } from "./volumes.ts";
+import { createVolumes, dataVolumeName, removeNamed, removeVolumes, workspaceVolumeName } from "./volumes.ts";
 
 const home = "0123456789ab";
 const signal = new AbortController().signal;
@@ -25,9 +25,9 @@ async function volumeNames(): Promise<readonly string[]> {
 }
 
 describe("the volumes of a sandbox", () => {
-  it("say whose they are, and nothing else", async () => {
+  it("carry only the labels of their owner", async () => {
     const spec = containerSpec({ project: "shop", workspace: { git: "https://me:s3cret@example.org/a.git" } });
-    await makeVolumes(engine, spec, { home, signal });
+    await createVolumes(engine, spec, { home, signal });
     const names = [dataVolumeName(spec.id), workspaceVolumeName(spec.id)];
     expect(await volumeNames()).toEqual(names);
     for (const name of names) {
@@ -42,31 +42,31 @@ describe("the volumes of a sandbox", () => {
     expect(await volumeNames()).toEqual([]);
   });
 
-  it("are found again by the next instance, whose failure then takes only what it made", async () => {
+  it("are reused by the next instance; if that fails, only its new volumes are removed", async () => {
     const spec = containerSpec();
-    expect(await makeVolumes(engine, spec, { home, signal })).toEqual([dataVolumeName(spec.id)]);
+    expect(await createVolumes(engine, spec, { home, signal })).toEqual([dataVolumeName(spec.id)]);
     const rebuilt = containerSpec({ workspace: { git: "https://example.org/a.git" } }, spec.id);
-    const made = await makeVolumes(engine, rebuilt, { home, signal });
+    const made = await createVolumes(engine, rebuilt, { home, signal });
     expect(made).toEqual([workspaceVolumeName(spec.id)]);
     await removeNamed(engine, made);
     expect(await volumeNames()).toEqual([dataVolumeName(spec.id)]);
     await removeVolumes(engine, spec.id, home);
   });
 
-  it("are no others' when a sandbox is removed that has none", async () => {
+  it("stay when a sandbox without volumes is removed", async () => {
     const spec = containerSpec();
-    await makeVolumes(engine, spec, { home, signal });
+    await createVolumes(engine, spec, { home, signal });
     await removeVolumes(engine, containerSpec().id, home);
     expect(await volumeNames()).toEqual([dataVolumeName(spec.id)]);
     await removeVolumes(engine, spec.id, home);
     await removeVolumes(engine, spec.id, home);
   });
 
-  it("belong to one home: another neither uses nor removes them", async () => {
+  it("belong to one home; another neither uses nor removes them", async () => {
     const spec = containerSpec();
-    await makeVolumes(engine, spec, { home, signal });
+    await createVolumes(engine, spec, { home, signal });
     const other = "ba9876543210";
-    expect(await rejection(makeVolumes(engine, spec, { home: other, signal }))).toMatchObject({
+    expect(await rejection(createVolumes(engine, spec, { home: other, signal }))).toMatchObject({
       code: "failed_precondition",
       reason: "volume_of_another_home",
     });
@@ -75,12 +75,12 @@ describe("the volumes of a sandbox", () => {
     await removeVolumes(engine, spec.id, home);
   });
 
-  it("are not left when making them is given up or fails", async () => {
+  it("are removed when their creation is aborted or fails", async () => {
     const aborted = AbortSignal.abort();
-    expect((await rejection(makeVolumes(engine, containerSpec(), { home, signal: aborted }))).code).toBe("canceled");
+    expect((await rejection(createVolumes(engine, containerSpec(), { home, signal: aborted }))).code).toBe("canceled");
     const spec = containerSpec({ workspace: { git: "https://example.org/a.git" } });
     await engine.docker.createVolume({ Name: workspaceVolumeName(spec.id) });
-    expect((await rejection(makeVolumes(engine, spec, { home, signal }))).reason).toBe("volume_of_another_home");
+    expect((await rejection(createVolumes(engine, spec, { home, signal }))).reason).toBe("volume_of_another_home");
     expect(await volumeNames()).toEqual([workspaceVolumeName(spec.id)]);
     await removeNamed(engine, [workspaceVolumeName(spec.id)]);
   });

@@ -2,19 +2,19 @@ import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Engine } from "../engine/engine.ts";
 import { cacheLabels, type Labels, label, projectOf, sandboxLabels } from "../engine/labels.ts";
-import { cacheVolumeName, makeCache } from "./caches.ts";
+import { cacheVolumeName, createCache } from "./caches.ts";
 
-/** Where the data volume of every sandbox is. */
+/** The mount point of every sandbox's data volume. */
 const DATA_PATH = "/.data";
-/** Where the workspace is, if there is one. */
+/** The mount point of the workspace, if any. */
 export const WORKSPACE_PATH = "/workspace";
 
-/** A named volume of a sandbox, and where it is mounted. */
+/** A named volume of a sandbox, and its mount point. */
 export interface SandboxVolume {
   readonly name: string;
   readonly target: string;
   readonly labels: Labels;
-  /** Others of the project have it too. */
+  /** All sandboxes of the project share it. */
   readonly isShared: boolean;
 }
 
@@ -26,7 +26,7 @@ export function workspaceVolumeName(id: SandboxId): string {
   return `sandpiper-workspace-${id}`;
 }
 
-/** Every volume that a sandbox has, except that of the agent. */
+/** All volumes of a sandbox except the agent's. */
 export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVolume[] {
   const labels = sandboxLabels(spec, home);
   const { workspace, caches = [] } = spec.container ?? {};
@@ -41,48 +41,50 @@ export function volumesOf(spec: InstanceSpec, home: string): readonly SandboxVol
   ];
 }
 
-/** For the agent's command line: a fresh volume is root's alone until the agent opens it to everybody inside. */
+/** Arguments that make the agent open new volumes, which belong to root, to all users of the container. */
 export function openDirArguments(spec: InstanceSpec, home: string): readonly string[] {
   return volumesOf(spec, home).flatMap(({ target }) => ["--open-dir", target]);
 }
 
 /**
- * Makes what is not there yet. The answer names the sandbox's own volumes that are new: `removeNamed` takes them away
- * when the creation fails after all, while those that an earlier instance left are kept.
+ * Creates the missing volumes, and returns the names of the sandbox's own new ones. If the creation of the sandbox fails,
+ * `removeNamed` removes these and keeps the volumes of an earlier instance.
  */
-export async function makeVolumes(
+export async function createVolumes(
   engine: Engine,
   spec: InstanceSpec,
   { home, signal }: { readonly home: string; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const project = projectOf(spec);
-  const made: string[] = [];
+  const created: string[] = [];
   try {
-    for (const { name } of spec.container?.caches ?? []) await makeCache(engine, { project, name }, home);
+    for (const { name } of spec.container?.caches ?? []) await createCache(engine, { project, name }, home);
     for (const { name, labels, isShared } of volumesOf(spec, home)) {
-      // Between the calls: one that is aborted may still have its effect, after everything was cleared away.
+      // Aborts only between calls: an aborted call could still take effect after the clean-up.
       signal.throwIfAborted();
-      if (isShared || (await isThere(engine, spec, name, home))) continue;
-      made.push(name);
-      await engine.call(`make volume ${name}`, (docker) => docker.createVolume({ Name: name, Labels: { ...labels } }));
+      if (isShared || (await exists(engine, spec, name, home))) continue;
+      created.push(name);
+      await engine.call(`create volume ${name}`, (docker) =>
+        docker.createVolume({ Name: name, Labels: { ...labels } }),
+      );
     }
   } catch (error) {
-    // An engine that failed may fail again; why it did first is what matters.
-    await removeNamed(engine, made).catch(() => undefined);
+    // The first error is the one to report.
+    await removeNamed(engine, created).catch(() => undefined);
     throw error;
   }
-  return made;
+  return created;
 }
 
-/** Removes a sandbox's own volumes, by name: the engine's removal of a container takes only those without one. */
+/** Removes a sandbox's own volumes: removing a container removes only anonymous ones. */
 export async function removeVolumes(engine: Engine, id: SandboxId, home: string): Promise<void> {
   for (const name of [dataVolumeName(id), workspaceVolumeName(id)]) {
-    // A sandbox that went to another home on the same engine has its volumes there under the same names.
+    // After a handoff to another home on the same engine, volumes with the same names belong to that home.
     if ((await findLabels(engine, name))?.[label.home] === home) await removeNamed(engine, [name]);
   }
 }
 
-/** Removes volumes; one that is gone already is fine. */
+/** Removes volumes; ignores missing ones. */
 export async function removeNamed(engine: Engine, names: readonly string[]): Promise<void> {
   for (const name of names) {
     await engine
@@ -91,14 +93,14 @@ export async function removeNamed(engine: Engine, names: readonly string[]): Pro
   }
 }
 
-async function isThere(engine: Engine, { id }: InstanceSpec, name: string, home: string): Promise<boolean> {
+async function exists(engine: Engine, { id }: InstanceSpec, name: string, home: string): Promise<boolean> {
   const labels = await findLabels(engine, name);
   if (labels === undefined) return false;
   if (labels[label.sandbox] === id && labels[label.home] === home) return true;
   throw new SandboxError("failed_precondition", {
     reason: "volume_of_another_home",
-    message: `volume ${name} of sandbox ${id} cannot be used: it was not made by this home of Sandpiper`,
-    hint: "nodes that hand sandboxes over need engines of their own; remove the volume if nobody needs it",
+    message: `cannot use volume ${name} for sandbox ${id}: it belongs to another home of Sandpiper`,
+    hint: "give each node that takes part in handoffs its own engine, or remove the volume if it is unused",
     details: { volume: name },
   });
 }

@@ -5,10 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 const ATTEMPTS = 400;
 const INTERVAL_MS = 50;
 
-/** Waits until the engine that a process was started as answers on its socket. */
+/** Waits until the engine in a child process answers on its socket. */
 export async function untilAnswering(socketPath: string, child: ChildProcess): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    if (child.exitCode !== null) throw new Error(`the engine exited with ${child.exitCode}`);
+    if (child.exitCode !== null) throw new Error(`the engine exited with code ${child.exitCode}`);
     if (await isAnswering(socketPath)) return;
     await sleep(INTERVAL_MS);
   }

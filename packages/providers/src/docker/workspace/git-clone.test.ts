@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { cloneCommand } from "./git-clone.ts";
 
-describe("the command that clones", () => {
-  it("takes nothing for an option, and a ref by name", () => {
+describe("the git clone command", () => {
+  it("passes the ref by name, and never takes a URL for an option", () => {
     const { argv } = cloneCommand({ git: "https://example.org/a.git", ref: "v1" }, "/workspace");
     expect(argv).toEqual(["git", "clone", "--branch", "v1", "--", "https://example.org/a.git", "/workspace"]);
   });
@@ -11,7 +11,7 @@ describe("the command that clones", () => {
     ["https://me:s3cret%21@example.org/a.git", "s3cret"],
     ["https://tok3n@example.org/a.git", "tok3n"],
     ["https://example.org/a.git?private=tok3n", "tok3n"],
-  ])("has no secret of %s in its arguments, nor in what is told of it", (git, secret) => {
+  ])("shows no secret of %s in its arguments or messages", (git, secret) => {
     const command = cloneCommand({ git }, "/workspace");
     expect(command.argv).toContain("https://example.org/a.git");
     expect(JSON.stringify([command.argv, command.shownUrl])).not.toContain(secret);
@@ -19,15 +19,15 @@ describe("the command that clones", () => {
     expect(command.redact(`unable to access '${git}': ${secret}! ${secret}%21`)).not.toContain(secret);
   });
 
-  it("keeps the user of ssh, which is a part of the address", () => {
+  it("keeps the user of an ssh URL", () => {
     const { argv, env, redact } = cloneCommand({ git: "ssh://git@example.org/a.git" }, "/workspace");
     expect(argv).toContain("ssh://git@example.org/a.git");
     expect(env).not.toHaveProperty("GIT_CONFIG_COUNT");
     expect(redact("git: not found")).toBe("git: not found");
   });
 
-  it("refuses what is no URL without repeating it, and a password that nobody would use", () => {
+  it("rejects an invalid URL without repeating it, and a password that ssh ignores", () => {
     expect(() => cloneCommand({ git: "https://me:s3cret@" }, "/workspace")).toThrow(/^(?!.*s3cret)/);
-    expect(() => cloneCommand({ git: "ssh://git:s3cret@example.org/a" }, "/workspace")).toThrow("does not use");
+    expect(() => cloneCommand({ git: "ssh://git:s3cret@example.org/a" }, "/workspace")).toThrow("does not support");
   });
 });

@@ -1,18 +1,18 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** How git is called to clone a repository, and how it is spoken of. */
+/** The git command that clones a repository. */
 export interface CloneCommand {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Without what could be a secret. */
+  /** The URL without secrets, for messages. */
   readonly shownUrl: string;
-  /** Takes from git's own words what could be one. */
+  /** Removes secrets from git's output. */
   redact(text: string): string;
 }
 
 /**
- * Arguments are seen by everybody who may look at the engine, and git writes the URL it is given into the clone. So it
- * is given one without credentials, and is told in its environment what that one means.
+ * Every client of the engine can see the arguments, and git stores the URL in the clone. So the argument is a URL without
+ * credentials, and the environment maps it to the full URL.
  */
 export function cloneCommand(
   { git, ref }: { readonly git: string; readonly ref?: string | undefined },
@@ -23,11 +23,11 @@ export function cloneCommand(
   const bare = new URL(full);
   const isHttp = full.protocol === "http:" || full.protocol === "https:";
   if (!isHttp && full.password !== "") throw passwordNotUsed(full);
-  // The user of ssh:// is a part of the address.
+  // In an ssh:// URL the user is not a secret.
   if (isHttp) bare.username = "";
   bare.password = "";
   bare.search = "";
-  const meaning: Readonly<Record<string, string>> = {
+  const mapping: Readonly<Record<string, string>> = {
     GIT_CONFIG_COUNT: "1",
     GIT_CONFIG_KEY_0: `url.${full.href}.insteadOf`,
     GIT_CONFIG_VALUE_0: bare.href,
@@ -35,12 +35,12 @@ export function cloneCommand(
   return {
     argv: ["git", "clone", ...(ref === undefined ? [] : ["--branch", ref]), "--", bare.href, directory],
     env: {
-      // Nobody is there to answer a question.
+      // There is no terminal for a prompt.
       GIT_TERMINAL_PROMPT: "0",
       GIT_SSH_COMMAND: "ssh -o BatchMode=yes",
-      // A redirection must not lead to another way of fetching.
+      // A redirect must not switch to another protocol.
       GIT_ALLOW_PROTOCOL: "http:https:git:ssh",
-      ...(full.href === bare.href ? {} : meaning),
+      ...(full.href === bare.href ? {} : mapping),
     },
     shownUrl: bare.href,
     redact: (text) => (full.href === bare.href ? text : redact(text, full)),
@@ -48,7 +48,7 @@ export function cloneCommand(
 }
 
 function redact(text: string, { username, password, search, searchParams }: URL): string {
-  // A name alone is a token.
+  // A user name without a password is a token.
   const secret = password === "" ? username : password;
   const hidden = [secret, decoded(secret), search, ...searchParams.values()].filter((part) => part.length > 1);
   const plain = text.replaceAll(/\/\/[^\s/@]*@/g, "//");
@@ -67,11 +67,11 @@ function parseUrl(text: string): URL {
   try {
     return new URL(text);
   } catch {
-    // The text itself may hold a secret.
+    // The message omits the text, which may contain a secret.
     throw new SandboxError("invalid_argument", {
       reason: "invalid_git_url",
-      message: "the URL of the workspace's repository cannot be read",
-      hint: "give one such as https://host/path.git",
+      message: "the URL of the workspace's repository is invalid",
+      hint: "use a URL such as https://host/path.git",
     });
   }
 }
@@ -79,7 +79,7 @@ function parseUrl(text: string): URL {
 function passwordNotUsed({ protocol }: URL): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "invalid_git_url",
-    message: `the URL of the workspace's repository has a password, which ${protocol}// does not use`,
-    hint: "leave it out; https:// takes one",
+    message: `the URL of the workspace's repository has a password, which ${protocol}// does not support`,
+    hint: "remove the password, or use https://",
   });
 }

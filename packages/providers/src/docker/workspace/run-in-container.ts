@@ -3,22 +3,22 @@ import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "../engine/engine.ts";
 
-/** The last words are where programs say what went wrong. */
+/** Programs report errors at the end of their output. */
 const KEPT_CHARACTERS = 4096;
-/** The output of a program ends a moment before the engine knows that the program has. */
+/** A program's output ends shortly before the engine knows its exit code. */
 const END_INTERVAL_MS = 20;
 
 export interface ContainerCommand {
   readonly argv: readonly string[];
   /** "uid:gid". */
   readonly user: string;
-  /** Only the program sees it: the engine shows it to nobody. */
+  /** Not visible to other clients of the engine. */
   readonly env: Readonly<Record<string, string>>;
-  /** Stops waiting; the program goes on until its container ends. */
+  /** Ends the wait; the program keeps running. */
   readonly signal: AbortSignal;
 }
 
-/** Runs a program in a running container through the engine, for what must happen before its agent is spoken to. */
+/** Runs a program in a container through the engine, before there is a connection to the agent. */
 export async function runInContainer(
   engine: Engine,
   container: string,

@@ -7,7 +7,7 @@ import { findAgent } from "../../host/find-agent.ts";
 import { networkOf } from "../container/network.ts";
 import type { Engine } from "../engine/engine.ts";
 import { mountsOf } from "../storage/mounts.ts";
-import { makeVolumes, openDirArguments, removeVolumes } from "../storage/volumes.ts";
+import { createVolumes, openDirArguments, removeVolumes } from "../storage/volumes.ts";
 import { connectTo } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
 import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
@@ -49,10 +49,10 @@ function repository(area: string, ref?: string): ContainerOptions {
   return { network: "bridge", workspace: { git: `http://${area}/repository.git`, ...(ref && { ref }) } };
 }
 
-/** A container whose agent runs. */
+/** Starts a container with a running agent. */
 async function start(spec: InstanceSpec, image = withGit, program = "/.sandpiper/sandpiper-agent"): Promise<string> {
   ids.push(spec.id);
-  await makeVolumes(engine, spec, { home, signal });
+  await createVolumes(engine, spec, { home, signal });
   const paths = { allowedPaths: [], ownPaths: [], isRemote: false };
   const [, ...mounts] = await mountsOf(spec, { agentVolume: "", home, paths });
   const agent = { Type: "bind" as const, Source: dirname(findAgent()), Target: "/.sandpiper", ReadOnly: true };
@@ -76,25 +76,25 @@ async function outputOf(container: string, ...argv: readonly string[]): Promise<
   return output;
 }
 
-describe("a workspace of a repository", () => {
-  it("is cloned inside, for the default user", async () => {
+describe("a workspace with a repository", () => {
+  it("is cloned in the container for the default user", async () => {
     const spec = containerSpec(repository(`${server.address}/open`));
     const container = await start(spec);
     await cloneWorkspace(engine, spec, { container, signal });
     expect(await outputOf(container, "cat", "/workspace/file")).toBe("second");
     expect(await outputOf(container, "stat", "--format", "%U", "/workspace", "/workspace/file")).toBe("user\nuser\n");
-    // Git refuses a repository that is somebody else's.
+    // Git refuses a repository of another user.
     expect(await outputOf(container, "git", "-C", "/workspace", "status", "--short")).toBe("");
   });
 
-  it("is the ref that is asked for, also where the image cannot be written", async () => {
+  it("is cloned at the given ref, even with a read-only root", async () => {
     const spec = containerSpec({ ...repository(`${server.address}/open`, "v1"), isRootReadOnly: true });
     const container = await start(spec);
     await cloneWorkspace(engine, spec, { container, signal });
     expect(await outputOf(container, "cat", "/workspace/file")).toBe("first");
   });
 
-  it("is left as it is in the next container", async () => {
+  it("is kept unchanged in the next container", async () => {
     const spec = containerSpec(repository(`${server.address}/open`));
     const first = await start(spec);
     await cloneWorkspace(engine, spec, { container: first, signal });
@@ -105,7 +105,7 @@ describe("a workspace of a repository", () => {
     expect(await outputOf(second, "git", "-C", "/workspace", "status", "--short")).toBe(" D file\n");
   });
 
-  it("is cloned with credentials that neither the engine shows nor the clone keeps", async () => {
+  it("is cloned with credentials that neither the engine nor the clone shows", async () => {
     const since = Math.floor(Date.now() / 1000) - 1;
     const spec = containerSpec(repository(`me:${secret}@${server.address}/private`));
     const container = await start(spec);
@@ -121,7 +121,7 @@ describe("a workspace of a repository", () => {
     expect(await outputOf(container, "cat", "/workspace/.git/config")).not.toContain(secret);
   });
 
-  it("that git cannot clone is an error with git's last words and no credentials", async () => {
+  it("reports a failed clone with git's message and without credentials", async () => {
     const spec = containerSpec(repository(`me:${secret}-wrong@${server.address}/private`));
     const error = await rejection(cloneWorkspace(engine, spec, { container: await start(spec), signal }));
     expect(error).toMatchObject({ code: "failed_precondition", reason: "workspace_clone_failed" });
@@ -133,7 +133,7 @@ describe("a workspace of a repository", () => {
     expect(message).toContain("Remote branch nope not found");
   });
 
-  it("is refused clearly where the image has no git", async () => {
+  it("is rejected if the image has no git", async () => {
     const spec = containerSpec(repository(`${server.address}/open`));
     const container = await start(spec, withoutGit);
     expect(await rejection(cloneWorkspace(engine, spec, { container, signal }))).toMatchObject({
@@ -142,7 +142,7 @@ describe("a workspace of a repository", () => {
     });
   });
 
-  it("is not waited for longer than its limit, or than the caller waits", async () => {
+  it("ends the wait at its timeout or at the caller's abort", async () => {
     const spec = containerSpec(repository(`${server.address}/silent`));
     const container = await start(spec);
     expect(await rejection(cloneWorkspace(engine, spec, { container, signal, timeoutMs: 1000 }))).toMatchObject({
@@ -154,14 +154,14 @@ describe("a workspace of a repository", () => {
     expect(await reason).toBe(gaveUp.reason);
   });
 
-  it("is not waited for in a container that has ended", async () => {
+  it("ends the wait in a container that has ended", async () => {
     const spec = containerSpec(repository(`${server.address}/open`));
     const container = await start(spec, withGit, "true");
     await engine.docker.getContainer(container).wait();
     expect((await rejection(cloneWorkspace(engine, spec, { container, signal }))).reason).toBe("instance_ended");
   });
 
-  it("needs a network", () => {
+  it("requires a network", () => {
     const { workspace } = repository("example.org");
     const spec = containerSpec({ ...(workspace && { workspace }) });
     expect(() => requireWorkspace(spec)).toThrow("it has no network");

@@ -8,29 +8,29 @@ import { type CloneCommand, cloneCommand } from "./git-clone.ts";
 import { runInContainer } from "./run-in-container.ts";
 
 const CLONE_TIMEOUT_MS = 600_000;
-/** The agent opens the volume as the first thing it does. */
+/** The agent opens the volume first of all. */
 const OPENING_INTERVAL_MS = 20;
 const OPEN_MODE = 0o777;
 
 export interface CloneOptions {
-  /** Of a container whose agent runs. */
+  /** The id of a running container. */
   readonly container: string;
   readonly signal: AbortSignal;
   readonly timeoutMs?: number | undefined;
 }
 
-/** Refuses a repository that could not be cloned, before anything is made for the sandbox. */
+/** Rejects a repository for a sandbox without a network. */
 export function requireWorkspace(spec: InstanceSpec): void {
   const clone = cloneOf(spec);
   if (clone === undefined || networkOf(spec) !== NO_NETWORK) return;
   throw new SandboxError("invalid_argument", {
     reason: "workspace_needs_network",
-    message: `${clone.shownUrl} cannot be cloned into sandbox ${spec.id}: it has no network`,
-    hint: 'name a network in container.network, for example "bridge"',
+    message: `cannot clone ${clone.shownUrl} into sandbox ${spec.id}: it has no network`,
+    hint: 'set container.network, for example to "bridge"',
   });
 }
 
-/** Clones the repository that a sandbox asks for into its workspace, unless an earlier instance has left something there. */
+/** Clones the sandbox's repository into its workspace, unless the workspace already has files. */
 export async function cloneWorkspace(
   engine: Engine,
   spec: InstanceSpec,
@@ -60,33 +60,33 @@ interface CloneWork {
 }
 
 async function cloneWhenOpen(engine: Engine, { clone, container, signal }: CloneWork): Promise<void> {
-  let workspace = await look(engine, container, signal);
+  let workspace = await inspect(engine, container, signal);
   while (workspace.isEmpty && !workspace.isOpen) {
     await requireRunning(engine, container);
     await sleep(OPENING_INTERVAL_MS, undefined, { signal });
-    workspace = await look(engine, container, signal);
+    workspace = await inspect(engine, container, signal);
   }
   if (!workspace.isEmpty) return;
-  // The agent has given it to the default user, and git wants its files to be the directory's owner's.
+  // The agent gave the directory to the default user, and git requires that the owner runs it.
   const { argv, env } = clone;
   const { exitCode, output } = await runInContainer(engine, container, { argv, env, user: workspace.owner, signal });
   if (exitCode !== 0) throw cloneFailed(clone, exitCode, output);
 }
 
 async function requireRunning(engine: Engine, container: string): Promise<void> {
-  const doing = `look at container ${container}`;
+  const doing = `inspect container ${container}`;
   const { State } = await engine.call(doing, (docker) => docker.getContainer(container).inspect());
   if (State.Running) return;
   throw new SandboxError("unavailable", {
     reason: "instance_ended",
-    message: `container ${container} ended before its workspace was cloned, with exit code ${State.ExitCode}`,
-    hint: "try again; if it ends again, the image or the limits may not let the agent start",
+    message: `container ${container} ended with exit code ${State.ExitCode} before its workspace was cloned`,
+    hint: "try again; if this repeats, check whether the image and the limits let the agent start",
   });
 }
 
-/** What the workspace is like, without any program of the image. */
-async function look(engine: Engine, container: string, signal: AbortSignal) {
-  return await engine.call(`look into ${WORKSPACE_PATH} of container ${container}`, async (docker) => {
+/** Inspects the workspace without running a program of the image. */
+async function inspect(engine: Engine, container: string, signal: AbortSignal) {
+  return await engine.call(`read ${WORKSPACE_PATH} of container ${container}`, async (docker) => {
     const archive = await docker.getContainer(container).getArchive({ path: WORKSPACE_PATH, abortSignal: signal });
     const entries = archive.pipe(extract());
     archive.on("error", (error) => entries.destroy(error));
@@ -94,7 +94,7 @@ async function look(engine: Engine, container: string, signal: AbortSignal) {
     try {
       for await (const entry of entries) {
         headers.push(entry.header);
-        // More of them only say again that it is not empty.
+        // Two entries are enough to see that it is not empty.
         if (headers.length === 2) break;
         entry.resume();
       }
@@ -107,19 +107,19 @@ async function look(engine: Engine, container: string, signal: AbortSignal) {
 }
 
 function cloneFailed(clone: CloneCommand, exitCode: number, output: string): SandboxError {
-  // What runs programs in containers says so when there is none, with one of two exit codes.
+  // Runtimes report a missing program with exit code 126 or 127.
   const isMissing = exitCode >= 126 && /executable|no such file/i.test(output);
   if (isMissing) {
     return new SandboxError("failed_precondition", {
       reason: "no_git_in_image",
-      message: `${clone.shownUrl} was not cloned into the workspace: the image has no git`,
-      hint: "use an image that has git, or lend a directory as workspace",
+      message: `could not clone ${clone.shownUrl} into the workspace: the image has no git`,
+      hint: "use an image with git, or mount a directory as the workspace",
     });
   }
   return new SandboxError("failed_precondition", {
     reason: "workspace_clone_failed",
-    message: `${clone.shownUrl} was not cloned into the workspace: git ended with ${exitCode}: ${clone.redact(output.trim())}`,
-    hint: "look at the URL, the ref (a branch or a tag), and whether the sandbox's network leads there",
+    message: `could not clone ${clone.shownUrl} into the workspace: git exited with code ${exitCode}: ${clone.redact(output.trim())}`,
+    hint: "check the URL, the ref (a branch or a tag), and the sandbox's network",
     details: { exitCode },
   });
 }
@@ -127,7 +127,7 @@ function cloneFailed(clone: CloneCommand, exitCode: number, output: string): San
 function tookTooLong({ shownUrl }: CloneCommand, timeoutMs: number): SandboxError {
   return new SandboxError("deadline_exceeded", {
     reason: "workspace_clone_failed",
-    message: `${shownUrl} was not cloned into the workspace within ${timeoutMs} ms`,
-    hint: "look whether the sandbox's network leads there; a large repository can be cloned by a command of the sandbox",
+    message: `could not clone ${shownUrl} into the workspace within ${timeoutMs} ms`,
+    hint: "check the sandbox's network; clone a large repository with a command in the sandbox instead",
   });
 }
