@@ -8,14 +8,14 @@ export interface EndedContainer {
   /** The engine's state of the container; undefined when it was removed. */
   readonly state: Docker.ContainerInspectInfo["State"] | undefined;
   /** The end of the agent's standard error. */
-  readonly lastWords: string;
+  readonly stderrTail: string;
   /** The container was found ended when the engine came back. */
   readonly wasEngineAway: boolean;
 }
 
 /** Finds out why a container has ended. */
 export async function findExit(host: DockerHost, ended: EndedContainer): Promise<InstanceExit> {
-  const { spec, state, lastWords, wasEngineAway } = ended;
+  const { spec, state, stderrTail, wasEngineAway } = ended;
   if (await host.store.isRemoved(spec.id)) return { reason: "destroyed", message: "it was removed by its id" };
   if (state === undefined || state.Status === "removing") {
     return { reason: "crashed", message: "another client of the engine removed its container" };
@@ -25,6 +25,6 @@ export async function findExit(host: DockerHost, ended: EndedContainer): Promise
   }
   const how = `its container ended with exit code ${state.ExitCode}`;
   if (wasStopped(host.store, spec.id)) return { reason: "crashed", message: "its container was stopped" };
-  const why = [wasEngineAway ? "while the engine was down" : "", state.Error, lastWords.trim()].filter(Boolean);
+  const why = [wasEngineAway ? "while the engine was down" : "", state.Error, stderrTail.trim()].filter(Boolean);
   return { reason: "crashed", message: [how, ...why].join("; ") };
 }

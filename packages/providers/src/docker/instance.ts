@@ -44,7 +44,7 @@ export class DockerInstance implements Instance {
   readonly #unsubscribe: () => void;
   #fresh: Duplex | undefined;
   #channel: AttachChannel | undefined;
-  #lastWords = "";
+  #stderrTail = "";
   #isSaved = false;
   #hasBegun: boolean;
   #isToBeChecked = false;
@@ -104,7 +104,7 @@ export class DockerInstance implements Instance {
     this.#fresh = undefined;
     const channel = new AttachChannel({ stream, onLost: () => this.#lost(channel) });
     this.#channel = channel;
-    return { channel, needsResync: this.#host.agentStreams.isAgents && !isFresh };
+    return { channel, needsResync: this.#host.agentStreams.isStdio && !isFresh };
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
@@ -143,7 +143,7 @@ export class DockerInstance implements Instance {
   }
 
   #lost(channel: AttachChannel): void {
-    if (this.#host.agentStreams.isAgents) this.#lastWords = channel.lastWords || this.#lastWords;
+    if (this.#host.agentStreams.isStdio) this.#stderrTail = channel.stderrTail || this.#stderrTail;
     this.#checkSoon();
   }
 
@@ -177,8 +177,8 @@ export class DockerInstance implements Instance {
       this.#wasEngineAway = false;
       return;
     }
-    const [spec, lastWords, wasEngineAway] = [this.#spec, this.#lastWords, this.#wasEngineAway];
-    const exit = await findExit(this.#host, { spec, state, lastWords, wasEngineAway });
+    const [spec, stderrTail, wasEngineAway] = [this.#spec, this.#stderrTail, this.#wasEngineAway];
+    const exit = await findExit(this.#host, { spec, state, stderrTail, wasEngineAway });
     if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
   }
 }

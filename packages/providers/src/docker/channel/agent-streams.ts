@@ -11,7 +11,7 @@ export interface AgentStreams {
   /** The agent's --channel argument. */
   readonly channel: string;
   /** Every connection carries the agent's own standard streams, its standard error included. */
-  readonly isAgents: boolean;
+  readonly isStdio: boolean;
   /** Connects to a container before it starts, where the engine supports that. */
   openEarly(container: Docker.Container): Promise<Duplex | undefined>;
   /** Connects to a running container. */
@@ -27,11 +27,11 @@ export function agentStreams(engine: Engine): AgentStreams {
   return engine.info.isPodman
     ? {
         channel: RELAY_CHANNEL,
-        isAgents: false,
+        isStdio: false,
         openEarly: async () => undefined,
         open: (container) => relay(engine, container),
       }
-    : { channel: "stdio", isAgents: true, openEarly: toContainer, open: toContainer };
+    : { channel: "stdio", isStdio: true, openEarly: toContainer, open: toContainer };
 }
 
 /** Opens the standard streams of a container, which may not have started yet. */

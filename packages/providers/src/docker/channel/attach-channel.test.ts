@@ -48,7 +48,7 @@ describe("a channel over an attached container", () => {
     stream.push(frame(2, "a warning"));
     await nextTick();
     expect(received).toEqual(["answer"]);
-    expect(channel.lastWords).toBe("a warning");
+    expect(channel.stderrTail).toBe("a warning");
   });
 
   it("makes a writer wait until the engine has accepted the data", async () => {

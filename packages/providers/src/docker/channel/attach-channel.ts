@@ -21,7 +21,7 @@ export class AttachChannel implements Channel {
   readonly #frames: FrameStripper;
   #receiver: ChannelReceiver | undefined;
   #isClosed = false;
-  #lastWords = "";
+  #stderrTail = "";
 
   constructor({ stream, onLost }: AttachChannelOptions) {
     this.#stream = stream;
@@ -33,8 +33,8 @@ export class AttachChannel implements Channel {
   }
 
   /** The end of the agent's standard error. */
-  get lastWords(): string {
-    return this.#lastWords;
+  get stderrTail(): string {
+    return this.#stderrTail;
   }
 
   open(receiver: ChannelReceiver): void {
@@ -59,7 +59,7 @@ export class AttachChannel implements Channel {
   #receive(kind: number, bytes: Uint8Array): void {
     if (this.#isClosed) return;
     if (kind === STDOUT) this.#receiver?.data(bytes);
-    else this.#lastWords = `${this.#lastWords}${Buffer.from(bytes).toString()}`.slice(-KEPT_CHARACTERS);
+    else this.#stderrTail = `${this.#stderrTail}${Buffer.from(bytes).toString()}`.slice(-KEPT_CHARACTERS);
   }
 
   #end(cause: Error | undefined): void {

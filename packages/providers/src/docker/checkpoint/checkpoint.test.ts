@@ -148,12 +148,12 @@ describe("a container's checkpoint", () => {
     await save(container, { keepsRunning: true });
     const forks = [createSandboxId(), createSandboxId()].map(specOf);
     try {
-      const made = await Promise.all(forks.map((fork) => restore(engine, fork)));
+      const created = await Promise.all(forks.map((fork) => restore(engine, fork)));
       await run(container, "echo after > /file; echo after > /.data/file");
-      for (const fork of made) expect(await run(fork, "cat /file /.data/file")).toBe("before\nbefore\n");
+      for (const fork of created) expect(await run(fork, "cat /file /.data/file")).toBe("before\nbefore\n");
       expect(await imagesOf(engine)).toHaveLength(2);
       for (const [index, fork] of forks.entries()) {
-        await made[index]?.remove({ force: true });
+        await created[index]?.remove({ force: true });
         await removeImagesOf(engine, { id: fork.id, home: HOME });
         expect(await imagesOf(engine)).toHaveLength(2 - index);
       }

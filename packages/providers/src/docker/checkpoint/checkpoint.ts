@@ -78,7 +78,7 @@ async function capture(
   });
 }
 
-/** By default gVisor keeps writes to the root filesystem in a file of its own, and the engine would save the image without them. */
+/** By default gVisor keeps writes to the root filesystem in a separate file, and the engine would save the image without them. */
 async function requireVisible(engine: Engine, container: Docker.Container): Promise<void> {
   const { Id, HostConfig } = await engine.call(`inspect container ${container.id}`, () => container.inspect());
   if (!(await hasFile(engine, container, `/.gvisor.filestore.${Id}`))) return;

@@ -4,8 +4,8 @@ import { engineError } from "./engine-error.ts";
 
 const endpoint = { url: new URL("unix:///run/engine.sock"), origin: "DOCKER_HOST", tls: undefined };
 
-function said(statusCode: number, words: string): Error {
-  return Object.assign(new Error(`(HTTP code ${statusCode}) unexpected - ${words} `), { statusCode });
+function responseError(statusCode: number, text: string): Error {
+  return Object.assign(new Error(`(HTTP code ${statusCode}) unexpected - ${text} `), { statusCode });
 }
 
 describe("an error of the engine", () => {
@@ -18,7 +18,9 @@ describe("an error of the engine", () => {
     [500, "unavailable", "engine_failed"],
     [503, "unavailable", "engine_unavailable"],
   ])("with status %i is a %s", (statusCode, code, reason) => {
-    expect(engineError(said(statusCode, "the engine's own - words"), "start container abc", endpoint)).toMatchObject({
+    expect(
+      engineError(responseError(statusCode, "the engine's own - words"), "start container abc", endpoint),
+    ).toMatchObject({
       code,
       reason,
       message: "could not start container abc: the engine's own - words",
@@ -61,6 +63,6 @@ describe("an error of the engine", () => {
   });
 
   it("is truncated when the engine's message is very long", () => {
-    expect(engineError(said(500, "x".repeat(5000)), "anything", endpoint).message.length).toBeLessThan(1100);
+    expect(engineError(responseError(500, "x".repeat(5000)), "anything", endpoint).message.length).toBeLessThan(1100);
   });
 });

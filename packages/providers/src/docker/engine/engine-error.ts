@@ -8,7 +8,7 @@ const UNREACHABLE = new Set([
   ...["ENETUNREACH", "ENOTSOCK"],
 ]);
 const NOT_ALLOWED = new Set(["EACCES", "EPERM"]);
-const MAX_WORDS = 1000;
+const MAX_MESSAGE_CHARACTERS = 1000;
 
 interface Kind {
   readonly code: ErrorCode;
@@ -97,6 +97,6 @@ function describe(thrown: unknown): Description {
     name: String(error.name ?? ""),
     code: typeof error.code === "string" ? error.code : undefined,
     statusCode: typeof error.statusCode === "number" ? error.statusCode : undefined,
-    message: message.trim().slice(0, MAX_WORDS),
+    message: message.trim().slice(0, MAX_MESSAGE_CHARACTERS),
   };
 }

@@ -4,7 +4,7 @@ import type { EngineEventsListener, PresentContainers } from "./engine-events.ts
 /** Above this number, a slow reader gets the current containers instead of every event. */
 const MAX_WAITING = 1000;
 
-export type WatchItem = EngineEvent | { readonly present: PresentContainers } | { readonly hasLostTrack: true };
+export type WatchItem = EngineEvent | { readonly present: PresentContainers } | { readonly isOverflow: true };
 
 /** The engine's events that are not read yet. */
 export class WatchInbox implements EngineEventsListener {
@@ -22,7 +22,7 @@ export class WatchInbox implements EngineEventsListener {
   }
 
   happened(event: EngineEvent): void {
-    if (this.#items.length >= MAX_WAITING) this.#items = [{ hasLostTrack: true }];
+    if (this.#items.length >= MAX_WAITING) this.#items = [{ isOverflow: true }];
     this.#items.push(event);
     this.#wake?.();
   }

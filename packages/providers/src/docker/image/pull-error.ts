@@ -7,13 +7,13 @@ import { parseImageReference } from "./image-reference.ts";
 import { PullFailure } from "./pull-reader.ts";
 
 interface Kind {
-  readonly words: RegExp;
+  readonly pattern: RegExp;
   readonly code: ErrorCode;
   readonly reason: string;
   hint(reference: string, registry: string): string;
 }
 
-const REFUSED: Omit<Kind, "words"> = {
+const REFUSED: Omit<Kind, "pattern"> = {
   code: "permission_denied",
   reason: "registry_refused",
   hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs Sandpiper`,
@@ -22,39 +22,40 @@ const REFUSED: Omit<Kind, "words"> = {
 /** Engines pass on a registry's error only as text. The first match counts. */
 const KINDS: readonly Kind[] = [
   {
-    words: /invalid reference format|repository name must be|invalid tag format/i,
+    pattern: /invalid reference format|repository name must be|invalid tag format/i,
     code: "invalid_argument",
     reason: "image_reference",
     hint: () => "use a reference such as python:3.13-slim or registry.example:5000/team/app:1.2",
   },
   {
-    words: /toomanyrequests|rate limit/i,
+    pattern: /toomanyrequests|rate limit/i,
     code: "resource_exhausted",
     reason: "registry_refused",
     hint: (_, registry) => `wait, or log in with \`docker login ${registry}\``,
   },
   {
-    words: /no basic auth|unauthorized|incorrect username|authentication required/i,
+    pattern: /no basic auth|unauthorized|incorrect username|authentication required/i,
     ...REFUSED,
   },
   {
     // Docker Hub reports a missing image as possibly private.
-    words: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
+    pattern: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
     code: "not_found",
     reason: "image_not_found",
     hint: (reference, registry) =>
       `check the spelling of ${reference}; if it is private, run \`docker login ${registry}\` as the user that runs Sandpiper`,
   },
-  { words: /denied|forbidden/i, ...REFUSED },
+  { pattern: /denied|forbidden/i, ...REFUSED },
   {
-    words: /x509|tls:|certificate|HTTP response to HTTPS client/i,
+    pattern: /x509|tls:|certificate|HTTP response to HTTPS client/i,
     code: "unavailable",
     reason: "registry_unreachable",
     hint: (_, registry) =>
       `the engine does not trust ${registry}: install its certificate as /etc/docker/certs.d/${registry}/ca.crt, or add it to insecure-registries`,
   },
   {
-    words: /dial tcp|no such host|connection refused|timeout|deadline|EOF|reset by peer|unreachable|request canceled/i,
+    pattern:
+      /dial tcp|no such host|connection refused|timeout|deadline|EOF|reset by peer|unreachable|request canceled/i,
     code: "unavailable",
     reason: "registry_unreachable",
     hint: (_, registry) => `check that the engine's machine can reach ${registry}`,
@@ -74,7 +75,7 @@ export function pullError(thrown: unknown, reference: string, { endpoint, info }
   ) {
     return wrongArchitecture(reference, "other platforms only", `${info.os}/${info.architecture}`);
   }
-  const kind = KINDS.find(({ words }) => words.test(message));
+  const kind = KINDS.find(({ pattern }) => pattern.test(message));
   if (kind === undefined) return converted;
   const { registry } = parseImageReference(reference);
   return new SandboxError(kind.code, {

@@ -46,15 +46,15 @@ async function run(spec: InstanceSpec, command: string): Promise<Docker.Containe
 async function start(spec: InstanceSpec, command: string): Promise<Docker.Container> {
   const paths = { allowedPaths: [], ownPaths: [], isRemote: false };
   const Mounts = [...(await mountsOf(spec, { agentVolume: "agent", home, paths }))];
-  const made = await engine.docker.createContainer({
+  const created = await engine.docker.createContainer({
     Image: image,
     Cmd: ["sh", "-c", command],
     Labels: { ...sandboxLabels(spec, home) },
     HostConfig: { Mounts, NetworkMode: "none" },
   });
-  await made.start();
-  expect(await made.wait()).toMatchObject({ StatusCode: 0 });
-  return made;
+  await created.start();
+  expect(await created.wait()).toMatchObject({ StatusCode: 0 });
+  return created;
 }
 
 describe("a cache", () => {
@@ -85,13 +85,13 @@ describe("a cache", () => {
 
   it("is not cleared while a running or stopped sandbox uses it", async () => {
     const spec = containerSpec(container);
-    const made = await run(spec, "true");
+    const created = await run(spec, "true");
     expect(await rejection(clearCache(engine, npm, home))).toMatchObject({
       code: "failed_precondition",
       reason: "cache_in_use",
       details: { usedBy: [spec.id] },
     });
-    await made.remove();
+    await created.remove();
     await clearCache(engine, npm, home);
     expect(await listCaches(engine, home)).toEqual([]);
     expect(await rejection(clearCache(engine, npm, home))).toMatchObject({

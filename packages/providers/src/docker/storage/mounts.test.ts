@@ -6,16 +6,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { containerSpec } from "../testing/container-spec.ts";
 import { type MountsOptions, mountsOf } from "./mounts.ts";
 
-let lent: string;
+let shared: string;
 let options: MountsOptions;
 
 beforeAll(async () => {
-  lent = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-mounts-")));
-  const paths = { allowedPaths: [lent], ownPaths: [], isRemote: false };
+  shared = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-mounts-")));
+  const paths = { allowedPaths: [shared], ownPaths: [], isRemote: false };
   options = { agentVolume: "sandpiper-agent-x", home: "0123456789ab", paths };
 });
 afterAll(async () => {
-  await rm(lent, { recursive: true, force: true });
+  await rm(shared, { recursive: true, force: true });
 });
 
 describe("the mounts of a container", () => {
@@ -31,20 +31,20 @@ describe("the mounts of a container", () => {
     const spec = containerSpec({
       project: "web-shop",
       caches: [{ name: "npm", path: "/root/.npm" }],
-      binds: [{ source: lent, target: "/lent", isReadOnly: true }],
+      binds: [{ source: shared, target: "/shared", isReadOnly: true }],
       workspace: { git: "https://example.org/a.git" },
     });
     const [, , ...mounts] = await mountsOf(spec, options);
     expect(mounts).toMatchObject([
       { Source: `sandpiper-workspace-${spec.id}`, Target: "/workspace", VolumeOptions: { NoCopy: true } },
       { Source: "sandpiper-cache-web--shop-npm", Target: "/root/.npm", VolumeOptions: { NoCopy: false } },
-      { Type: "bind", Source: lent, Target: "/lent", ReadOnly: true, BindOptions: { NonRecursive: true } },
+      { Type: "bind", Source: shared, Target: "/shared", ReadOnly: true, BindOptions: { NonRecursive: true } },
     ]);
   });
 
   it("include a host directory as writable workspace", async () => {
-    const mounts = await mountsOf(containerSpec({ workspace: { path: lent } }), options);
-    expect(mounts.at(-1)).toMatchObject({ Type: "bind", Source: lent, Target: "/workspace", ReadOnly: false });
+    const mounts = await mountsOf(containerSpec({ workspace: { path: shared } }), options);
+    expect(mounts.at(-1)).toMatchObject({ Type: "bind", Source: shared, Target: "/workspace", ReadOnly: false });
   });
 
   it("exclude paths that are not allowed", async () => {
@@ -72,13 +72,13 @@ describe("the mounts of a container", () => {
 
   it("never share a path", async () => {
     const caches = [{ name: "a", path: "/cache" }];
-    const binds = [{ source: lent, target: "/cache", isReadOnly: true }];
+    const binds = [{ source: shared, target: "/cache", isReadOnly: true }];
     expect((await rejection(mountsOf(containerSpec({ caches, binds }), options))).reason).toBe("mount_target_taken");
   });
 
   it("may be nested, but not in the directory of a cloned repository", async () => {
     const caches = [{ name: "a", path: "/workspace/modules" }];
-    expect(await mountsOf(containerSpec({ caches, workspace: { path: lent } }), options)).toHaveLength(4);
+    expect(await mountsOf(containerSpec({ caches, workspace: { path: shared } }), options)).toHaveLength(4);
     const cloned = containerSpec({ caches, workspace: { git: "https://example.org/a.git" } });
     expect((await rejection(mountsOf(cloned, options))).message).toContain("cloned into /workspace");
   });

@@ -13,24 +13,24 @@ import { runInContainer } from "../workspace/run-in-container.ts";
 
 const signal = new AbortController().signal;
 
-let lent: string;
+let shared: string;
 let fixture: DockerFixture;
 let server: GitServer;
 beforeAll(async () => {
-  lent = await mkdtemp(join(tmpdir(), "sandpiper-lent-"));
-  await mkdir(join(lent, "project"));
-  await writeFile(join(lent, "project/file"), "of the host");
+  shared = await mkdtemp(join(tmpdir(), "sandpiper-shared-"));
+  await mkdir(join(shared, "project"));
+  await writeFile(join(shared, "project/file"), "of the host");
   fixture = await createDockerFixture({
     bridge: true,
     image: { variant: "git" },
-    provider: { allowedPaths: [lent] },
+    provider: { allowedPaths: [shared] },
   });
   server = await startGitServer(fixture.dockerd.bridgeAddress ?? "", { user: "me", password: "s3cret" });
 }, 300_000);
 afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
   await fixture?.[Symbol.asyncDispose]();
-  await rm(lent, { recursive: true, force: true });
+  await rm(shared, { recursive: true, force: true });
 });
 
 async function outputOf({ id }: InstanceSpec, command: string): Promise<string> {
@@ -65,7 +65,7 @@ describe("the storage of a container", () => {
   });
 
   it("may include allowed host directories, read-only by default", async () => {
-    const source = join(lent, "project");
+    const source = join(shared, "project");
     await using sandbox = await fixture.create({
       container: { workspace: { path: source }, binds: [{ source, target: "/fixtures", isReadOnly: true }] },
     });
@@ -78,7 +78,7 @@ describe("the storage of a container", () => {
   it("leaves nothing when its options are rejected", async () => {
     const refused: readonly (readonly [ContainerOptions, string])[] = [
       [{ workspace: { path: "/opt" } }, "path_not_allowed"],
-      [{ binds: [{ source: lent, target: "/.data", isReadOnly: true }] }, "mount_target_taken"],
+      [{ binds: [{ source: shared, target: "/.data", isReadOnly: true }] }, "mount_target_taken"],
       [{ network: "nope" }, "network_not_allowed"],
       [{ ports: [3000] }, "ports_need_network"],
       [{ workspace: { git: "https://example.org/a.git" } }, "workspace_needs_network"],

@@ -46,9 +46,9 @@ describe("the volumes of a sandbox", () => {
     const spec = containerSpec();
     expect(await createVolumes(engine, spec, { home, signal })).toEqual([dataVolumeName(spec.id)]);
     const rebuilt = containerSpec({ workspace: { git: "https://example.org/a.git" } }, spec.id);
-    const made = await createVolumes(engine, rebuilt, { home, signal });
-    expect(made).toEqual([workspaceVolumeName(spec.id)]);
-    await removeNamed(engine, made);
+    const created = await createVolumes(engine, rebuilt, { home, signal });
+    expect(created).toEqual([workspaceVolumeName(spec.id)]);
+    await removeNamed(engine, created);
     expect(await volumeNames()).toEqual([dataVolumeName(spec.id)]);
     await removeVolumes(engine, spec.id, home);
   });

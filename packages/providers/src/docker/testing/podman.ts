@@ -35,9 +35,9 @@ export async function startPodman(): Promise<Podman> {
   const child = await start(directory, program);
   const dispose = () => sweepPodman(directory, child);
   await untilAnswering(socket, child).catch(async (cause: unknown) => {
-    const words = await logTail();
+    const log = await logTail();
     await dispose();
-    throw new Error(`podman did not start: ${words}`, { cause });
+    throw new Error(`podman did not start: ${log}`, { cause });
   });
   return {
     url: `unix://${socket}`,

@@ -7,8 +7,8 @@ export async function pushTestImage(engine: Engine, name: string, options: TestI
   await importTestImage(engine, { ...options, name });
   const image = engine.docker.getImage(name);
   const answer = await image.push({ authconfig: { ...CREDENTIAL, serveraddress: "" } } as object);
-  let words = "";
-  for await (const piece of answer) words += String(piece);
-  if (words.includes('"error"')) throw new Error(`could not push ${name}: ${words.slice(-500)}`);
+  let output = "";
+  for await (const piece of answer) output += String(piece);
+  if (output.includes('"error"')) throw new Error(`could not push ${name}: ${output.slice(-500)}`);
   await image.remove({ force: true });
 }

@@ -90,18 +90,18 @@ export class MachineVm implements Vm {
   async #untilAnswering(signal: AbortSignal): Promise<void> {
     const limit = AbortSignal.timeout(ENGINE_TIMEOUT_MS);
     const ended = new AbortController();
-    this.exited.then(({ message }) => ended.abort(engineSilent(this.projectId, message)));
+    this.exited.then(({ message }) => ended.abort(engineFailed(this.projectId, message)));
     try {
       await untilEngineAnswers(this.engineUrl, AbortSignal.any([signal, ended.signal, limit]));
     } catch (error) {
       if (error !== limit.reason) throw error;
       const why = `it did not answer within ${ENGINE_TIMEOUT_MS / 1000} s${await this.#logTail()}`;
-      throw engineSilent(this.projectId, why);
+      throw engineFailed(this.projectId, why);
     }
   }
 }
 
-function engineSilent(projectId: string, why: string): SandboxError {
+function engineFailed(projectId: string, why: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "machine_engine",
     message: `the engine in the machine of project ${projectId} did not start: ${why}`,

@@ -3,8 +3,8 @@ import { dialArguments, engineArguments, importArguments, unregisterArguments } 
 
 describe("the arguments of wsl.exe", () => {
   it("import a distribution of version 2 from an archive, and unregister it by name", () => {
-    const made = importArguments("1", "C:\\machines\\1", "C:\\engine.tar");
-    expect(made).toEqual(["--import", "sandpiper-1", "C:\\machines\\1", "C:\\engine.tar", "--version", "2"]);
+    const created = importArguments("1", "C:\\machines\\1", "C:\\engine.tar");
+    expect(created).toEqual(["--import", "sandpiper-1", "C:\\machines\\1", "C:\\engine.tar", "--version", "2"]);
     expect(unregisterArguments("1")).toEqual(["--unregister", "sandpiper-1"]);
   });
 
