@@ -27,9 +27,9 @@ export async function commitContainer(engine: Engine, container: Docker.Containe
 /** Removes only this image, not its parents, and keeps one that a container uses. */
 export async function removeImage(engine: Engine, image: string): Promise<void> {
   await engine
-    .call(`remove image ${image}`, (docker) => docker.getImage(image).remove({ noprune: true }))
+    .find(`remove image ${image}`, (docker) => docker.getImage(image).remove({ noprune: true }))
     .catch((error: SandboxError) => {
-      if (error.code !== "not_found" && error.code !== "conflict") throw error;
+      if (error.code !== "conflict") throw error;
     });
 }
 

@@ -90,14 +90,9 @@ async function requireVisible(engine: Engine, container: Docker.Container): Prom
 }
 
 async function hasFile(engine: Engine, container: Docker.Container, path: string): Promise<boolean> {
-  try {
-    const doing = `look for ${path} in container ${container.id}`;
-    const answer: NodeJS.ReadableStream = await engine.call(doing, () => container.infoArchive({ path }));
-    // Reading the response frees its connection.
-    answer.resume();
-    return true;
-  } catch (error) {
-    if (error instanceof SandboxError && error.code === "not_found") return false;
-    throw error;
-  }
+  const doing = `stat ${path} in container ${container.id}`;
+  const answer: NodeJS.ReadableStream | undefined = await engine.find(doing, () => container.infoArchive({ path }));
+  // Reading the response frees its connection.
+  answer?.resume();
+  return answer !== undefined;
 }

@@ -1,4 +1,3 @@
-import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
 import type { Engine } from "../engine/engine.ts";
@@ -14,11 +13,6 @@ export async function inspectContainer(
   id: SandboxId,
 ): Promise<Docker.ContainerInspectInfo | undefined> {
   const name = containerName(id);
-  try {
-    const found = await engine.call(`inspect container ${name}`, (docker) => docker.getContainer(name).inspect());
-    return found.Config.Labels[label.home] === home ? found : undefined;
-  } catch (error) {
-    if (error instanceof SandboxError && error.code === "not_found") return undefined;
-    throw error;
-  }
+  const found = await engine.find(`inspect container ${name}`, (docker) => docker.getContainer(name).inspect());
+  return found?.Config.Labels[label.home] === home ? found : undefined;
 }

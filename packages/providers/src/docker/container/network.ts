@@ -24,11 +24,8 @@ export async function requireNetwork(engine: Engine, spec: InstanceSpec, { netwo
   if (!allowed.includes(network)) throw notAllowed(spec, network, allowed);
   // Podman accepts this name for its default network, which has another name.
   if (engine.info.isPodman && network === "bridge") return;
-  await engine
-    .call(`find network ${network}`, (docker) => docker.getNetwork(network).inspect())
-    .catch((error: unknown) => {
-      throw error instanceof SandboxError && error.code === "not_found" ? unknownNetwork(spec, network, error) : error;
-    });
+  const found = await engine.find(`find network ${network}`, (docker) => docker.getNetwork(network).inspect());
+  if (found === undefined) throw unknownNetwork(spec, network);
 }
 
 function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly string[]): SandboxError {
@@ -40,12 +37,11 @@ function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly str
   });
 }
 
-function unknownNetwork({ id }: InstanceSpec, network: string, cause: unknown): SandboxError {
+function unknownNetwork({ id }: InstanceSpec, network: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "no_such_network",
     message: `sandbox ${id} cannot join network ${network}: it does not exist on the engine`,
     hint: `create it with \`docker network create ${network}\`, or use another`,
     details: { network },
-    cause,
   });
 }

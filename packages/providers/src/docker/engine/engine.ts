@@ -71,6 +71,14 @@ export class Engine implements Disposable {
     }
   }
 
+  /** Like `call`, but resolves to undefined when the object does not exist. */
+  async find<T>(doing: string, work: (docker: Docker) => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    return await this.call(doing, work, signal).catch((error: SandboxError) => {
+      if (error.code === "not_found") return undefined;
+      throw error;
+    });
+  }
+
   /** Closes idle connections. */
   [Symbol.dispose](): void {
     (this.docker.modem as { readonly agent?: { destroy(): void } }).agent?.destroy();

@@ -1,4 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
+import type Docker from "dockerode";
 import type { Engine } from "../engine/engine.ts";
 
 /** An image in an engine. */
@@ -25,12 +26,8 @@ export async function resolveImage(
   reference: string,
   signal?: AbortSignal,
 ): Promise<EngineImage | undefined> {
-  const found = await engine
-    .call(`inspect image ${reference}`, (docker) => docker.getImage(reference).inspect(), signal)
-    .catch((error: unknown) => {
-      if (error instanceof SandboxError && error.code === "not_found") return undefined;
-      throw error;
-    });
+  const inspect = (docker: Docker) => docker.getImage(reference).inspect();
+  const found = await engine.find(`inspect image ${reference}`, inspect, signal);
   if (found === undefined) return undefined;
   return {
     id: found.Id,

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
-import { SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { pack } from "tar-stream";
 import type { Engine } from "../engine/engine.ts";
@@ -111,15 +110,11 @@ function archive(binary: Buffer): NodeJS.ReadableStream {
 
 /** The size of the agent in the volume; undefined if it is missing. */
 async function sizeOf(engine: Engine, container: Docker.Container): Promise<number | undefined> {
-  try {
-    const answer = await engine.call(`stat ${AGENT_PROGRAM} in container ${container.id}`, () =>
-      container.infoArchive({ path: AGENT_PROGRAM }),
-    );
-    const { headers } = (answer as unknown as IncomingMessage).resume();
-    const stat = Buffer.from(String(headers["x-docker-container-path-stat"]), "base64").toString();
-    return (JSON.parse(stat) as { readonly size: number }).size;
-  } catch (error) {
-    if (error instanceof SandboxError && error.code === "not_found") return undefined;
-    throw error;
-  }
+  const answer = await engine.find(`stat ${AGENT_PROGRAM} in container ${container.id}`, () =>
+    container.infoArchive({ path: AGENT_PROGRAM }),
+  );
+  if (answer === undefined) return undefined;
+  const { headers } = (answer as unknown as IncomingMessage).resume();
+  const stat = Buffer.from(String(headers["x-docker-container-path-stat"]), "base64").toString();
+  return (JSON.parse(stat) as { readonly size: number }).size;
 }

@@ -79,11 +79,8 @@ async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<stri
 /** Rejects a cache that is missing or belongs to another home. */
 async function requireOwn(engine: Engine, cache: CacheName, home: string): Promise<void> {
   const name = cacheVolumeName(cache);
-  const volume = await engine
-    .call(`find ${shown(cache)}`, (docker) => docker.getVolume(name).inspect())
-    .catch((error: unknown) => {
-      throw error instanceof SandboxError && error.code === "not_found" ? noSuchCache(cache, error) : error;
-    });
+  const volume = await engine.find(`find ${shown(cache)}`, (docker) => docker.getVolume(name).inspect());
+  if (volume === undefined) throw noSuchCache(cache);
   const expected = Object.entries(cacheLabels(cache, home));
   if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
   throw new SandboxError("failed_precondition", {
@@ -98,12 +95,11 @@ function shown({ project, name }: CacheName): string {
   return `cache ${name} of project ${project}`;
 }
 
-function noSuchCache(cache: CacheName, cause: unknown): SandboxError {
+function noSuchCache(cache: CacheName): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_cache",
     message: `${shown(cache)} does not exist`,
     hint: "list the caches; the first sandbox that uses a cache creates it",
-    cause,
   });
 }
 

@@ -87,9 +87,7 @@ export async function removeVolumes(engine: Engine, id: SandboxId, home: string)
 /** Removes volumes; ignores missing ones. */
 export async function removeNamed(engine: Engine, names: readonly string[]): Promise<void> {
   for (const name of names) {
-    await engine
-      .call(`remove volume ${name}`, (docker) => docker.getVolume(name).remove())
-      .catch((error: unknown) => ignoreMissing(error));
+    await engine.find(`remove volume ${name}`, (docker) => docker.getVolume(name).remove());
   }
 }
 
@@ -106,12 +104,6 @@ async function exists(engine: Engine, { id }: InstanceSpec, name: string, home: 
 }
 
 async function findLabels(engine: Engine, name: string): Promise<Labels | undefined> {
-  const volume = await engine
-    .call(`find volume ${name}`, (docker) => docker.getVolume(name).inspect())
-    .catch((error: unknown) => ignoreMissing(error));
+  const volume = await engine.find(`find volume ${name}`, (docker) => docker.getVolume(name).inspect());
   return volume && (volume.Labels ?? {});
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof SandboxError && error.code === "not_found")) throw error;
 }

@@ -1,10 +1,8 @@
 import { existsSync } from "node:fs";
 import { readdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "./eventually.ts";
 
-const ROUNDS = 300;
-const ROUND_MS = 20;
 const CGROUPS = "/sys/fs/cgroup";
 /** The freezer files of cgroup v1 and v2. */
 const THAWED = { "freezer.state": "THAWED", "cgroup.freeze": "0" };
@@ -34,10 +32,8 @@ export async function thawCgroups(cgroups: readonly string[]): Promise<void> {
 
 /** Waits until its processes have ended. */
 export async function removeCgroup(cgroup: string): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
+  await eventually(async () => {
     for (const path of (await cgroupTree(cgroup)).reverse()) await rmdir(path).catch(() => undefined);
-    if (!existsSync(cgroup)) return;
-    await sleep(ROUND_MS);
-  }
-  throw new Error(`cannot remove cgroup ${cgroup}`);
+    return !existsSync(cgroup);
+  }, `cannot remove cgroup ${cgroup}`);
 }

@@ -8,14 +8,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { provideDocker } from "../../../../../scripts/setup/docker.mjs";
 import { type Bridge, makeBridge } from "./bridge.ts";
 import { makeCertificates } from "./certificates.ts";
+import { eventually, untilAnswering } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
-import { untilAnswering } from "./until-answering.ts";
 
 /** Of util-linux: runs a program that ends with its parent process. */
 const SETPRIV = "setpriv";
-const START_ATTEMPTS = 400;
-const START_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
 /** The prefix of its directories' names, before the pid of the test run. */
 const PREFIX = "sandpiper-docker-";
@@ -162,11 +160,7 @@ function tlsArguments({ url, certificates }: DockerdTls): string[] {
 /** containerd ends shortly after its daemon; a new daemon that still finds it would not start another. */
 async function untilContainerdEnded(directory: string): Promise<void> {
   const pid = (await readFile(join(directory, "exec/containerd/containerd.pid"), "utf8")).trim();
-  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
-    if (!existsSync(`/proc/${pid}`)) return;
-    await sleep(START_INTERVAL_MS);
-  }
-  throw new Error(`containerd (process ${pid}) did not end with its dockerd`);
+  await eventually(() => !existsSync(`/proc/${pid}`), `containerd (process ${pid}) did not end with its dockerd`);
 }
 
 async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
+import { untilAnswering } from "./eventually.ts";
 import { childrenOf, EVENTS_FILE, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
-import { untilAnswering } from "./until-answering.ts";
 
 const execute = promisify(execFile);
 /** Of util-linux: runs a program that ends with its parent process. */

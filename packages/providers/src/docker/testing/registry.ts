@@ -1,15 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { setTimeout as sleep } from "node:timers/promises";
 import { provideRegistry } from "../../../../../scripts/setup/registry.mjs";
+import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 
 /** Of util-linux: runs a program that ends with its parent process. */
 const SETPRIV = "setpriv";
 const LOOPBACK = "127.0.0.1";
-const ATTEMPTS = 200;
-const PAUSE_MS = 50;
 /** The credential of a private registry. */
 export const CREDENTIAL = { username: "test", password: "open sesame" };
 const AUTHORIZATION = `Basic ${Buffer.from(`${CREDENTIAL.username}:${CREDENTIAL.password}`).toString("base64")}`;
@@ -49,14 +47,16 @@ export async function startRegistry({
       await once(child, "exit");
     },
   };
-  for (let attempt = 0; attempt < ATTEMPTS && child.exitCode === null; attempt += 1) {
+  const isAnswering = async () => {
     const response = await fetch(`http://${LOOPBACK}:${port}/v2/`).catch(() => undefined);
     await response?.body?.cancel();
-    if (response !== undefined) return registry;
-    await sleep(PAUSE_MS);
-  }
-  await registry[Symbol.asyncDispose]();
-  throw new Error(`the registry at ${registry.address} does not answer`);
+    return response !== undefined;
+  };
+  await eventually(isAnswering, `the registry at ${registry.address} does not answer`).catch(async (error: unknown) => {
+    await registry[Symbol.asyncDispose]();
+    throw error;
+  });
+  return registry;
 }
 
 function forward(incoming: IncomingMessage, answer: ServerResponse, port: number): void {

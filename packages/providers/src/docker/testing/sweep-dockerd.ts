@@ -2,14 +2,12 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { removeBridge } from "./bridge.ts";
 import { cgroupsNamed, cgroupTree, removeCgroup, thawCgroups } from "./cgroups.ts";
+import { eventually } from "./eventually.ts";
 
 const run = promisify(execFile);
-const ROUNDS = 300;
-const ROUND_MS = 20;
 /** The file with the name of the daemon's bridge. */
 export const BRIDGE_FILE = "bridge";
 /** Directories that a daemon creates elsewhere, innermost first. */
@@ -30,13 +28,11 @@ export async function sweepDockerd(directory: string): Promise<void> {
 }
 
 async function endProcesses(directory: string): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
+  await eventually(async () => {
     const pids = [...(await helpers(directory)), ...(await contained(directory))];
-    if (pids.length === 0) return;
     for (const pid of pids) kill(pid);
-    await sleep(ROUND_MS);
-  }
-  throw new Error(`the processes of the dockerd in ${directory} did not end`);
+    return pids.length === 0;
+  }, `the processes of the dockerd in ${directory} did not end`);
 }
 
 function kill(pid: number): void {
