@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { pushTestImage } from "../../packages/providers/src/docker/testing/push-image.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
-import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";

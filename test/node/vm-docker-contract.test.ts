@@ -1,6 +1,6 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
-import { type OrphanVm, ProjectVms, Sandbox, type Vm, type VmDriver } from "@sandpiper/core";
+import { Sandbox } from "@sandpiper/core";
 import { describeProvider, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
@@ -8,6 +8,8 @@ import { createDockerFixture, type DockerFixture } from "../../packages/provider
 import { startHostProgram } from "../../packages/providers/src/docker/testing/start-host-program.ts";
 import { crashContainer, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
+import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
+import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
 
 const PROJECT = "shop";
 

@@ -7,13 +7,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
-import { type Clock, ProjectVms, type Provider, type SandboxConfigOptions, type VmManager } from "@sandpiper/core";
+import type { Clock, Provider, SandboxConfigOptions } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { testImageArchive } from "../../packages/providers/src/docker/testing/test-image.ts";
 import { QemuProvider } from "../../packages/providers/src/qemu/provider.ts";
-import { MachineDriver } from "../../packages/providers/src/vm-docker/machine-driver.ts";
+import { MachineDriver } from "../../packages/providers/src/vm-docker/driver/machine-driver.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
+import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 
 /** Of every machine, so that all are copies of one. */
 export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
@@ -27,7 +28,7 @@ interface LeftSandbox {
 
 export interface VmDockerParts {
   readonly provider: VmDockerProvider;
-  readonly vms: VmManager;
+  readonly vms: ProjectVms;
   readonly machines: Provider;
 }
 

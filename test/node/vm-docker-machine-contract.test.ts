@@ -2,7 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { describeProvider, type TestFramework } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "../../packages/providers/src/docker/container-name.ts";
+import { containerName } from "../../packages/providers/src/docker/container/inspect-container.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { tracesOfAll } from "../../packages/providers/src/docker/testing/traces.ts";
 import { VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";

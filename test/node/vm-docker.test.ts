@@ -1,13 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DEFAULT_VM_IDLE_MS, Sandbox } from "@sandpiper/core";
+import { Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
 import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
-import { MachineVm } from "../../packages/providers/src/vm-docker/machine-vm.ts";
+import { MachineVm } from "../../packages/providers/src/vm-docker/driver/machine-vm.ts";
+import { DEFAULT_VM_IDLE_MS } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
 
 /** A machine boots, its engine starts and loads an image; without KVM all of that is translated. */

@@ -12,7 +12,7 @@ import {
 } from "@sandpiper/node/server";
 import { Client, type SandboxError } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../../packages/providers/src/docker/engine.ts";
+import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
 import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";

@@ -21,7 +21,7 @@ export type {
   Containers,
   PullOptions,
   PullProgress,
-} from "./container/containers.ts";
+} from "./containers.ts";
 export type { DirEntry, FileEntry } from "./files/file-entry.ts";
 export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
@@ -87,6 +87,3 @@ export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
 export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";
 export { Turns } from "./turns.ts";
-export { DEFAULT_VM_IDLE_MS, ProjectVms, type ProjectVmsOptions } from "./vm/project-vms.ts";
-export type { OrphanVm, StartVmOptions, Vm, VmDriver, VmResources } from "./vm/vm-driver.ts";
-export type { GetVmOptions, VmInfo, VmManager, VmState } from "./vm/vm-manager.ts";

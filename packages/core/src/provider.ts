@@ -1,6 +1,6 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Channel } from "./channel.ts";
-import type { ContainerOptions, Containers, PullProgress } from "./container/containers.ts";
+import type { ContainerOptions, Containers, PullProgress } from "./containers.ts";
 
 export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local" | "mock";
 

@@ -1,4 +1,4 @@
-import type { ContainerOptions } from "../container/containers.ts";
+import type { ContainerOptions } from "../containers.ts";
 import type { SandboxConfig, SandboxConfigOptions } from "./sandbox-config.ts";
 
 /** Collects options one by one; `build` checks them all. */

@@ -1,6 +1,6 @@
 import { containerSchema, imageSchema } from "@sandpiper/protocol";
 import { z } from "zod";
-import type { ContainerOptions } from "../container/containers.ts";
+import type { ContainerOptions } from "../containers.ts";
 import { SandboxError } from "../sandbox-error.ts";
 import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
 

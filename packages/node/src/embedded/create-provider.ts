@@ -1,14 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import {
-  type Clock,
-  type ManagerConfigOptions,
-  ProjectVms,
-  type Provider,
-  SandboxManager,
-  type VmDriver,
-} from "@sandpiper/core";
+import { type Clock, type ManagerConfigOptions, type Provider, SandboxManager } from "@sandpiper/core";
 import {
   DockerProvider,
   FirecrackerProvider,
@@ -17,9 +10,11 @@ import {
   instanceCgroup,
   LocalProvider,
   MachineDriver,
+  ProjectVms,
   QemuProvider,
   stateDirectory,
   VmDockerProvider,
+  type VmDriver,
   VzDriver,
   WslDriver,
 } from "@sandpiper/providers";

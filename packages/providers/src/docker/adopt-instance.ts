@@ -1,16 +1,15 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceEntry } from "../host/instance-entry.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
+import { addressesOf } from "./container/ports.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
-import { DockerInstance } from "./instance.ts";
-import { reachableAddresses } from "./reachable-addresses.ts";
-import { holdInstance, isInstanceHeld, releaseInstance } from "./running-instances.ts";
+import { DockerInstance, holdInstance, isInstanceHeld, releaseInstance } from "./instance.ts";
 
-/** Takes over a container whose program has ended, or one of this program's own that had ended and was started again. */
+/** Adopts a container whose program has ended, or one of this program that ended and was started again. */
 export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<DockerInstance> {
   const directory = host.store.directory(id);
-  // Not even a claim may be tried: who holds it here and is about to adopt it would take a claim of this program for its own.
+  // A claim would carry this program's identity, and a concurrent adoption in it would take the claim for its own.
   if (isInstanceHeld(directory)) return await host.store.refuse(id);
   const holder = {};
   holdInstance(directory, holder);
@@ -24,17 +23,18 @@ export async function adoptInstance(host: DockerHost, id: SandboxId): Promise<Do
 async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerInstance> {
   const found = await inspectContainer(host, spec.id);
   if (found?.State.Running !== true) {
-    const what = found === undefined ? "is not there" : "has ended";
+    const what = found === undefined ? "does not exist" : "has ended";
     throw new SandboxError("gone", {
       reason: "instance_ended",
-      message: `instance ${spec.id} cannot be adopted: its container ${what}`,
-      hint: "start its container, or remove what is left of it and create a new one",
+      message: `cannot adopt instance ${spec.id}: its container ${what}`,
+      hint: "start its container, or remove the sandbox and create a new one",
     });
   }
   const container = host.engine.docker.getContainer(found.Id);
-  // Its program died in the middle of a checkpoint.
+  // The earlier program died during a checkpoint.
   if (found.State.Paused) await host.engine.call(`unpause container ${found.Id}`, () => container.unpause());
-  return new DockerInstance(host, { spec, container, isStarted: true, addresses: reachableAddresses(host, found) });
+  const addresses = addressesOf(found, host.engine.endpoint.url);
+  return new DockerInstance(host, { spec, container, isStarted: true, addresses });
 }
 
 async function findOwn({ store }: DockerHost, id: SandboxId): Promise<InstanceEntry | undefined> {

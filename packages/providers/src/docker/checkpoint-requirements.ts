@@ -1,7 +1,7 @@
 import type { CheckpointRequirements } from "@sandpiper/core";
-import type { Engine } from "./engine.ts";
+import type { Engine } from "./engine/engine.ts";
 
-/** Files run on whatever runs their programs. The agent is the restoring host's own, and is not part of what is saved. */
+/** A checkpoint of files needs the same processor. It does not contain the agent: the restoring host brings its own. */
 export function checkpointRequirements({ info }: Engine): CheckpointRequirements {
   return { os: info.os, architecture: info.architecture };
 }

@@ -15,7 +15,7 @@ afterAll(() => fixture?.[Symbol.asyncDispose]());
 const containers = () => fixture.provider.containers;
 
 describe("a container", () => {
-  it("is told of with its image, its state and when it was made", async () => {
+  it("is described with its image, state and creation time", async () => {
     await using sandbox = await fixture.create();
     const info = await containers().get(sandbox.id);
     expect(info).toMatchObject({ id: sandbox.id, state: "running", addresses: {}, image: fixture.image });
@@ -24,7 +24,7 @@ describe("a container", () => {
     expect(Math.abs(info.createdAt.getTime() - sandbox.createdAt.getTime())).toBeLessThan(60_000);
   });
 
-  it("is stopped and started: its files are as they were, its processes are gone", async () => {
+  it("keeps its files and loses its processes over stop and start", async () => {
     await using sandbox = await fixture.create();
     await sandbox.exec("echo kept > kept");
     await containers().stop(sandbox.id, { timeoutMs: 0 });
@@ -34,7 +34,7 @@ describe("a container", () => {
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "running", exit: undefined });
   });
 
-  it("that is stopped gives its processes time to end, and takes no longer than they do", async () => {
+  it("stops as soon as its processes have ended within the timeout", async () => {
     await using sandbox = await fixture.create();
     await sandbox.start("trap 'echo asked > /.data/asked; exit' TERM; echo > /tmp/ready; sleep 600 & wait");
     await sandbox.start("sleep 600");
@@ -47,7 +47,7 @@ describe("a container", () => {
     expect(await again.readTextFile("/.data/asked")).toBe("asked\n");
   });
 
-  it("that is stopped is killed when its processes do not end in time", async () => {
+  it("is killed when its processes do not end within the timeout", async () => {
     await using sandbox = await fixture.create();
     await sandbox.start("trap '' TERM; echo > /tmp/ready; while true; do sleep 1; done");
     await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
@@ -55,7 +55,7 @@ describe("a container", () => {
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "stopped", exit: { exitCode: 137 } });
   });
 
-  it("that was killed has failed", async () => {
+  it("is in state failed after it was killed", async () => {
     await using sandbox = await fixture.create();
     await crashContainer(sandbox.id, fixture);
     await sandbox.closed;
@@ -63,7 +63,7 @@ describe("a container", () => {
     expect(await containers().get(sandbox.id)).toMatchObject({ state: "failed", exit });
   });
 
-  it("is outdated once its image's reference means another image", async () => {
+  it("is outdated once its image reference resolves to another image", async () => {
     const image = await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "first" });
     await using sandbox = await fixture.create({ container: { image } });
     await using other = await fixture.create();
@@ -73,7 +73,7 @@ describe("a container", () => {
     expect(await containers().isOutdated(other.id)).toBe(false);
   });
 
-  it("that nobody knows is not found", async () => {
+  it("is not found by an unknown id", async () => {
     const id = createSandboxId();
     const errors = await Promise.all([
       rejection(containers().get(id)),

@@ -8,19 +8,18 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { clearCache, listCaches } from "./caches.ts";
-import { containerName } from "./container-name.ts";
-import { containerState } from "./container-state.ts";
+import { containerState } from "./container/container-state.ts";
+import { containerName, inspectContainer } from "./container/inspect-container.ts";
+import { addressesOf } from "./container/ports.ts";
+import { markStopped, unmarkStopped } from "./container/stop-mark.ts";
+import { label } from "./engine/labels.ts";
+import { watchContainers } from "./events/watch.ts";
 import type { DockerHost } from "./host.ts";
-import { resolveImage } from "./image.ts";
-import { inspectContainer } from "./inspect-container.ts";
-import { label } from "./labels.ts";
-import { pullImage } from "./pull-image.ts";
-import { reachableAddresses } from "./reachable-addresses.ts";
-import { markStopped, unmarkStopped } from "./stop-mark.ts";
-import { watchContainers } from "./watch.ts";
+import { resolveImage } from "./image/image.ts";
+import { pullImage } from "./image/pull-image.ts";
+import { clearCache, listCaches } from "./storage/caches.ts";
 
-/** What can be done with containers beside running sandboxes in them. */
+/** Container operations beyond those of every provider. */
 export class DockerContainers implements Containers {
   readonly #findHost: () => Promise<DockerHost>;
 
@@ -31,12 +30,12 @@ export class DockerContainers implements Containers {
   async get(id: SandboxId): Promise<ContainerInfo> {
     const host = await this.#findHost();
     const found = await inspect(host, id);
-    const { state, exit } = containerState(host, id, found);
+    const { state, exit } = containerState(host.store, id, found);
     return {
       id,
       state,
       exit,
-      addresses: reachableAddresses(host, found),
+      addresses: addressesOf(found, host.engine.endpoint.url),
       image: await referenceOf(host, id),
       imageId: found.Image,
       createdAt: new Date(found.Created),
@@ -46,14 +45,14 @@ export class DockerContainers implements Containers {
   async start(id: SandboxId): Promise<void> {
     const host = await this.#findHost();
     const { Id } = await inspect(host, id);
-    await unmarkStopped(host, id);
+    await unmarkStopped(host.store, id);
     await host.engine.call(`start container ${containerName(id)}`, (docker) => docker.getContainer(Id).start());
   }
 
   async stop(id: SandboxId, { timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
     const host = await this.#findHost();
     const { Id } = await inspect(host, id);
-    await markStopped(host, id);
+    await markStopped(host.store, id);
     const t = Math.ceil(timeoutMs / 1000);
     await host.engine.call(`stop container ${containerName(id)}`, (docker) => docker.getContainer(Id).stop({ t }));
   }
@@ -71,7 +70,7 @@ export class DockerContainers implements Containers {
     const host = await this.#findHost();
     const found = await inspect(host, id);
     const now = await resolveImage(host.engine, await referenceOf(host, id));
-    // One that was restored runs what it was saved as, and knows what that was made of.
+    // A restored container runs a checkpoint's image; the label names the image that it was created from.
     return now !== undefined && now.id !== (found.Config.Labels[label.image] ?? found.Image);
   }
 
@@ -96,7 +95,7 @@ async function inspect(host: DockerHost, id: SandboxId): Promise<Docker.Containe
   });
 }
 
-/** The image as it was asked for. */
+/** The image reference of the sandbox's configuration. */
 async function referenceOf(host: DockerHost, id: SandboxId): Promise<string> {
   const entry = await host.store.read(id);
   return entry?.spec.container?.image ?? host.image;

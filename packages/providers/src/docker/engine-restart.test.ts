@@ -1,7 +1,7 @@
 import { type ContainerEvent, Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 let fixture: DockerFixture;
@@ -10,14 +10,14 @@ const start = async (liveRestore: boolean) => {
 };
 afterEach(() => fixture?.[Symbol.asyncDispose]());
 
-/** Counts, and is done after about three seconds. */
+/** Counts for about three seconds. */
 const counting = "for i in $(seq 150); do echo $i; sleep 0.02; done";
 const counted = Array.from({ length: 150 }, (_, index) => `${index + 1}\n`).join("");
 
 describe("an engine that is killed and restarted without live restore", () => {
   beforeEach(() => start(false), 300_000);
 
-  it("has ended its containers: whoever uses one is told, and a new one works", async () => {
+  it("ends its containers: their users get the reason, and a new container works", async () => {
     const sandbox = await fixture.create();
     const running = rejection(sandbox.exec("sleep 600"));
     await fixture.dockerd.kill();
@@ -27,7 +27,7 @@ describe("an engine that is killed and restarted without live restore", () => {
     await fixture.dockerd.restart();
     expect(await sandbox.closed).toMatchObject({
       reason: "crashed",
-      message: expect.stringContaining("while the engine was away"),
+      message: expect.stringContaining("while the engine was down"),
     });
     expect(sandbox.state).toBe("failed");
     await using next = await fixture.create();
@@ -35,7 +35,7 @@ describe("an engine that is killed and restarted without live restore", () => {
     await sandbox.destroy();
   });
 
-  it("is watched on: what became of containers meanwhile is told as a replay", async () => {
+  it("is watched further: a replay reports what happened to containers in the meantime", async () => {
     const sandbox = await fixture.create();
     const removed = await fixture.create();
     const abort = new AbortController();
@@ -46,7 +46,7 @@ describe("an engine that is killed and restarted without live restore", () => {
     await fixture.dockerd.restart();
     const after = [await next(), await next()];
     expect(after.map(({ id }) => id).toSorted()).toEqual([sandbox.id, removed.id].toSorted());
-    // An engine that comes back asks what it finds running to end.
+    // A restarted engine ends the containers that it finds running.
     expect(after).toMatchObject([
       { kind: "stopped", isReplay: true },
       { kind: "stopped", isReplay: true },
@@ -62,14 +62,14 @@ describe("an engine that is killed and restarted without live restore", () => {
 describe("an engine that is killed and restarted with live restore", () => {
   beforeEach(() => start(true), 300_000);
 
-  it("finds its containers running: their channel is opened again, and a command in the middle loses nothing", async () => {
+  it("finds its containers running: the channel reconnects, and a running command loses no output", async () => {
     await using sandbox = await fixture.create();
     const process = await sandbox.start(counting);
     const reading = readAll(process.output);
     await fixture.dockerd.kill();
     const call = sandbox.exec("echo after");
     await fixture.dockerd.restart();
-    // It waits for the engine, or fails because it was under way when the channel was lost.
+    // The command waits for the engine, or fails because it started before the channel was lost.
     const answer = await call.catch(() => sandbox.exec("echo after"));
     expect(answer.stdout).toBe("after\n");
     const text = await reading.catch(async () => await readAll((await sandbox.attach(process.id)).output));
@@ -78,7 +78,7 @@ describe("an engine that is killed and restarted with live restore", () => {
     expect(sandbox.state).toBe("ready");
   });
 
-  it("ends a wait for a sandbox whose container ended while it was away", async () => {
+  it("ends the wait for a container that ended while the engine was down", async () => {
     const sandbox = await fixture.create();
     const { State } = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
     await fixture.dockerd.kill();

@@ -4,43 +4,43 @@ import { type Clock, SandboxError } from "@sandpiper/core";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { Semaphore } from "../host/semaphore.ts";
-import { type AgentStreams, agentStreams } from "./agent-streams.ts";
-import { AgentVolume } from "./agent-volume.ts";
-import type { PathPolicy } from "./binds.ts";
-import { Engine } from "./engine.ts";
-import { EngineEvents } from "./engine-events.ts";
-import { findEndpoint } from "./find-endpoint.ts";
-import { homeOf } from "./labels.ts";
-import type { NetworkPolicy } from "./network.ts";
+import { type AgentStreams, agentStreams } from "./channel/agent-streams.ts";
+import type { NetworkPolicy } from "./container/network.ts";
+import { Engine } from "./engine/engine.ts";
+import { findEndpoint } from "./engine/find-endpoint.ts";
+import { homeOf } from "./engine/labels.ts";
+import { EngineEvents } from "./events/engine-events.ts";
+import { AgentVolume } from "./storage/agent-volume.ts";
+import type { PathPolicy } from "./storage/binds.ts";
 
 const DEFAULT_IMAGE = "python:3.13-slim";
 const DEFAULT_NETWORKS = ["bridge"];
-/** gVisor, which stands between the container and the kernel where an engine has it. */
+/** gVisor isolates containers from the kernel; used where the engine has it. */
 const PREFERRED_RUNTIME = "runsc";
-/** More of them at once only make each of them slower: an engine does most of it one after the other. */
+/** More concurrent starts only slow each other down: an engine serializes most of the work. */
 const BOOTS_PER_PROCESSOR = 2;
 
-/** What the processors that Node.js runs on are called in Go's words. */
+/** Node.js names of processors, and their names in images. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
 export interface DockerOptions {
   readonly stateDirectory: string;
-  /** Of sandboxes that name none. */
+  /** For sandboxes that set no image. */
   readonly image?: string | undefined;
-  /** Where the engine is, instead of where the environment says. */
+  /** The engine's address; overrides the environment. */
   readonly engineUrl?: string | undefined;
-  /** Directories of the engine's machine that sandboxes may be lent, with all that is below them; none unless given. */
+  /** Directories of the engine's machine that sandboxes may mount, subdirectories included; none by default. */
   readonly allowedPaths?: readonly string[] | undefined;
-  /** Networks that sandboxes may join, beside none. */
+  /** Networks that sandboxes may join, besides `none`. */
   readonly networks?: readonly string[] | undefined;
-  /** What runs containers; gVisor where the engine has it, else the engine's own choice. */
+  /** The OCI runtime; by default gVisor where the engine has it, otherwise the engine's default. */
   readonly runtime?: string | undefined;
 }
 
-/** Everything that containers are made with. */
+/** Everything that creating containers needs. */
 export interface DockerHost extends NetworkPolicy {
   readonly stateDirectory: string;
-  /** By which this home's containers and volumes are told from those of others on the same engine. */
+  /** Identifies this home's containers and volumes among those of other homes on the same engine. */
   readonly home: string;
   readonly store: InstanceStore;
   readonly engine: Engine;
@@ -53,7 +53,7 @@ export interface DockerHost extends NetworkPolicy {
   readonly boots: Semaphore;
 }
 
-/** Looks for what containers need; what is missing is said with what to do about it. */
+/** Connects to the engine, and throws an error with a hint if a requirement is missing. */
 export async function findDockerHost(options: DockerOptions, clock: Clock): Promise<DockerHost> {
   const { stateDirectory } = options;
   const agent = findAgent();
@@ -83,23 +83,23 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
   };
 }
 
-/** The agent that is put into containers was built for this machine. */
+/** The agent that runs in containers is built for this machine. */
 function requireSameProcessor({ info, endpoint }: Engine): void {
   const own = ARCHITECTURES[process.arch] ?? process.arch;
   if (info.os === "linux" && info.architecture === own) return;
   throw new SandboxError("failed_precondition", {
     reason: "engine_architecture",
-    message: `the engine at ${endpoint.url.href} runs ${info.os}/${info.architecture}, and the agent here is for linux/${own}`,
-    hint: "use an engine on the same kind of machine, or set SANDPIPER_AGENT to an agent that was built for it",
+    message: `the engine at ${endpoint.url.href} runs ${info.os}/${info.architecture}, but the agent is built for linux/${own}`,
+    hint: "use an engine on linux with the same processor, or set SANDPIPER_AGENT to an agent built for that machine",
   });
 }
 
-/** Docker refuses a runtime that it does not have; Podman would use its own instead, and say nothing. */
+/** Docker rejects an unknown runtime; Podman silently uses its default instead. */
 function requireRuntime({ info, endpoint }: Engine, runtime: string | undefined): void {
   if (runtime === undefined || !info.isPodman || runtime === info.defaultRuntime) return;
   throw new SandboxError("failed_precondition", {
     reason: "runtime_not_chosen",
-    message: `the engine at ${endpoint.url.href} is Podman, which runs all containers with ${info.defaultRuntime} and not with ${runtime}`,
-    hint: `set runtime = "${runtime}" in the section [engine] of its containers.conf, and start it again`,
+    message: `the engine at ${endpoint.url.href} is Podman with runtime ${info.defaultRuntime}; it cannot use runtime ${runtime} for single containers`,
+    hint: `set runtime = "${runtime}" in section [engine] of its containers.conf, and restart Podman`,
   });
 }

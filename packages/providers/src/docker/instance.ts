@@ -10,25 +10,27 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { AttachChannel } from "./attach-channel.ts";
-import { saveContainer } from "./checkpoint.ts";
-import type { EngineEventsListener } from "./engine-events.ts";
+import { AttachChannel } from "./channel/attach-channel.ts";
+import { saveContainer } from "./checkpoint/checkpoint.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
+import type { EngineEventsListener } from "./events/engine-events.ts";
 import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { holdInstance, releaseInstance } from "./running-instances.ts";
 
 export interface DockerInstanceOptions {
   readonly spec: InstanceSpec;
   readonly container: Docker.Container;
-  /** Opened before it is started, so that nobody has spoken on it yet. */
+  /** Opened before the start, so that no earlier client used it. */
   readonly stream?: Duplex | undefined;
-  /** Otherwise `begin` says when it was. */
+  /** If false, `begin` follows the start. */
   readonly isStarted: boolean;
-  /** Of published ports. */
+  /** The addresses of published ports. */
   readonly addresses?: Instance["addresses"];
 }
+
+/** The holder of each instance in this program, by directory: two providers must not hold the same instance. */
+const holders = new Map<string, object>();
 
 /** A running container. */
 export class DockerInstance implements Instance {
@@ -42,7 +44,7 @@ export class DockerInstance implements Instance {
   readonly #unsubscribe: () => void;
   #fresh: Duplex | undefined;
   #channel: AttachChannel | undefined;
-  #lastWords = "";
+  #stderrTail = "";
   #isSaved = false;
   #hasBegun: boolean;
   #isToBeChecked = false;
@@ -80,13 +82,13 @@ export class DockerInstance implements Instance {
     return this.#container.id;
   }
 
-  /** The container was started: from now on one that does not run has ended. */
+  /** Call after the start: from now on, a container that does not run has ended. */
   begin(): void {
     this.#hasBegun = true;
     if (this.#isToBeChecked) this.#checkSoon();
   }
 
-  /** Its container could not be started, and whoever made it removes it. */
+  /** Call when the start failed; the caller removes the container. */
   abandon(): void {
     this.#leave();
     this.#fresh?.destroy();
@@ -94,7 +96,7 @@ export class DockerInstance implements Instance {
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     signal.throwIfAborted();
-    // Two readers would both get all of it, and both would answer.
+    // Two attached clients would both receive all output, and both would answer.
     this.#channel?.close();
     if (this.#destroyed !== undefined) throw ended(this.id);
     const isFresh = this.#fresh !== undefined && !this.#fresh.destroyed;
@@ -102,11 +104,11 @@ export class DockerInstance implements Instance {
     this.#fresh = undefined;
     const channel = new AttachChannel({ stream, onLost: () => this.#lost(channel) });
     this.#channel = channel;
-    return { channel, needsResync: this.#host.agentStreams.isAgents && !isFresh };
+    return { channel, needsResync: this.#host.agentStreams.isStdio && !isFresh };
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
-    // The end of what is saved is no crash.
+    // The end of a saved container is not a crash.
     this.#isSaved = !options.keepsRunning;
     const { engine, home } = this.#host;
     try {
@@ -132,7 +134,7 @@ export class DockerInstance implements Instance {
     this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
-  /** An engine attaches to what does not run, too, and nothing would ever come. */
+  /** Checks the state first: an engine also attaches to a container that has ended, and then sends nothing. */
   async #open(): Promise<Duplex> {
     const found = await inspectContainer(this.#host, this.id);
     if (found?.State.Running === true) return await this.#host.agentStreams.open(this.#container);
@@ -141,7 +143,7 @@ export class DockerInstance implements Instance {
   }
 
   #lost(channel: AttachChannel): void {
-    if (this.#host.agentStreams.isAgents) this.#lastWords = channel.lastWords || this.#lastWords;
+    if (this.#host.agentStreams.isStdio) this.#stderrTail = channel.stderrTail || this.#stderrTail;
     this.#checkSoon();
   }
 
@@ -160,23 +162,23 @@ export class DockerInstance implements Instance {
     this.#isChecking = true;
     while (this.#isToBeChecked) {
       this.#isToBeChecked = false;
-      // An engine that does not answer says what became of it when it is back.
+      // If the engine does not answer, `began` starts another check when it is back.
       await this.#check().catch(() => {});
     }
     this.#isChecking = false;
   }
 
-  /** Says that the instance has ended, and why, once the engine says so. */
+  /** Resolves `exited` if the container has ended. */
   async #check(): Promise<void> {
     const found = await inspectContainer(this.#host, this.id);
-    // Another one of the same name is another instance's.
+    // A container with another id but the same name belongs to another instance.
     const state = found?.Id === this.#container.id ? found.State : undefined;
     if (state?.Running === true) {
       this.#wasEngineAway = false;
       return;
     }
-    const [spec, lastWords, wasEngineAway] = [this.#spec, this.#lastWords, this.#wasEngineAway];
-    const exit = await findExit(this.#host, { spec, state, lastWords, wasEngineAway });
+    const [spec, stderrTail, wasEngineAway] = [this.#spec, this.#stderrTail, this.#wasEngineAway];
+    const exit = await findExit(this.#host, { spec, state, stderrTail, wasEngineAway });
     if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
   }
 }
@@ -184,7 +186,19 @@ export class DockerInstance implements Instance {
 function ended(id: SandboxId): SandboxError {
   return new SandboxError("gone", {
     reason: "instance_ended",
-    message: `there is no channel to instance ${id}: it has ended`,
+    message: `cannot connect to instance ${id}: it has ended`,
     hint: "create a new sandbox",
   });
+}
+
+export function holdInstance(directory: string, holder: object): void {
+  holders.set(directory, holder);
+}
+
+export function releaseInstance(directory: string, holder: object): void {
+  if (holders.get(directory) === holder) holders.delete(directory);
+}
+
+export function isInstanceHeld(directory: string): boolean {
+  return holders.has(directory);
 }

@@ -4,14 +4,14 @@ import { networkInterfaces } from "node:os";
 import type { Sandbox } from "@sandpiper/core";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
-/** In the environment of this program, of the sandbox and of a command: the engine must not learn of it. */
+/** In the environment of this program, of the sandbox and of a command; the engine must not see it. */
 const secret = `secret-${crypto.randomUUID()}`;
 const root = { user: "root" };
 const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
-/** The bits of those, as the kernel shows them. */
+/** Their bits, in the format of /proc. */
 const CAPABILITY_MASK = "00000000000004fb";
 
 let fixture: DockerFixture;
@@ -47,7 +47,7 @@ describe("a container", () => {
     expect(found.HostConfig.CapAdd?.map((name: string) => name.replace("CAP_", ""))).toEqual(CAPABILITIES);
   });
 
-  it("holds no secret that whoever may use the engine could see", async () => {
+  it("shows no secret to other clients of the engine", async () => {
     await sandbox.exec(["true"], { env: { TOKEN: secret } });
     const running = await sandbox.start("sleep 60", { env: { TOKEN: secret } });
     const container = fixture.engine.docker.getContainer(found.Id);
@@ -63,7 +63,7 @@ describe("a container", () => {
     expect(found.Path).toBe("/.sandpiper/agent");
   });
 
-  it("has a name and processes of its own", async () => {
+  it("has its own hostname and processes", async () => {
     expect((await sandbox.exec("hostname; head -c 17 /proc/1/cmdline", root)).stdout).toBe(
       "sandpiper\n/.sandpiper/agent",
     );
@@ -73,7 +73,7 @@ describe("a container", () => {
 });
 
 describe("root in a container", () => {
-  it("has the privileges that the agent needs, and no others", async () => {
+  it("has only the capabilities that the agent needs", async () => {
     const { stdout } = await sandbox.exec(
       "grep -E '^(Cap(Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status",
       root,
@@ -88,7 +88,7 @@ describe("root in a container", () => {
     ]);
   });
 
-  it("cannot mount, make devices, leave its namespaces or change the kernel's settings", async () => {
+  it("cannot mount, create devices, leave its namespaces or change kernel settings", async () => {
     const attempts = [
       "mount -t tmpfs none /mnt",
       "mknod /tmp/disk b 8 0",
@@ -100,14 +100,14 @@ describe("root in a container", () => {
     for (const attempt of attempts) expect((await sandbox.exec(attempt, root)).exitCode, attempt).not.toBe(0);
   });
 
-  it("has an agent that it cannot replace or end", async () => {
+  it("cannot replace or kill the agent", async () => {
     const attempt = "rm -f /.sandpiper/agent; echo x > /.sandpiper/agent; kill -TERM 1; kill -KILL 1; kill -STOP 1";
     const { stderr } = await sandbox.exec(attempt, root);
     expect(stderr.match(/Read-only file system/g)).toHaveLength(2);
     expect((await sandbox.exec("echo alive")).stdout).toBe("alive\n");
   });
 
-  it("sees nothing of this program's environment", async () => {
+  it("cannot see the environment of this program", async () => {
     const { stdout } = await sandbox.exec("cat /proc/1/environ /proc/1/cmdline", root);
     expect(stdout).toContain("--channel");
     expect(stdout).not.toContain(secret);
@@ -115,7 +115,7 @@ describe("root in a container", () => {
 });
 
 describe("the network of a container", () => {
-  it("is none: it reaches neither the host nor anybody else, and itself on loopback", async () => {
+  it("is only its loopback interface; it reaches neither the host nor other machines", async () => {
     const server = createServer((socket) => socket.end("reached"));
     server.listen({ host: "0.0.0.0", port: 0 });
     await once(server, "listening");
@@ -138,12 +138,12 @@ print(server.accept()[0].recv(6).decode())`;
 });
 
 describe("the default user of a container", () => {
-  it("cannot read or change what belongs to root, nor end the agent", async () => {
+  it("cannot read or change root's files, or kill the agent", async () => {
     const { stderr } = await sandbox.exec("echo x > /root/x; echo x >> /etc/passwd; cat /proc/1/environ; kill -9 1");
     expect(stderr.match(/Permission denied|not permitted/g)).toHaveLength(4);
   });
 
-  it("loses the daemons of its command, too, when that is ended", async () => {
+  it("loses the daemons of a command when the command is killed", async () => {
     const sleep = (seconds: number) => `os.execvp("sleep", ["sleep", "${seconds}"])`;
     const daemon = `import os\nif os.fork() == 0:\n  os.setsid()\n  os.fork() or ${sleep(4711)}\n  os._exit(0)\n${sleep(60)}`;
     const handle = await sandbox.start(["python3", "-c", daemon]);
@@ -155,7 +155,7 @@ describe("the default user of a container", () => {
 });
 
 describe("two containers", () => {
-  it("share neither files nor processes nor their data", async () => {
+  it("share neither files nor processes nor data volumes", async () => {
     await using other = await fixture.create();
     await sandbox.exec("echo mine > /tmp/mine; echo mine > /.data/mine");
     const { stdout } = await other.exec("ls /tmp /.data", root);
@@ -164,7 +164,7 @@ describe("two containers", () => {
 });
 
 describe("a root filesystem that is read-only", () => {
-  it("leaves /tmp, /run and /.data to write in, and long output is kept all the same", async () => {
+  it("leaves /tmp, /run and /.data writable, and still keeps long output", async () => {
     await using readOnly = await fixture.create({ container: { isRootReadOnly: true } });
     const { stderr } = await readOnly.exec("echo x > /etc/x; echo x > /root/x; echo x > /usr/bin/x", root);
     expect(stderr.match(/Read-only file system/g)).toHaveLength(3);

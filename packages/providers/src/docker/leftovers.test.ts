@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 import { crashContainer, tracesOf, tracesOfAll } from "./testing/traces.ts";
@@ -45,7 +45,7 @@ describe("nothing is left", () => {
     await fixture.engine.docker.getContainer(containerName(sandbox.id)).remove({ force: true });
     expect(await sandbox.closed).toMatchObject({
       reason: "crashed",
-      message: "its container was removed from the engine by somebody else",
+      message: "another client of the engine removed its container",
     });
     expect(sandbox.state).toBe("failed");
     await sandbox.destroy();

@@ -1,12 +1,12 @@
 import type { InstanceRecord, InstanceSpec } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isOwnerAlive } from "../host/process-owner.ts";
+import { listContainers } from "./container/list-containers.ts";
 import type { DockerHost } from "./host.ts";
-import { listContainers } from "./list-containers.ts";
 
-/** What this home has on the engine and in its own records: each is found, also where the other is lost. */
+/** Lists the containers of this home on the engine and the entries of its store, also those without a counterpart. */
 export async function listInstances({ engine, home, store }: DockerHost): Promise<readonly InstanceRecord[]> {
-  // Entries last: one is there before its container, and goes after it.
+  // Entries last: an entry is written before its container is created, and removed after it.
   const containers = await listContainers(engine, home);
   const entries = await store.list();
   const known = await Promise.all(
@@ -21,7 +21,7 @@ export async function listInstances({ engine, home, store }: DockerHost): Promis
   const ids = new Set(known.map(({ id }) => id));
   const unknown = [...containers.values()]
     .filter(({ id }) => !ids.has(id))
-    // Without its entry nobody knows how it was made, so that it can be removed and not adopted.
+    // Without an entry the configuration is unknown: the container can be removed but not adopted.
     .map(({ id, createdAt }) => ({ id, spec: unknownSpec(id), createdAt, isRunning: false, isOrphan: true }));
   return [...known, ...unknown];
 }

@@ -27,7 +27,7 @@ function describePodman(): void {
   describeContract("docker on Podman", () => fixture);
 
   describe("the agent of a Podman container", () => {
-    it("is found again by one program after the other, also in the middle of sending much", async () => {
+    it("is adopted by one program after another, even in the middle of large output", async () => {
       const first = startHostProgram(fixture, {
         command: "head -c 50000000 /dev/zero; sleep 60",
         readBytes: 1_000_000,
@@ -42,19 +42,19 @@ function describePodman(): void {
       expect(await sandbox.processes()).toHaveLength(2);
     });
 
-    it("is reached again when its relay was killed, and when Podman was", async () => {
+    it("is reached again after its relay or Podman was killed", async () => {
       await using sandbox = await fixture.create();
       const kill = "cd /proc; for p in [0-9]*; do grep -q rela[y] $p/cmdline && kill -9 $p; done";
       await rejection(sandbox.exec(kill, { user: "root" }));
       expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
       await podman.crash();
       const call = sandbox.exec("echo and again");
-      // It waits for Podman, or fails because it was under way when the channel was lost.
+      // The command waits for Podman, or fails because it started before the channel was lost.
       const answer = await call.catch(() => sandbox.exec("echo and again"));
       expect(answer.stdout).toBe("and again\n");
     });
 
-    it("cannot be spoken to by other users inside, nor be robbed of its name", async () => {
+    it("refuses other users inside, and keeps its socket name", async () => {
       await using sandbox = await fixture.create({ container: { isRootReadOnly: true } });
       const relay = "/.sandpiper/agent --relay --channel unix:@sandpiper";
       const ping = `echo '{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}' | (cat; sleep 1) | ${relay}`;
@@ -66,7 +66,7 @@ function describePodman(): void {
   });
 
   describe("a Podman container", () => {
-    it("is watched from its making to its removal, and says how it ended", async () => {
+    it("is watched from creation to removal, with its exit code", async () => {
       await using before = await fixture.create();
       await using watch = new Watch(fixture);
       expect(await watch.next()).toMatchObject({ id: before.id, kind: "running", isReplay: true });
@@ -78,7 +78,7 @@ function describePodman(): void {
       expect(watch.seen.find(({ kind }) => kind === "failed")?.exit).toEqual({ exitCode: 137, isOutOfMemory: false });
     });
 
-    it("is stopped with time for its processes to end, started, and adopted with its files", async () => {
+    it("stops gracefully, starts again, and is adopted with its files", async () => {
       await using sandbox = await fixture.create();
       await sandbox.start("trap 'echo asked > asked; exit' TERM; echo > /tmp/ready; sleep 600 & wait");
       await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
@@ -91,7 +91,7 @@ function describePodman(): void {
       expect(await again.readTextFile("asked")).toBe("asked\n");
     });
 
-    it("is outdated once its image's reference means another image", async () => {
+    it("is outdated once its image reference resolves to another image", async () => {
       const image = await importTestImage(fixture.engine, { name: "sandpiper-test:moving", label: "first" });
       await using sandbox = await fixture.create({ container: { image } });
       expect(await fixture.provider.containers.isOutdated(sandbox.id)).toBe(false);
@@ -99,7 +99,7 @@ function describePodman(): void {
       expect(await fixture.provider.containers.isOutdated(sandbox.id)).toBe(true);
     });
 
-    it("that was being saved when its program died leaves nothing", async () => {
+    it("leaves nothing when its program dies during a checkpoint", async () => {
       const before = await tracesOfAll(fixture.engine);
       const program = startHostProgram(fixture, { config: {} });
       const { id } = await program.ready();
@@ -113,7 +113,7 @@ function describePodman(): void {
       expect(await tracesOfAll(fixture.engine)).toEqual(before);
     });
 
-    it("publishes a port of its network", async () => {
+    it("publishes a port", async () => {
       const image = await importTestImage(fixture.engine, { name: "sandpiper-test:python", variant: "python" });
       await using sandbox = await fixture.create({ container: { image, network: "bridge", ports: [8000] } });
       await sandbox.start("echo served > file; exec python3 -m http.server 8000");
@@ -123,14 +123,14 @@ function describePodman(): void {
       await expect.poll(answer).toBe("served\n\n");
     });
 
-    it("is not made with a runtime that Podman would not use", async () => {
+    it("is not created with a runtime that Podman would not use", async () => {
       const error = await rejection(Sandbox.create(fixture.newProvider({ runtime: "runsc" })));
       expect(error).toMatchObject({ code: "failed_precondition", reason: "runtime_not_chosen" });
     });
   });
 }
 
-/** Why Podman does not even run a container that has nothing of Sandpiper's. */
+/** Why Podman cannot run even a plain container here. */
 async function refusalOf({ engine, image }: EngineFixture): Promise<string | undefined> {
   try {
     const HostConfig = { NetworkMode: "none" };

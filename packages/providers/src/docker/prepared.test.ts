@@ -4,8 +4,8 @@ import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { commitContainer } from "./checkpoint-image.ts";
-import { containerName } from "./container-name.ts";
+import { commitContainer } from "./checkpoint/checkpoint-image.ts";
+import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
@@ -30,7 +30,7 @@ async function left(): Promise<string[]> {
 
 const container = (id: SandboxId) => fixture.engine.docker.getContainer(containerName(id));
 
-/** Saves a sandbox and stops it; gives where. */
+/** Saves and stops a sandbox; returns the checkpoint's directory. */
 async function save(sandbox: Sandbox): Promise<string> {
   const directory = await mkdtemp(join(fixture.stateDirectory, "checkpoint-"));
   await sandbox.checkpoint(directory, { keepsRunning: false });
@@ -50,8 +50,8 @@ async function restored(config: SandboxConfigOptions, before: string): Promise<S
   return await restore(sandbox, await save(sandbox));
 }
 
-describe("a container that is restored", () => {
-  it("has the limits, the user and the environment that it had", async () => {
+describe("a restored container", () => {
+  it("keeps its limits, user and environment", async () => {
     const config = { memoryMib: 96, vcpuCount: 0.5, maxProcesses: 50, env: { GREETING: "hello" } };
     await using sandbox = await restored(config, "true");
     expect((await sandbox.exec("id -un; echo $GREETING; pwd")).stdout).toBe("user\nhello\n/home/user\n");
@@ -60,12 +60,12 @@ describe("a container that is restored", () => {
     expect(JSON.stringify(Config)).not.toContain("hello");
   });
 
-  it("has its volume again where its root is read-only", async () => {
+  it("keeps its volume with a read-only root", async () => {
     await using sandbox = await restored({ container: { isRootReadOnly: true } }, "echo kept > /.data/file");
     expect((await sandbox.exec("cat /.data/file; echo more >> /.data/file; touch /usr/no")).stdout).toBe("kept\n");
   });
 
-  it("lets every user write where they could", async () => {
+  it("keeps directories writable for every user", async () => {
     await using sandbox = await restored({}, "mkdir -m 700 /.data/mine; echo kept > /.data/mine/file");
     expect((await sandbox.exec("cat /.data/mine/file; echo more > /.data/mine/more; touch /.data/new")).exitCode).toBe(
       0,
@@ -74,8 +74,8 @@ describe("a container that is restored", () => {
   });
 });
 
-describe("a place for a container", () => {
-  it("leaves nothing when its restore is aborted, whenever that is", async () => {
+describe("a prepared container", () => {
+  it("leaves nothing when its restore is aborted at any point", async () => {
     const sandbox = await fixture.create({});
     const directory = await save(sandbox);
     for (const delayMs of [0, 20, 100, 200, 300]) {
@@ -89,7 +89,7 @@ describe("a place for a container", () => {
     }
   });
 
-  it("that is not used after all leaves the volumes of an earlier instance", async () => {
+  it("keeps the volumes of an earlier instance when it is destroyed unused", async () => {
     const sandbox = await fixture.create({});
     await sandbox.exec("echo kept > /.data/file");
     await sandbox.destroy({ keepsVolumes: true });
@@ -100,7 +100,7 @@ describe("a place for a container", () => {
     expect(await again.readTextFile("/.data/file")).toBe("kept\n");
   });
 
-  it("is in the list, and cannot be made twice", async () => {
+  it("is listed, and cannot be prepared twice", async () => {
     const sandbox = await fixture.create({});
     await sandbox.destroy();
     const id = createSandboxId();
@@ -113,8 +113,8 @@ describe("a place for a container", () => {
   });
 });
 
-describe("a program that dies in the middle of a checkpoint", () => {
-  it("leaves a container that goes on where it is adopted, and an image that goes with it", async () => {
+describe("a program that dies during a checkpoint", () => {
+  it("leaves a container that continues after adoption, and an image that is removed with it", async () => {
     const program = startHostProgram(fixture, { config: {} });
     const { id } = await program.ready();
     await container(id).pause();

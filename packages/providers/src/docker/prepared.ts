@@ -1,12 +1,12 @@
 import type { Instance, InstanceSpec, PreparedInstance } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { fillVolumes, loadCheckpoint } from "./checkpoint/restore.ts";
 import type { DockerHost } from "./host.ts";
-import type { EngineImage } from "./image.ts";
+import type { EngineImage } from "./image/image.ts";
 import { launchInstance } from "./launch.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { fillVolumes, loadCheckpoint } from "./restore.ts";
 
-/** A sandbox that has an entry and nothing in the engine yet: what a container is made of comes with the checkpoint. */
+/** Has an entry but no container yet: the checkpoint brings the image that a container needs. */
 export class DockerPrepared implements PreparedInstance {
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
@@ -40,7 +40,7 @@ export class DockerPrepared implements PreparedInstance {
     });
   }
 
-  /** What an earlier instance of the same sandbox left is not its own. */
+  /** Keeps the volumes: an earlier instance of the same sandbox left them. */
   destroy(): Promise<void> {
     return removeInstance(this.#host, this.id, { keepsVolumes: true });
   }

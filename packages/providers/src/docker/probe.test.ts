@@ -11,14 +11,14 @@ afterAll(async () => {
 });
 
 describe("probing for an engine", () => {
-  it("tells what answers", async () => {
+  it("reports the engine that answers", async () => {
     expect(await probeDocker({ engineUrl: dockerd.url })).toEqual({
       available: true,
       detail: expect.stringMatching(/^Docker [\d.]\S*, API 1\.\d+, runsc, cgroup v[12], live restore on$/),
     });
   });
 
-  it("tells why nothing does, and what to do about it", async () => {
+  it("reports why no engine answers, with a hint", async () => {
     expect(await probeDocker({ engineUrl: "unix:///no/such/engine.sock" })).toEqual({
       available: false,
       reason: expect.stringContaining("unix:///no/such/engine.sock"),

@@ -1,15 +1,15 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { Engine, type EngineInfo } from "./engine.ts";
-import { findEndpoint } from "./find-endpoint.ts";
+import { Engine, type EngineInfo } from "./engine/engine.ts";
+import { findEndpoint } from "./engine/find-endpoint.ts";
 
-/** Whether an engine answers, which, and if not, what to do about it. */
+/** Reports the engine that answers, or why none does and what to do. */
 export async function probeDocker({ engineUrl }: { readonly engineUrl?: string | undefined }): Promise<ProviderStatus> {
   try {
     using engine = await Engine.connect(await findEndpoint(engineUrl));
     return { available: true, detail: describeEngine(engine.info) };
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
-    return { available: false, reason: message, hint: hint ?? "run `docker version`, which says more" };
+    return { available: false, reason: message, hint: hint ?? "check the output of `docker version`" };
   }
 }
 

@@ -17,19 +17,19 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { dockerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { requireNetwork } from "./container/network.ts";
+import { publishedPorts } from "./container/ports.ts";
 import { DockerContainers } from "./containers.ts";
 import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
+import { pullImage } from "./image/pull-image.ts";
 import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
-import { requireNetwork } from "./network.ts";
-import { publishedPorts } from "./ports.ts";
 import { DockerPrepared } from "./prepared.ts";
 import { probeDocker } from "./probe.ts";
-import { pullImage } from "./pull-image.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { requireWorkspace } from "./workspace.ts";
+import { requireWorkspace } from "./workspace/workspace.ts";
 
-/** Sandboxes as containers of an engine: Docker, or Podman. */
+/** Runs sandboxes as containers of Docker or Podman. */
 export class DockerProvider implements Provider {
   readonly name = "docker";
   readonly capabilities = dockerCapabilities;
@@ -50,19 +50,19 @@ export class DockerProvider implements Provider {
   async create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
     signal.throwIfAborted();
     const host = await this.#findHost();
-    await requirePossible(host, spec);
+    await requireSupported(host, spec);
     const policy = spec.container?.imagePullPolicy ?? "missing";
     const reference = spec.container?.image ?? host.image;
     const image = await pullImage(host.engine, reference, { policy, signal, onProgress: options.onProgress });
-    await this.#enter(host, spec, signal);
+    await this.#addEntry(host, spec, signal);
     return await launchInstance(host, { spec, image, signal });
   }
 
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
     const host = await this.#findHost();
-    await requirePossible(host, spec);
-    await this.#enter(host, spec, signal);
+    await requireSupported(host, spec);
+    await this.#addEntry(host, spec, signal);
     return new DockerPrepared(host, spec);
   }
 
@@ -83,8 +83,8 @@ export class DockerProvider implements Provider {
     await removeInstance(await this.#findHost(), id, options);
   }
 
-  /** Written down before anything is made, so that whoever comes next finds it. */
-  async #enter({ store }: DockerHost, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
+  /** Writes the entry before anything is created, so that a later program finds leftovers. */
+  async #addEntry({ store }: DockerHost, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
@@ -98,13 +98,13 @@ export class DockerProvider implements Provider {
   }
 }
 
-/** What the engine would refuse, or must not be asked for, is refused before anything is made or pulled. */
-async function requirePossible(host: DockerHost, spec: InstanceSpec): Promise<void> {
+/** Rejects options that the engine would reject, or that are not allowed, before anything is created or pulled. */
+async function requireSupported(host: DockerHost, spec: InstanceSpec): Promise<void> {
   if (spec.rootfs !== "host") {
     throw new SandboxError("invalid_argument", {
       reason: "rootfs_not_supported",
-      message: `the provider docker cannot use the root filesystem ${JSON.stringify(spec.rootfs)}: it has images`,
-      hint: "name an image such as python:3.13-slim, or use the provider gvisor",
+      message: `provider docker does not support root filesystem ${JSON.stringify(spec.rootfs)}: it uses images`,
+      hint: "set an image such as python:3.13-slim, or use provider gvisor",
     });
   }
   publishedPorts(spec);

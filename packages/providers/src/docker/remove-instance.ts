@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DestroyOptions, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { removeImagesOf } from "./checkpoint-image.ts";
+import { removeImagesOf } from "./checkpoint/checkpoint-image.ts";
+import { inspectContainer } from "./container/inspect-container.ts";
 import type { DockerHost } from "./host.ts";
-import { inspectContainer } from "./inspect-container.ts";
-import { removeNamed, removeVolumes } from "./volumes.ts";
+import { removeNamed, removeVolumes } from "./storage/volumes.ts";
 
-/** An engine that removes a container already for somebody else says so at once, and takes a while. */
+/** An engine that already removes a container for another client answers with a conflict until it is done. */
 const REMOVAL_INTERVAL_MS = 50;
 const REMOVAL_ROUNDS = 200;
 
 /**
- * Removes every trace of an instance, in whatever state it is. Its entry goes last: while anything is left, it can be found
- * and removed again.
+ * Removes every trace of an instance in any state. The entry goes last, so that an interrupted removal can be found and
+ * repeated.
  */
 export async function removeInstance(host: DockerHost, id: SandboxId, options: DestroyOptions = {}): Promise<void> {
   await remove(host, id, async () => {
@@ -20,9 +20,9 @@ export async function removeInstance(host: DockerHost, id: SandboxId, options: D
   });
 }
 
-/** Of one that did not come to be: only those volumes go that were made for it. */
-export async function undoInstance(host: DockerHost, id: SandboxId, madeVolumes: readonly string[]): Promise<void> {
-  await remove(host, id, () => removeNamed(host.engine, madeVolumes));
+/** Removes an instance whose creation failed, with only those volumes that it created. */
+export async function undoInstance(host: DockerHost, id: SandboxId, createdVolumes: readonly string[]): Promise<void> {
+  await remove(host, id, () => removeNamed(host.engine, createdVolumes));
 }
 
 async function remove(host: DockerHost, id: SandboxId, removeItsVolumes: () => Promise<void>): Promise<void> {
@@ -39,7 +39,7 @@ async function removeContainer(host: DockerHost, id: SandboxId): Promise<void> {
     if (container === undefined) return;
     try {
       await host.engine.call(`remove container ${container.Name}`, (docker) =>
-        // Its volumes without a name, which the image asked for, go with it.
+        // `v` also removes the anonymous volumes that the image declares.
         docker.getContainer(container.Id).remove({ force: true, v: true }),
       );
       return;
@@ -52,7 +52,7 @@ async function removeContainer(host: DockerHost, id: SandboxId): Promise<void> {
   }
   throw new SandboxError("unavailable", {
     reason: "container_stuck",
-    message: `the container of sandbox ${id} is still there: the engine is busy with removing it`,
-    hint: "try again; if it stays, restart the engine",
+    message: `could not remove the container of sandbox ${id}: the engine is still removing it`,
+    hint: "try again; if this repeats, restart the engine",
   });
 }

@@ -1,7 +1,7 @@
 import { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
-import { containerName } from "./container-name.ts";
+import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
 
 let fixture: DockerFixture;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => fixture?.[Symbol.asyncDispose]());
 
 describe("an engine that has gVisor", () => {
-  it("runs containers in it unless told otherwise", async () => {
+  it("runs containers in gVisor by default", async () => {
     await using sandbox = await fixture.create({ memoryMib: 128 });
     const { HostConfig } = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
     expect(HostConfig.Runtime).toBe("runsc");
@@ -24,7 +24,7 @@ describe("an engine that has gVisor", () => {
     expect(stdout).not.toContain("gvisor");
   });
 
-  it("keeps what a sandbox promises: users, files, output, its limits", async () => {
+  it("keeps users, files, output and limits of a sandbox working", async () => {
     await using sandbox = await fixture.create({ memoryMib: 128, maxProcesses: 24 });
     expect((await sandbox.exec("id -u; id -u", { user: "root" })).stdout).toBe("0\n0\n");
     expect((await sandbox.exec("echo x > /.data/x; cat /.data/x; id -un")).stdout).toBe("x\nuser\n");
@@ -35,7 +35,7 @@ describe("an engine that has gVisor", () => {
     expect((await sandbox.exec(["python3", "-c", forkMany])).stderr).toContain("Resource temporarily unavailable");
   });
 
-  it("says why when a container took more memory than it may", async () => {
+  it("reports a container that exceeded its memory limit", async () => {
     await using sandbox = await fixture.create({ memoryMib: 64 });
     const hog = ["python3", "-c", "x = b'y' * (600 << 20)"];
     await expect(sandbox.exec(hog)).rejects.toThrow(/memory|ended/);

@@ -26,7 +26,7 @@ describe("a terminal in a container", () => {
     expect(await shell.wait()).toMatchObject({ exitCode: 3 });
   });
 
-  it("has the size that was asked for, and another when it is changed", async () => {
+  it("has the requested size, and can be resized", async () => {
     const shell = await sandbox.start(["/bin/sh"], { pty: { rows: 31, cols: 97 }, stdin: true });
     const output = shell.output[Symbol.asyncIterator]();
     await shell.write("stty size\n");
@@ -40,7 +40,7 @@ describe("a terminal in a container", () => {
   });
 });
 
-describe("who acts in a container when nobody is named", () => {
+describe("the default user of a container", () => {
   it.each([
     ["", "1000:1000"],
     ["nobody", "65534:65534"],

@@ -10,7 +10,7 @@ import type { ProjectEngine } from "./project-engine.ts";
 import type { ProjectEngines } from "./project-engines.ts";
 import { watchEngines } from "./watch.ts";
 
-/** What can be done with containers, each in its project's machine. */
+/** Container operations, each forwarded to the machine of the sandbox's project. */
 export class VmDockerContainers implements Containers {
   readonly #engines: ProjectEngines;
   readonly #find: (id: SandboxId) => Promise<ProjectEngine | undefined>;
@@ -40,7 +40,7 @@ export class VmDockerContainers implements Containers {
     return watchEngines(this.#engines, signal);
   }
 
-  /** Nothing is fetched ahead: an image has to be in the machine of the sandbox's own project, and `create` looks there. */
+  /** Does nothing: `create` looks for the image in the project's own machine. */
   async pull(): Promise<void> {}
 
   async listCaches(): Promise<readonly CacheVolume[]> {
@@ -53,8 +53,8 @@ export class VmDockerContainers implements Containers {
     if (engine === undefined) {
       throw new SandboxError("not_found", {
         reason: "no_such_cache",
-        message: `project ${cache.project} has no cache ${cache.name}: its machine does not run`,
-        hint: "caches end with the machine of their project",
+        message: `cache ${cache.name} of project ${cache.project} does not exist: the project's machine is not running`,
+        hint: "list the caches; a project loses its caches when its machine stops",
       });
     }
     await engine.while(() => containersOf(engine).clearCache(cache));
@@ -72,6 +72,6 @@ export class VmDockerContainers implements Containers {
 }
 
 function containersOf({ provider }: ProjectEngine): Containers {
-  if (provider.containers === undefined) throw new Error(`provider ${provider.name} makes no containers`);
+  if (provider.containers === undefined) throw new Error(`provider ${provider.name} does not support containers`);
   return provider.containers;
 }

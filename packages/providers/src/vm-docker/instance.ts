@@ -11,13 +11,13 @@ import type { ProjectEngine } from "./project-engine.ts";
 
 export interface VmDockerInstanceOptions {
   readonly engine: ProjectEngine;
-  /** In the machine's engine. */
+  /** The container in the machine's engine. */
   readonly container: Instance;
-  /** It does not need the machine any more. */
+  /** Releases the machine. */
   readonly onRemoved: () => Promise<void>;
 }
 
-/** A container in a project's machine; it ends with the machine at the latest. */
+/** A container in a project's machine; it ends no later than the machine. */
 export class VmDockerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
@@ -45,7 +45,7 @@ export class VmDockerInstance implements Instance {
     try {
       await this.#engine.while(() => this.#container.destroy(options));
     } catch (thrown) {
-      // All of it was in the machine.
+      // The container ended with its machine.
       if (!this.#engine.gone.aborted) throw thrown;
     }
     await this.#onRemoved();
@@ -54,7 +54,7 @@ export class VmDockerInstance implements Instance {
 
 async function machineExit({ vm, gone }: ProjectEngine): Promise<InstanceExit> {
   const { reason } = await vm.exited;
-  // The engine has heard of it first.
+  // `ProjectEngine` subscribed to `exited` first, so `gone` is already aborted.
   const { message } = gone.reason as SandboxError;
   return { reason: reason === "destroyed" ? "destroyed" : "crashed", message };
 }

@@ -3,24 +3,24 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { VmDockerInstance, type VmDockerInstanceOptions } from "./instance.ts";
 
 export interface VmDockerPreparedOptions extends Omit<VmDockerInstanceOptions, "container"> {
-  /** In the machine's engine. */
-  readonly place: PreparedInstance;
+  /** The prepared instance in the machine's engine. */
+  readonly prepared: PreparedInstance;
 }
 
-/** A place for a sandbox in a project's machine. */
+/** A prepared instance in a project's machine. */
 export class VmDockerPrepared implements PreparedInstance {
   readonly id: SandboxId;
   readonly #options: VmDockerPreparedOptions;
 
   constructor(options: VmDockerPreparedOptions) {
-    this.id = options.place.id;
+    this.id = options.prepared.id;
     this.#options = options;
   }
 
   async restore(directory: string, signal: AbortSignal): Promise<Instance> {
-    const { place, engine, onRemoved } = this.#options;
+    const { prepared, engine, onRemoved } = this.#options;
     try {
-      const container = await engine.while((both) => place.restore(directory, both), signal);
+      const container = await engine.while((both) => prepared.restore(directory, both), signal);
       return new VmDockerInstance({ engine, container, onRemoved });
     } catch (thrown) {
       await onRemoved();
@@ -29,9 +29,9 @@ export class VmDockerPrepared implements PreparedInstance {
   }
 
   async destroy(): Promise<void> {
-    const { place, engine, onRemoved } = this.#options;
+    const { prepared, engine, onRemoved } = this.#options;
     try {
-      await engine.while(() => place.destroy());
+      await engine.while(() => prepared.destroy());
     } catch (thrown) {
       if (!engine.gone.aborted) throw thrown;
     }

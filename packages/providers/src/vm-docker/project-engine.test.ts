@@ -1,7 +1,8 @@
-import type { Clock, InstanceExit, Provider, Vm } from "@sandpiper/core";
+import type { Clock, InstanceExit, Provider } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import { expect, it } from "vitest";
 import { ProjectEngine } from "./project-engine.ts";
+import type { Vm } from "./vm/vm-driver.ts";
 
 function create() {
   const exited = Promise.withResolvers<InstanceExit>();
@@ -19,7 +20,7 @@ function create() {
   return { engine, clock, given, end: () => exited.resolve({ reason: "crashed", message: "QEMU was killed" }) };
 }
 
-it("whoever waits for an engine is told when its machine ends, whatever the engine would say", async () => {
+it("rejects every call of an engine with the reason why its machine ended", async () => {
   const { engine, end } = create();
   const never = rejection(engine.while(() => new Promise(() => {})));
   const broken = rejection(
@@ -37,7 +38,7 @@ it("whoever waits for an engine is told when its machine ends, whatever the engi
   }
 });
 
-it("nobody looks for an engine any more whose machine has ended", async () => {
+it("drops the timers of an engine whose machine has ended", async () => {
   const { engine, clock, given, end } = create();
   let calls = 0;
   given.schedule(10, () => calls++);

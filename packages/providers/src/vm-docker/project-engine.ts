@@ -1,6 +1,7 @@
-import { type Clock, type InstanceExit, type Provider, SandboxError, type Vm } from "@sandpiper/core";
+import { type Clock, type InstanceExit, type Provider, SandboxError } from "@sandpiper/core";
+import type { Vm } from "./vm/vm-driver.ts";
 
-/** The engine in a project's machine, and the provider that makes containers with it. */
+/** The engine in a project's machine, and the provider that creates containers in it. */
 export class ProjectEngine {
   readonly vm: Vm;
   readonly provider: Provider;
@@ -15,7 +16,7 @@ export class ProjectEngine {
     vm.exited.then((exit) => ending.abort(machineEnded(vm.projectId, exit)));
   }
 
-  /** Nothing that happens in the machine outlives it: whoever waits for its engine is told that it has ended. */
+  /** Runs work in the machine, and rejects with `machine_ended` when the machine ends first. */
   async while<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const both = signal === undefined ? this.gone : AbortSignal.any([signal, this.gone]);
     this.gone.throwIfAborted();
@@ -25,7 +26,7 @@ export class ProjectEngine {
     try {
       return await Promise.race([work(both), ended.promise]);
     } catch (thrown) {
-      // The engine's last words are those of a connection that broke.
+      // A call of an ended engine fails with a broken connection; report the cause instead.
       throw this.gone.aborted ? this.gone.reason : thrown;
     } finally {
       this.gone.removeEventListener("abort", onEnd);
@@ -33,7 +34,7 @@ export class ProjectEngine {
   }
 }
 
-/** Nobody goes on looking for an engine whose machine has ended. */
+/** Drops all timers when the machine ends, so that nothing retries its engine. */
 function clockUntil(gone: AbortSignal, clock: Clock): Clock {
   return {
     monotonicMs: () => clock.monotonicMs(),
@@ -57,6 +58,6 @@ function machineEnded(projectId: string, { message }: InstanceExit): SandboxErro
   return new SandboxError("gone", {
     reason: "machine_ended",
     message: `the machine of project ${projectId} has ended: ${message}`,
-    hint: "create a new sandbox, which starts a new machine",
+    hint: "create a new sandbox; that starts a new machine",
   });
 }

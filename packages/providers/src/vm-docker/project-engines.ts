@@ -1,12 +1,12 @@
-import type { Vm } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { ProjectEngine } from "./project-engine.ts";
+import type { Vm } from "./vm/vm-driver.ts";
 
-/** The engines of the machines that run, and which sandbox is where. */
+/** The engines of the running machines, and the engine of each sandbox. */
 export class ProjectEngines {
   readonly #create: (vm: Vm) => ProjectEngine;
   readonly #engines = new Map<string, ProjectEngine>();
-  readonly #places = new Map<SandboxId, ProjectEngine>();
+  readonly #engineOf = new Map<SandboxId, ProjectEngine>();
   readonly #listeners = new Set<(engine: ProjectEngine) => void>();
 
   constructor(create: (vm: Vm) => ProjectEngine) {
@@ -27,26 +27,26 @@ export class ProjectEngines {
     return engine;
   }
 
-  placeOf(id: SandboxId): ProjectEngine | undefined {
-    return this.#places.get(id);
+  engineOf(id: SandboxId): ProjectEngine | undefined {
+    return this.#engineOf.get(id);
   }
 
-  place(id: SandboxId, engine: ProjectEngine): void {
-    if (!engine.gone.aborted) this.#places.set(id, engine);
+  assign(id: SandboxId, engine: ProjectEngine): void {
+    if (!engine.gone.aborted) this.#engineOf.set(id, engine);
   }
 
-  unplace(id: SandboxId, engine: ProjectEngine): void {
-    if (this.#places.get(id) === engine) this.#places.delete(id);
+  unassign(id: SandboxId, engine: ProjectEngine): void {
+    if (this.#engineOf.get(id) === engine) this.#engineOf.delete(id);
   }
 
-  /** Told of each that comes from now on, until what this returns is called. */
-  onCome(listener: (engine: ProjectEngine) => void): () => void {
+  /** Calls the listener for each new engine, until the returned function is called. */
+  onAdded(listener: (engine: ProjectEngine) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   #forget(engine: ProjectEngine): void {
     this.#engines.delete(engine.vm.id);
-    for (const [id, place] of this.#places) if (place === engine) this.#places.delete(id);
+    for (const [id, its] of this.#engineOf) if (its === engine) this.#engineOf.delete(id);
   }
 }

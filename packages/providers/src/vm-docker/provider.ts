@@ -11,39 +11,39 @@ import {
   type ProviderStatus,
   SandboxError,
   systemClock,
-  type Vm,
-  type VmManager,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { vmDockerCapabilities } from "./capabilities.ts";
 import { VmDockerContainers } from "./containers.ts";
-import { explainMissingImage } from "./image-error.ts";
+import { explainMissingImage } from "./driver/load-images.ts";
 import { VmDockerInstance } from "./instance.ts";
 import { VmDockerPrepared } from "./prepared.ts";
 import { ProjectEngine } from "./project-engine.ts";
 import { ProjectEngines } from "./project-engines.ts";
 import { requireProject } from "./requirements.ts";
+import type { ProjectVms } from "./vm/project-vms.ts";
+import type { Vm } from "./vm/vm-driver.ts";
 
-/** What the processors that Node.js runs on are called in Go's words. */
+/** Node.js names of processors, and their names in images. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
 export interface VmDockerProviderOptions {
-  readonly vms: VmManager;
-  /** Whether machines can be run here. */
+  readonly vms: ProjectVms;
+  /** Checks whether this host can run machines. */
   readonly probe: () => Promise<ProviderStatus>;
-  /** Makes containers with the engine of one machine. */
+  /** Creates the provider for the engine of one machine. */
   readonly createEngineProvider: (vm: Vm, clock: Clock) => Provider;
   readonly clock?: Clock | undefined;
 }
 
-/** Sandboxes as containers in virtual machines: one machine for each project, one container for each sandbox. */
+/** Runs sandboxes as containers in virtual machines: one machine for each project, one container for each sandbox. */
 export class VmDockerProvider implements Provider {
   readonly name = "vm-docker";
   readonly capabilities = vmDockerCapabilities;
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;
-  /** The machines themselves, for whoever runs this: to look at, and to remove. */
-  readonly vms: VmManager;
+  /** The machines, for the operator to list and remove. */
+  readonly vms: ProjectVms;
   readonly #engines: ProjectEngines;
   #entered: Promise<void> | undefined;
 
@@ -65,24 +65,24 @@ export class VmDockerProvider implements Provider {
 
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     return this.#inMachine(spec, { signal }, async (engine, onRemoved) => {
-      const place = await engine.while((both) => engine.provider.prepare(spec, both), signal);
-      return new VmDockerPrepared({ engine, place, onRemoved });
+      const prepared = await engine.while((both) => engine.provider.prepare(spec, both), signal);
+      return new VmDockerPrepared({ engine, prepared, onRemoved });
     });
   }
 
-  /** Files run on whatever runs their programs; machines have the processor of this one. */
+  /** A checkpoint of files needs only the same processor; machines have the host's. */
   async checkpointRequirements(): Promise<CheckpointRequirements> {
     return { os: "linux", architecture: ARCHITECTURES[process.arch] ?? process.arch };
   }
 
-  /** Those in machines that are this program's, or nobody's. */
+  /** The instances in machines that this program owns or that it can adopt. */
   async list(): Promise<readonly InstanceRecord[]> {
     await this.#reconcile();
     const found = await Promise.all(this.#engines.all.map((engine) => this.#listIn(engine)));
     return found.flat();
   }
 
-  /** One that is found holds its machine already. */
+  /** `#find` already gave the sandbox a hold on its machine. */
   async adopt(id: SandboxId): Promise<Instance> {
     const engine = await this.#find(id);
     if (engine === undefined) throw noSuchInstance(id);
@@ -101,7 +101,7 @@ export class VmDockerProvider implements Provider {
     await this.#leave(id, engine);
   }
 
-  /** The machine of its project is the sandbox's until it is removed, or could not be made. */
+  /** The sandbox holds its project's machine until it is removed or its creation fails. */
   async #inMachine<T>(
     spec: InstanceSpec,
     options: Pick<CreateInstanceOptions, "onProgress"> & { readonly signal: AbortSignal },
@@ -116,9 +116,9 @@ export class VmDockerProvider implements Provider {
     await this.#entered;
     const { id } = spec;
     const engine = this.#engines.of(await this.vms.getOrCreateVm(projectId, id, options));
-    // The engine refuses another one of the same id, which keeps what it has.
-    const isNew = this.#engines.placeOf(id) === undefined;
-    this.#engines.place(id, engine);
+    // The engine refuses a second container of the same id; the first keeps its hold.
+    const isNew = this.#engines.engineOf(id) === undefined;
+    this.#engines.assign(id, engine);
     const onRemoved = () => this.#leave(id, engine);
     try {
       return await work(engine, onRemoved);
@@ -128,18 +128,18 @@ export class VmDockerProvider implements Provider {
     }
   }
 
-  /** Of a machine that has ended nobody has a hold any more; another one of the project may have a sandbox of that id. */
+  /** Does nothing for an ended machine: the project's next machine may have a sandbox of the same id. */
   async #leave(id: SandboxId, engine: ProjectEngine): Promise<void> {
-    if (this.#engines.placeOf(id) !== engine) return;
-    this.#engines.unplace(id, engine);
+    if (this.#engines.engineOf(id) !== engine) return;
+    this.#engines.unassign(id, engine);
     await this.vms.releaseVm(engine.vm.projectId, id);
   }
 
   async #find(id: SandboxId): Promise<ProjectEngine | undefined> {
-    const known = this.#engines.placeOf(id);
+    const known = this.#engines.engineOf(id);
     if (known !== undefined) return known;
     await this.list();
-    return this.#engines.placeOf(id);
+    return this.#engines.engineOf(id);
   }
 
   #reconcile(): Promise<void> {
@@ -149,7 +149,7 @@ export class VmDockerProvider implements Provider {
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
     try {
       const found = await engine.while(() => engine.provider.list());
-      for (const { id } of found) this.#engines.place(id, engine);
+      for (const { id } of found) this.#engines.assign(id, engine);
       return found;
     } catch (thrown) {
       if (engine.gone.aborted) return [];
@@ -161,7 +161,7 @@ export class VmDockerProvider implements Provider {
 function noSuchInstance(id: SandboxId): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_instance",
-    message: `instance ${id} cannot be adopted: no machine has it`,
-    hint: "list the instances of this host, or create a new one",
+    message: `cannot adopt instance ${id}: it is in no running machine`,
+    hint: "list the instances of this host, or create a new sandbox",
   });
 }

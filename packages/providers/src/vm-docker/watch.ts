@@ -2,7 +2,7 @@ import type { ContainerEvent } from "@sandpiper/core";
 import type { ProjectEngine } from "./project-engine.ts";
 import type { ProjectEngines } from "./project-engines.ts";
 
-/** What happens in all machines, also in those that come later. */
+/** The container events of all machines, including those that start later. */
 export async function* watchEngines(engines: ProjectEngines, signal: AbortSignal): AsyncGenerator<ContainerEvent> {
   const events: ContainerEvent[] = [];
   let failure: unknown;
@@ -19,7 +19,7 @@ export async function* watchEngines(engines: ProjectEngines, signal: AbortSignal
       wake();
     }
   };
-  const stop = engines.onCome((engine) => void follow(engine));
+  const stop = engines.onAdded((engine) => void follow(engine));
   const onAbort = () => wake();
   signal.addEventListener("abort", onAbort, { once: true });
   try {

@@ -3,11 +3,11 @@ import { randomBytes, randomInt } from "node:crypto";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
-/** A root shell that was not a login has no sbin on its PATH. */
+/** A root shell without login has no sbin on its PATH. */
 const env = { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin` };
 const ATTEMPTS = 20;
 
-/** A network bridge of the host with a subnet of its own; whoever made it removes it. */
+/** A network bridge of the host with its own subnet; its creator removes it. */
 export interface Bridge {
   readonly name: string;
   readonly address: string;
@@ -27,7 +27,7 @@ export async function makeBridge(): Promise<Bridge> {
   return { name, address };
 }
 
-/** One that is gone already is fine. */
+/** Ignores a missing bridge. */
 export async function removeBridge(name: string): Promise<void> {
   await ip("link", "delete", name).catch(async (error: unknown) => {
     if ((await ip("-oneline", "link")).includes(` ${name}:`)) throw error;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/** Makes an authority, a server's certificate and a client's: ca.pem, server-*.pem, cert.pem and key.pem. */
+/** Creates certificates of an authority, a server and a client: ca.pem, server-*.pem, cert.pem and key.pem. */
 export async function makeCertificates(directory: string, address: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   const openssl = (...args: readonly string[]) => run("openssl", args, { cwd: directory });

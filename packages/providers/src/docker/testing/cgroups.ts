@@ -1,15 +1,13 @@
 import { existsSync } from "node:fs";
 import { readdir, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "./eventually.ts";
 
-const ROUNDS = 300;
-const ROUND_MS = 20;
 const CGROUPS = "/sys/fs/cgroup";
-/** Which file says so in version 1 and in version 2. */
+/** The freezer files of cgroup v1 and v2. */
 const THAWED = { "freezer.state": "THAWED", "cgroup.freeze": "0" };
 
-/** One for each hierarchy of version 1, or the one of version 2. */
+/** One path for each hierarchy of cgroup v1, or one for v2. */
 export async function cgroupsNamed(name: string): Promise<string[]> {
   const hierarchies = (await readdir(CGROUPS).catch(() => [])).map((hierarchy) => join(CGROUPS, hierarchy));
   return [CGROUPS, ...hierarchies].map((path) => join(path, name)).filter((path) => existsSync(path));
@@ -22,7 +20,7 @@ export async function cgroupTree(cgroup: string): Promise<string[]> {
   return [cgroup, ...(await Promise.all(children)).flat()];
 }
 
-/** What a paused container stands still in ends only when it goes on. */
+/** The processes of a paused container end only after a thaw. */
 export async function thawCgroups(cgroups: readonly string[]): Promise<void> {
   const paths = await Promise.all(cgroups.map(cgroupTree));
   for (const path of paths.flat()) {
@@ -32,12 +30,10 @@ export async function thawCgroups(cgroups: readonly string[]): Promise<void> {
   }
 }
 
-/** Once what runs in it has ended. */
+/** Waits until its processes have ended. */
 export async function removeCgroup(cgroup: string): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
+  await eventually(async () => {
     for (const path of (await cgroupTree(cgroup)).reverse()) await rmdir(path).catch(() => undefined);
-    if (!existsSync(cgroup)) return;
-    await sleep(ROUND_MS);
-  }
-  throw new Error(`the cgroup ${cgroup} cannot be removed`);
+    return !existsSync(cgroup);
+  }, `cannot remove cgroup ${cgroup}`);
 }

@@ -1,7 +1,6 @@
-import { Engine } from "../engine.ts";
+import { Engine } from "../engine/engine.ts";
 import type { Dockerd } from "./dockerd.ts";
 
-/** Speaks to a test's own daemon. */
 export function connectTo(dockerd: Pick<Dockerd, "url">): Promise<Engine> {
   return Engine.connect({ url: new URL(dockerd.url), origin: "a test", tls: undefined });
 }

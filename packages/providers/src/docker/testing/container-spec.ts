@@ -1,7 +1,6 @@
 import type { ContainerOptions, InstanceSpec } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 
-/** What a test's container is made of. */
 export function containerSpec(container?: ContainerOptions, id: SandboxId = createSandboxId()): InstanceSpec {
   return {
     id,

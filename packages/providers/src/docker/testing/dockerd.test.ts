@@ -8,7 +8,7 @@ import { connectTo } from "./connect.ts";
 import { type Dockerd, type DockerdOptions, startDockerd } from "./dockerd.ts";
 import { importTestImage } from "./test-image.ts";
 
-/** What a daemon that is disposed could have left: its name is in all of it. */
+/** Possible leftovers of a daemon: all contain its name. */
 async function tracesOf(directory: string): Promise<string[]> {
   const name = directory.slice(directory.lastIndexOf("/") + 1);
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => line.includes(name));
@@ -49,18 +49,18 @@ async function stateOf(dockerd: Dockerd, id: string) {
 }
 
 describe("the tests' own Docker Engine", () => {
-  it("leaves nothing of a running container when it is disposed", { timeout: 300_000 }, async () => {
+  it("leaves nothing of a running container after dispose", { timeout: 300_000 }, async () => {
     await withContainer({}, async (dockerd, id) => {
       expect((await tracesOf(dockerd.directory)).length).toBeGreaterThan(3);
       expect((await stateOf(dockerd, id)).Running).toBe(true);
     });
   });
 
-  it("leaves nothing after it was killed", async () => {
+  it("leaves nothing after a kill", async () => {
     await withContainer({}, (dockerd) => dockerd.kill());
   });
 
-  it("leaves nothing of a container that stands still", async () => {
+  it("leaves nothing of a paused container", async () => {
     await withContainer({}, async (dockerd, id) => {
       using engine = await connectTo(dockerd);
       await engine.docker.getContainer(id).pause();
@@ -68,7 +68,7 @@ describe("the tests' own Docker Engine", () => {
     });
   });
 
-  it("finds its containers again after a crash, and ends them unless it is to leave them running", async () => {
+  it("ends its containers after a crash without live restore", async () => {
     await withContainer({}, async (dockerd, id) => {
       await dockerd.kill();
       await dockerd.restart();
@@ -76,7 +76,7 @@ describe("the tests' own Docker Engine", () => {
     });
   });
 
-  it("goes on with containers that ran on while it was away", async () => {
+  it("keeps containers running over a crash with live restore", async () => {
     await withContainer({ liveRestore: true }, async (dockerd, id) => {
       const { Pid } = await stateOf(dockerd, id);
       await dockerd.kill();
@@ -87,7 +87,7 @@ describe("the tests' own Docker Engine", () => {
     });
   });
 
-  it("is swept by the next one when its tests were killed", async () => {
+  it("is cleaned up by the next one when its test run was killed", async () => {
     const script = `
       const { startDockerd } = await import(${JSON.stringify(new URL("dockerd.ts", import.meta.url))});
       const { connectTo } = await import(${JSON.stringify(new URL("connect.ts", import.meta.url))});
@@ -109,7 +109,7 @@ describe("the tests' own Docker Engine", () => {
     expect(await tracesOf(directory)).toEqual([]);
   });
 
-  it("has a bridge of its own, and leaves no bridge that it made", async () => {
+  it("has its own bridge, and removes the bridges that it created", async () => {
     const bridges = () => Object.keys(networkInterfaces());
     const before = bridges();
     await withContainer({ bridge: true }, async (dockerd) => {

@@ -8,54 +8,52 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { provideDocker } from "../../../../../scripts/setup/docker.mjs";
 import { type Bridge, makeBridge } from "./bridge.ts";
 import { makeCertificates } from "./certificates.ts";
+import { eventually, untilAnswering } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 import { BRIDGE_FILE, sweepDockerd } from "./sweep-dockerd.ts";
-import { untilAnswering } from "./until-answering.ts";
 
-/** Of util-linux: runs a program that ends with whoever started it. */
+/** Of util-linux: runs a program that ends with its parent process. */
 const SETPRIV = "setpriv";
-const START_ATTEMPTS = 400;
-const START_INTERVAL_MS = 50;
 const STOP_TIMEOUT_MS = 20_000;
-/** Of the directories' names, before the process that made them. */
+/** The prefix of its directories' names, before the pid of the test run. */
 const PREFIX = "sandpiper-docker-";
 const LOOPBACK = "127.0.0.1";
 const LOG_TAIL_CHARACTERS = 4000;
 
 export interface DockerdOptions {
-  /** Containers go on while it is away. */
+  /** Containers keep running while the daemon is down. */
   readonly liveRestore?: boolean;
-  /** Gives it a bridge of its own; without one only the network `none` is there. */
+  /** Creates a bridge for it; without one it only has the network `none`. */
   readonly bridge?: boolean;
-  /** Paths of other runtimes, by name. */
+  /** Paths of additional runtimes, by name. */
   readonly runtimes?: Readonly<Record<string, string>>;
-  /** Listens on loopback as well, for clients with a certificate. */
+  /** Also listens on loopback, for clients with a certificate. */
   readonly tls?: boolean;
 }
 
-/** A Docker Engine of a test's own, apart from any other on the machine. */
+/** A Docker Engine for one test file, separate from any other on the machine. */
 export interface Dockerd extends AsyncDisposable {
   readonly url: string;
-  /** All that it keeps is below it. */
+  /** Contains all its files. */
   readonly directory: string;
-  /** Where its bridge's containers reach the host. */
+  /** The host's address in the bridge's network. */
   readonly bridgeAddress: string | undefined;
   readonly tls: DockerdTls | undefined;
   readonly pid: number;
-  /** Ends it with SIGKILL, as a crash would; what it started stays. */
+  /** Kills the daemon like a crash; its child processes stay. */
   kill(): Promise<void>;
-  /** Starts it again on what it left, after an orderly stop if it still runs. */
+  /** Restarts the daemon with its files, after an orderly stop if it still runs. */
   restart(): Promise<void>;
   logTail(): Promise<string>;
 }
 
 export interface DockerdTls {
   readonly url: string;
-  /** The directory that DOCKER_CERT_PATH would name. */
+  /** The directory for DOCKER_CERT_PATH. */
   readonly certificates: string;
 }
 
-/** Starts a daemon that answers; the first call ever downloads it. It ends with this process even if that is killed. */
+/** Starts a daemon and waits until it answers; the first call downloads it. It ends with this process, even after a kill. */
 export async function startDockerd(options: DockerdOptions = {}): Promise<Dockerd> {
   const docker = await provideDocker();
   await sweepForgotten();
@@ -66,13 +64,13 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
   const socket = join(directory, "docker.sock");
   const logPath = join(directory, "dockerd.log");
   const args = ["--pdeathsig", "TERM", docker.dockerd, ...daemonArguments(directory, options, { bridge, tls })];
-  // Whatever it starts inherits this, by which it is found again.
+  // All child processes inherit TMPDIR, which identifies them.
   const env = { ...docker.env, TMPDIR: directory };
   const logTail = async () => (await readFile(logPath, "utf8").catch(() => "")).slice(-LOG_TAIL_CHARACTERS);
   let child: ChildProcess;
   const start = async () => {
     await using log = await open(logPath, "a");
-    // A group of its own keeps the terminal's Ctrl-C away from it.
+    // Its own process group shields it from Ctrl-C in the terminal.
     child = spawn(SETPRIV, args, { stdio: ["ignore", log.fd, log.fd], env, detached: true });
     await untilAnswering(socket, child).catch(async (cause: unknown) => {
       throw new Error(`dockerd did not start: ${await logTail()}`, { cause });
@@ -107,12 +105,12 @@ export async function startDockerd(options: DockerdOptions = {}): Promise<Docker
   };
 }
 
-/** A test run that was killed could not do it. */
+/** Cleans up after killed test runs. */
 async function sweepForgotten(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
     const owner = /^\d+/.exec(name.slice(PREFIX.length))?.[0];
-    // Another test run may do the same at the same moment.
+    // Another test run may clean up at the same time.
     if (owner !== undefined && !existsSync(`/proc/${owner}`)) await sweepDockerd(join(tmpdir(), name)).catch(() => {});
   }
 }
@@ -133,9 +131,9 @@ function daemonArguments(directory: string, options: DockerdOptions, { bridge, t
   return [
     ...["--host", `unix://${join(directory, "docker.sock")}`, "--pidfile", join(directory, "dockerd.pid")],
     ...["--data-root", join(directory, "data"), "--exec-root", join(directory, "exec")],
-    // Named after the directory, so that a leftover can be told from any other Docker's.
+    // The directory's name distinguishes leftovers from those of other daemons.
     ...["--cgroup-parent", `/${basename(directory)}`, "--exec-opt", "native.cgroupdriver=cgroupfs"],
-    // Nothing of the host's network is changed.
+    // Leaves the host's network settings unchanged.
     ...["--iptables=false", "--ip6tables=false", "--ip-forward=false", `--bridge=${bridge?.name ?? "none"}`],
     ...["--default-address-pool", "base=10.214.0.0/16,size=24"],
     ...(options.liveRestore === true ? ["--live-restore"] : []),
@@ -159,14 +157,10 @@ function tlsArguments({ url, certificates }: DockerdTls): string[] {
   ];
 }
 
-/** It ends with its daemon, though a moment later: a new daemon that still sees it would not start another. */
+/** containerd ends shortly after its daemon; a new daemon that still finds it would not start another. */
 async function untilContainerdEnded(directory: string): Promise<void> {
   const pid = (await readFile(join(directory, "exec/containerd/containerd.pid"), "utf8")).trim();
-  for (let attempt = 0; attempt < START_ATTEMPTS; attempt += 1) {
-    if (!existsSync(`/proc/${pid}`)) return;
-    await sleep(START_INTERVAL_MS);
-  }
-  throw new Error(`containerd, process ${pid}, outlives its dockerd`);
+  await eventually(() => !existsSync(`/proc/${pid}`), `containerd (process ${pid}) did not end with its dockerd`);
 }
 
 async function end(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): Promise<void> {

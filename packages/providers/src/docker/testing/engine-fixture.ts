@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { DockerOptions } from "../host.ts";
 import { DockerProvider } from "../provider.ts";
 import { connectTo } from "./connect.ts";
@@ -13,20 +13,20 @@ export interface EngineFixtureOptions {
   readonly image?: TestImageOptions;
 }
 
-/** A provider with an image and a state directory of its own on some engine; nothing is left of them at the end. */
+/** A provider with its own image and state directory on an engine; dispose removes all of them. */
 export interface EngineFixture extends AsyncDisposable {
   readonly url: string;
-  /** For looking at what the provider does. */
+  /** For checks of the provider's effects. */
   readonly engine: Engine;
   readonly provider: DockerProvider;
   readonly image: string;
   readonly stateDirectory: string;
   create(options?: SandboxConfigOptions): Promise<Sandbox>;
-  /** Of another program, as it were: with the same state on the same engine. */
+  /** Simulates another program with the same state on the same engine. */
   newProvider(options?: Partial<DockerOptions>): DockerProvider;
 }
 
-/** The engine that `start` gives ends with the fixture. */
+/** Disposes the started engine with the fixture. */
 export async function createEngineFixture(
   start: () => Promise<AsyncDisposable & { readonly url: string }>,
   options: EngineFixtureOptions = {},

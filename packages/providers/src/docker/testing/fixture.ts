@@ -3,7 +3,7 @@ import { createEngineFixture, type EngineFixture, type EngineFixtureOptions } fr
 
 export interface DockerFixtureOptions extends DockerdOptions, EngineFixtureOptions {}
 
-/** With a Docker Engine of its own. */
+/** With its own Docker Engine. */
 export interface DockerFixture extends EngineFixture {
   readonly dockerd: Dockerd;
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 
-/** A port of an address of this machine that nobody listened on a moment ago. */
+/** A port without a listener at the moment of the call. */
 export async function freePort(host = "127.0.0.1"): Promise<number> {
   const server = createServer().listen(0, host);
   await once(server, "listening");

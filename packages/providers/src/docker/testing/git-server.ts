@@ -10,9 +10,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main"];
 
-/** A repository with one file on `main` ("second") and on the tag `v1` ("first"), over HTTP. */
+/** Serves a repository over HTTP, with one file on `main` ("second") and on tag `v1` ("first"). */
 export interface GitServer extends AsyncDisposable {
-  /** Open to everybody below /open, with a password below /private; below /silent nobody ever answers. */
+  /** Public below /open, with a password below /private; never answers below /silent. */
   readonly address: string;
 }
 
@@ -34,7 +34,7 @@ export async function startGitServer(
       response.writeHead(401, { "WWW-Authenticate": 'Basic realm="git"' }).end();
       return;
     }
-    // The plain files of a repository are all that git needs to clone it.
+    // Git can clone from the plain files of a repository.
     const content = await readFile(join(directory, ...rest)).catch(() => undefined);
     response.writeHead(content === undefined ? 404 : 200).end(content);
   });

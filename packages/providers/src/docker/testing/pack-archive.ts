@@ -1,6 +1,6 @@
 import { type Pack, pack } from "tar-stream";
 
-/** A tar archive of files that are in memory. */
+/** Packs a tar archive from memory. */
 export function packArchive(files: Readonly<Record<string, string | Buffer>>): Pack {
   const archive = pack();
   for (const [name, content] of Object.entries(files))

@@ -7,7 +7,7 @@ import { connectTo } from "./connect.ts";
 import { startPodman } from "./podman.ts";
 import { importTestImage } from "./test-image.ts";
 
-it("a test's own Podman leaves nothing, though a container still stands still in it", async (context) => {
+it("a test's own Podman leaves nothing, even with a paused container", async (context) => {
   const podman = await startPodman();
   const directory = dirname(new URL(podman.url).pathname);
   let cgroup = "";
@@ -36,7 +36,7 @@ it("a test's own Podman leaves nothing, though a container still stands still in
   expect(await readFile("/proc/self/mounts", "utf8")).not.toContain(directory);
 });
 
-/** What was started with its directory in an argument or in the environment. */
+/** Processes with the directory in their arguments or environment. */
 async function processesOf(directory: string): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const read = (path: string) => readFile(path, "utf8").catch(() => "");

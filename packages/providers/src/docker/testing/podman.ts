@@ -4,26 +4,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { type Podman as PodmanProgram, providePodman } from "../../../../../scripts/setup/podman.mjs";
+import { untilAnswering } from "./eventually.ts";
 import { childrenOf, EVENTS_FILE, PODMAN_PREFIX, sweepForgottenPodmans, sweepPodman } from "./sweep-podman.ts";
-import { untilAnswering } from "./until-answering.ts";
 
 const execute = promisify(execFile);
-/** Of util-linux: runs a program that ends with whoever started it. */
+/** Of util-linux: runs a program that ends with its parent process. */
 const SETPRIV = "setpriv";
 const LOG_TAIL_CHARACTERS = 4000;
-/** The bit of the right to raise limits, which Podman takes for granted. */
+/** The capability to raise limits, which Podman expects. */
 const CAP_SYS_RESOURCE = 1n << 24n;
 
-/** A Podman of a test's own, apart from any other on the machine. */
+/** A Podman for one test file, separate from any other on the machine. */
 export interface Podman extends AsyncDisposable {
   readonly url: string;
-  /** Ends it with SIGKILL, as a crash would; its containers go on, and it comes back. */
+  /** Kills Podman like a crash; its containers keep running, and it restarts. */
   crash(): Promise<void>;
-  /** Runs a program where its containers' published ports are, and gives what that said. */
+  /** Runs a program in the network namespace with the published ports, and returns its output. */
   run(argv: readonly string[]): Promise<string>;
 }
 
-/** Starts one that answers; the first call ever downloads it. It ends with this process even if that is killed. */
+/** Starts Podman and waits until it answers; the first call downloads it. It ends with this process, even after a kill. */
 export async function startPodman(): Promise<Podman> {
   const program = await providePodman();
   await sweepForgottenPodmans();
@@ -35,9 +35,9 @@ export async function startPodman(): Promise<Podman> {
   const child = await start(directory, program);
   const dispose = () => sweepPodman(directory, child);
   await untilAnswering(socket, child).catch(async (cause: unknown) => {
-    const words = await logTail();
+    const log = await logTail();
     await dispose();
-    throw new Error(`podman did not start: ${words}`, { cause });
+    throw new Error(`podman did not start: ${log}`, { cause });
   });
   return {
     url: `unix://${socket}`,
@@ -57,8 +57,8 @@ async function firstOf({ pid }: ChildProcess): Promise<number> {
 }
 
 /**
- * In namespaces of its own: what it starts and mounts, and what it writes to the directories that all Podmans share, ends with
- * its first process.
+ * Starts Podman in its own namespaces, so that its processes, its mounts and its files in shared directories end with its
+ * first process.
  */
 async function start(directory: string, { podman, usr, env }: PodmanProgram): Promise<ChildProcess> {
   const script = `
@@ -68,7 +68,7 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
     mount -t tmpfs tmpfs /run
     mount -t tmpfs tmpfs /var/lib
     ip link set lo up
-    # What an installation would have linked.
+    # Links that an installation would create.
     mkdir /run/bin
     for name in iptables ip6tables; do command -v $name || ln -s /usr/sbin/$name-nft /run/bin/$name; done
     PATH="/run/bin:$PATH"
@@ -89,10 +89,10 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
   const args = ["--pdeathsig", "KILL", "unshare", ...namespaces, "sh", "-c", script];
   await using log = await open(join(directory, "podman.log"), "a");
   return spawn(SETPRIV, args, {
-    // Its helpers leave files where they are started.
+    // Its helpers leave files in their working directory.
     cwd: directory,
     stdio: ["ignore", log.fd, log.fd],
-    // A group of its own keeps the terminal's Ctrl-C away from it.
+    // Its own process group shields it from Ctrl-C in the terminal.
     detached: true,
     env: {
       ...env,
@@ -105,7 +105,7 @@ async function start(directory: string, { podman, usr, env }: PodmanProgram): Pr
 }
 
 async function configure(directory: string, { runc }: PodmanProgram): Promise<void> {
-  // It belongs to an installation; without one it cannot save a container.
+  // Podman cannot commit a container without a policy, which an installation provides.
   const policies = join(directory, "etc/containers");
   await mkdir(policies, { recursive: true });
   await writeFile(join(policies, "policy.json"), JSON.stringify({ default: [{ type: "insecureAcceptAnything" }] }));
@@ -127,7 +127,7 @@ async function configure(directory: string, { runc }: PodmanProgram): Promise<vo
   await writeFile(join(directory, "containers.conf"), containers.join("\n"));
 }
 
-/** Podman asks for limits that root of a container or of some virtual machines cannot give: there they stay as they are. */
+/** Root in a container or in some virtual machines cannot raise limits; there a wrapper drops Podman's requests for it. */
 async function runtime(directory: string, runc: string): Promise<string> {
   if (await canRaiseLimits()) return runc;
   const wrapper = join(directory, "runc");

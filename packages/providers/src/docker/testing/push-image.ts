@@ -1,14 +1,14 @@
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { CREDENTIAL } from "./registry.ts";
 import { importTestImage, type TestImageOptions } from "./test-image.ts";
 
-/** Puts an image into a registry and takes it away from the engine. */
+/** Pushes an image to a registry, and removes it from the engine. */
 export async function pushTestImage(engine: Engine, name: string, options: TestImageOptions = {}): Promise<void> {
   await importTestImage(engine, { ...options, name });
   const image = engine.docker.getImage(name);
   const answer = await image.push({ authconfig: { ...CREDENTIAL, serveraddress: "" } } as object);
-  let words = "";
-  for await (const piece of answer) words += String(piece);
-  if (words.includes('"error"')) throw new Error(`${name} was not pushed: ${words.slice(-500)}`);
+  let output = "";
+  for await (const piece of answer) output += String(piece);
+  if (output.includes('"error"')) throw new Error(`could not push ${name}: ${output.slice(-500)}`);
   await image.remove({ force: true });
 }

@@ -4,7 +4,7 @@ import type { EngineFixture } from "./engine-fixture.ts";
 
 const script = fileURLToPath(new URL("host-program.ts", import.meta.url));
 
-/** A program beside this one, with the same state on the same engine. */
+/** Starts another program with the same state on the same engine. */
 export function startHostProgram(
   { stateDirectory, url, image }: EngineFixture,
   options: hostProgram.HostProgramOptions = {},

@@ -2,20 +2,18 @@ import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { removeBridge } from "./bridge.ts";
 import { cgroupsNamed, cgroupTree, removeCgroup, thawCgroups } from "./cgroups.ts";
+import { eventually } from "./eventually.ts";
 
 const run = promisify(execFile);
-const ROUNDS = 300;
-const ROUND_MS = 20;
-/** The file of a daemon's directory in which the name of its bridge is. */
+/** The file with the name of the daemon's bridge. */
 export const BRIDGE_FILE = "bridge";
-/** Directories that a daemon makes outside of its own, innermost first. */
+/** Directories that a daemon creates elsewhere, innermost first. */
 const RUN_DIRECTORIES = ["/run/containerd/s", "/run/containerd", "/run/docker/plugins", "/run/docker"];
 
-/** Removes every trace of a daemon that has ended: what it started, mounted and made, also after a crash. */
+/** Removes the processes, mounts and files of a daemon that has ended, even after a crash. */
 export async function sweepDockerd(directory: string): Promise<void> {
   await thawCgroups(await cgroupsOf(directory));
   await endProcesses(directory);
@@ -24,30 +22,28 @@ export async function sweepDockerd(directory: string): Promise<void> {
   for (const bridge of await bridgesOf(directory)) await removeBridge(bridge);
   for (const cgroup of await cgroupsOf(directory)) await removeCgroup(cgroup);
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
-  // Those that another daemon uses are not empty; a machine's own may want its own even so.
+  // Those of another daemon are not empty; the machine's own daemon may need its empty ones.
   if (existsSync("/run/docker.pid")) return;
   for (const path of RUN_DIRECTORIES) await rmdir(path).catch(() => undefined);
 }
 
 async function endProcesses(directory: string): Promise<void> {
-  for (let round = 0; round < ROUNDS; round += 1) {
+  await eventually(async () => {
     const pids = [...(await helpers(directory)), ...(await contained(directory))];
-    if (pids.length === 0) return;
     for (const pid of pids) kill(pid);
-    await sleep(ROUND_MS);
-  }
-  throw new Error(`processes of the dockerd in ${directory} do not end`);
+    return pids.length === 0;
+  }, `the processes of the dockerd in ${directory} did not end`);
 }
 
 function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended by itself meanwhile.
+    // The process has already ended.
   }
 }
 
-/** containerd, shims and proxies: they have inherited the daemon's directory for temporary files. */
+/** containerd, shims and proxies, which inherit the daemon's TMPDIR. */
 async function helpers(directory: string): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
@@ -59,7 +55,7 @@ async function helpers(directory: string): Promise<number[]> {
   return found.flat();
 }
 
-/** What runs inside of its containers. */
+/** The processes in its containers. */
 async function contained(directory: string): Promise<number[]> {
   const lists = (await cgroupsOf(directory)).map(async (cgroup) => {
     const all = await Promise.all((await cgroupTree(cgroup)).map((path) => read(join(path, "cgroup.procs"))));
@@ -79,7 +75,7 @@ async function unmountBelow(directory: string): Promise<void> {
   if (points.length > 0) await run("umount", ["--lazy", ...points.reverse()]);
 }
 
-/** A shim's socket is in a directory that all daemons share; where, it has written down. */
+/** The shims' sockets, which are in a shared directory; each shim records its path. */
 async function shimSockets(directory: string): Promise<string[]> {
   const tasks = join(directory, "exec/containerd/daemon/io.containerd.runtime.v2.task/moby");
   const ids = await readdir(tasks).catch(() => []);
@@ -87,7 +83,7 @@ async function shimSockets(directory: string): Promise<string[]> {
   return addresses.flatMap((address) => (address.startsWith("unix://") ? [address.slice("unix://".length)] : []));
 }
 
-/** Its own, and those of networks that were made and not removed, which the daemon's database names. */
+/** Its own bridge, and those of remaining networks from the daemon's database. */
 async function bridgesOf(directory: string): Promise<string[]> {
   const own = await read(join(directory, BRIDGE_FILE));
   const database = await readFile(join(directory, "data/network/files/local-kv.db"), "latin1").catch(() => "");

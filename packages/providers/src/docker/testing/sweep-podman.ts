@@ -6,32 +6,32 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cgroupsNamed, removeCgroup, thawCgroups } from "./cgroups.ts";
 
-/** Of the directories' names, before the process that made them. */
+/** The prefix of its directories' names, before the pid of the test run. */
 export const PODMAN_PREFIX = "sandpiper-podman-";
-/** The file of its directory in which it notes what happens. */
+/** The file with Podman's events. */
 export const EVENTS_FILE = "events.log";
-/** Below which each container of each Podman has its cgroups; that cannot be chosen. */
+/** The parent cgroup of all containers of every Podman. */
 const PARENT = "libpod_parent";
 
-/** Removes every trace of a Podman: what it started, mounted and made. */
+/** Removes the processes, mounts and files of a Podman. */
 export async function sweepPodman(directory: string, child?: ChildProcess): Promise<void> {
   const cgroups = await cgroupsOf(directory);
   await thawCgroups(cgroups);
   if (child !== undefined) await end(child);
   for (const cgroup of cgroups) await removeCgroup(cgroup);
-  // Those that another Podman uses are not empty.
+  // Those of another Podman are not empty.
   for (const cgroup of [...(await cgroupsNamed(`${PARENT}/conmon`)), ...(await cgroupsNamed(PARENT))]) {
     await rmdir(cgroup).catch(() => undefined);
   }
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** A test run that was killed could not do it. */
+/** Cleans up after killed test runs. */
 export async function sweepForgottenPodmans(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PODMAN_PREFIX));
   for (const name of names) {
     const owner = /^\d+/.exec(name.slice(PODMAN_PREFIX.length))?.[0];
-    // Another test run may do the same at the same moment.
+    // Another test run may clean up at the same time.
     if (owner !== undefined && !existsSync(`/proc/${owner}`)) await sweepPodman(join(tmpdir(), name)).catch(() => {});
   }
 }
@@ -41,7 +41,7 @@ export async function childrenOf(pid: number): Promise<number[]> {
   return pids.split(" ").filter(Boolean).map(Number);
 }
 
-/** Its namespaces end with their first process, and are gone when that was waited for. */
+/** Kills the first process of its namespaces, which ends them. */
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, "exit");
@@ -51,7 +51,7 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Of all that it has ever made: one that Podman removes after a crash of its own keeps its cgroups. */
+/** The cgroups of all its containers, even removed ones: after a crash Podman removes containers without their cgroups. */
 async function cgroupsOf(directory: string): Promise<string[]> {
   const events = await readFile(join(directory, EVENTS_FILE), "utf8").catch(() => "");
   const ids = new Set(events.match(/\b[0-9a-f]{64}\b/g));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { connectTo } from "./connect.ts";
 import { type Dockerd, startDockerd } from "./dockerd.ts";
 import { importTestImage } from "./test-image.ts";
@@ -21,7 +21,7 @@ describe("images for tests", () => {
     ["tiny", "ls /bin/bash 2>/dev/null; id -u", "0\n"],
     ["git", "git init --quiet --template= /tmp/a && ls -a /tmp/a | grep git", ".git\n"],
     ["python", "python3 -c 'import json, socket; print(json.dumps([1]))'", "[1]\n"],
-  ] as const)("run what they are made of: %s", async (variant, command, output) => {
+  ] as const)("run the programs of variant %s", async (variant, command, output) => {
     const image = await importTestImage(engine, { name: `test:${variant}`, variant });
     const container = await engine.docker.createContainer({ Image: image, Cmd: ["sh", "-c", command] });
     await container.start();
@@ -33,7 +33,7 @@ describe("images for tests", () => {
     expect(Size).toBeLessThan(60_000_000);
   });
 
-  it("are what they are asked to be", async () => {
+  it("have the requested configuration", async () => {
     const image = await importTestImage(engine, {
       name: "test:odd",
       user: "user",

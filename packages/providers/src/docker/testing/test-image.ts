@@ -2,25 +2,25 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Pack } from "tar-stream";
 import { type RootVariant, rootLayer } from "../../host/testing/root-layer.ts";
-import type { Engine } from "../engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import { packArchive } from "./pack-archive.ts";
 
 export interface TestImageOptions {
-  /** `sandpiper-test:latest` unless given. */
+  /** `sandpiper-test:latest` by default. */
   readonly name?: string;
-  /** What is in it; `base` unless given. */
+  /** Its content; `base` by default. */
   readonly variant?: RootVariant;
   readonly user?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly entrypoint?: readonly string[];
   readonly workingDir?: string;
-  /** Whose processor it claims to be for, in Go's words; the engine's own unless given. */
+  /** The architecture that it claims; the engine's by default. */
   readonly architecture?: string;
-  /** Put into the image's configuration, which makes another image of the same content. */
+  /** Makes another image with the same content. */
   readonly label?: string;
 }
 
-/** Gives an engine an image to make containers of, and returns its name. */
+/** Loads a test image into an engine, and returns its name. */
 export async function importTestImage(engine: Engine, options: TestImageOptions = {}): Promise<string> {
   const { name, archive } = await testImageArchive({ architecture: engine.info.architecture, ...options });
   await engine.call(`load image ${name}`, async (docker) => {
@@ -32,7 +32,7 @@ export async function importTestImage(engine: Engine, options: TestImageOptions 
   return name;
 }
 
-/** An image as an archive that engines load. */
+/** A test image as an archive for `docker load`. */
 export async function testImageArchive(options: TestImageOptions): Promise<{ name: string; archive: Pack }> {
   const name = options.name ?? "sandpiper-test:latest";
   const layer = await readFile(await rootLayer(options.variant ?? "base"));

@@ -1,17 +1,17 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
-import { containerName } from "../container-name.ts";
+import { containerName } from "../container/inspect-container.ts";
 import type { EngineFixture } from "./engine-fixture.ts";
 
-/** Everything on the engine and in the state that still bears the id of a sandbox. */
+/** Everything on the engine and in the state directory that has the id of a sandbox. */
 export async function tracesOf(id: SandboxId, { engine, stateDirectory }: EngineFixture): Promise<string[]> {
   const all = await tracesOfAll(engine);
   const entries = await readdir(join(stateDirectory, "docker/instances")).catch(() => []);
   return [...all, ...entries.map((name) => `entry ${name}`)].filter((trace) => trace.includes(id));
 }
 
-/** All that Sandpiper has on an engine, except what sandboxes share. */
+/** Everything of Sandpiper on an engine, except the shared agent volume. */
 export async function tracesOfAll({ docker }: EngineFixture["engine"]): Promise<string[]> {
   const containers = await docker.listContainers({ all: true });
   const { Volumes } = await docker.listVolumes();
@@ -23,10 +23,10 @@ export async function tracesOfAll({ docker }: EngineFixture["engine"]): Promise<
   ];
 }
 
-/** Ends a container from outside, as a fault would. */
+/** Kills a container from outside, like a fault. */
 export async function crashContainer(id: SandboxId, { engine }: EngineFixture): Promise<void> {
   const container = engine.docker.getContainer(containerName(id));
-  // Its processes have numbers of their own there, which are somebody else's here.
+  // Podman runs in its own pid namespace, so its pids are invalid here.
   if (engine.info.isPodman) return void (await container.kill());
   const { State } = await container.inspect();
   process.kill(State.Pid, "SIGKILL");

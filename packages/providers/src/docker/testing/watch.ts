@@ -2,7 +2,7 @@ import type { ContainerEvent } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { EngineFixture } from "./engine-fixture.ts";
 
-/** Reads a watch; what was read stays. */
+/** Reads a watch, and keeps all events. */
 export class Watch implements AsyncDisposable {
   readonly seen: ContainerEvent[] = [];
   readonly #abort = new AbortController();
@@ -19,7 +19,7 @@ export class Watch implements AsyncDisposable {
     return value;
   }
 
-  /** Of one sandbox, up to a given one. */
+  /** The kinds of one sandbox's events, up to the given kind. */
   async kinds(id: SandboxId, last: ContainerEvent["kind"]): Promise<string[]> {
     while (!this.seen.some((event) => event.id === id && event.kind === last)) await this.next();
     return this.seen.filter((event) => event.id === id).map(({ kind }) => kind);

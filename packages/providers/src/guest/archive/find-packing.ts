@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 
-/** How a tar archive is packed. */
+/** How a tar archive is compressed. */
 export type Packing = "none" | "gzip" | "zstd";
 
 const MAGIC: readonly (readonly [Packing, number, string])[] = [
@@ -9,7 +9,7 @@ const MAGIC: readonly (readonly [Packing, number, string])[] = [
   ["none", 257, Buffer.from("ustar").toString("hex")],
 ];
 
-/** By its first bytes; undefined for what is no archive. */
+/** Detects the compression from the first bytes; undefined for other files. */
 export async function findPacking(path: string): Promise<Packing | undefined> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(512), 0, 512, 0);

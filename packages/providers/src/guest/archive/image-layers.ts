@@ -1,16 +1,16 @@
 import { posix } from "node:path";
 
-/** The small files of an archive, by name: what describes an image. */
+/** The small files of an archive, by name: manifests, indexes and configs. */
 export type Documents = ReadonlyMap<string, string>;
 
-/** The processors that this machine runs programs of, in the words of images. */
+/** Node.js names of processors, and their names in images. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
-/** An index may name other indexes, and would otherwise name itself. */
+/** Stops an index that refers to itself. */
 const MAX_INDEXES = 4;
 
 /**
- * The layers of an image, the lowest first, by the names of their files in the archive; undefined where no image is described, and the
- * archive is a root filesystem itself. Throws with words for people.
+ * The file names of an image's layers, the lowest first; undefined if the archive is itself a root filesystem. Throws errors
+ * with user-facing messages.
  */
 export function findLayers(documents: Documents, architecture = ARCHITECTURES[process.arch]): string[] | undefined {
   const manifest = documents.get("manifest.json");
@@ -20,12 +20,12 @@ export function findLayers(documents: Documents, architecture = ARCHITECTURES[pr
   return layoutLayers(documents, index, { architecture, indexes: 0 });
 }
 
-/** As engines write them, whatever else they write. */
+/** Reads `manifest.json`, which every engine writes. */
 function engineLayers(text: string): string[] {
   const images = JSON.parse(text) as readonly { readonly Layers?: unknown }[];
-  if (!Array.isArray(images) || images.length !== 1) throw new Error("it has to hold exactly one image");
+  if (!Array.isArray(images) || images.length !== 1) throw new Error("it must contain exactly one image");
   const layers = images[0]?.Layers;
-  if (!isTexts(layers)) throw new Error("its manifest.json names no layers");
+  if (!isTexts(layers)) throw new Error("its manifest.json lists no layers");
   return layers.map((name) => posix.normalize(name));
 }
 
@@ -45,11 +45,11 @@ function layoutLayers(documents: Documents, text: string, { architecture, indexe
     layers?: readonly Descriptor[];
   };
   if (Array.isArray(layers)) return layers.map(blobName);
-  if (!Array.isArray(manifests) || indexes >= MAX_INDEXES) throw new Error("its index.json leads to no image");
+  if (!Array.isArray(manifests) || indexes >= MAX_INDEXES) throw new Error("its index.json refers to no image");
   const fitting = manifests.filter(({ platform }) => (platform?.architecture ?? architecture) === architecture);
   const [chosen, ...others] = fitting;
   if (chosen === undefined) throw new Error(`it has no image for ${architecture}`);
-  if (others.length > 0) throw new Error("it has to hold exactly one image");
+  if (others.length > 0) throw new Error("it must contain exactly one image");
   const next = documents.get(blobName(chosen));
   if (next === undefined) throw new Error(`${blobName(chosen)} is missing`);
   return layoutLayers(documents, next, { architecture, indexes: indexes + 1 });
@@ -57,7 +57,7 @@ function layoutLayers(documents: Documents, text: string, { architecture, indexe
 
 function blobName({ digest }: Descriptor): string {
   const hex = typeof digest === "string" ? /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1] : undefined;
-  if (hex === undefined) throw new Error("a digest in it is none");
+  if (hex === undefined) throw new Error("it contains an invalid digest");
   return `blobs/sha256/${hex}`;
 }
 

@@ -11,20 +11,20 @@ const MAX_ID = 0xffff_fffe;
 const MODE_BITS = 0o7777;
 
 export interface UnpackLimits {
-  /** Of all files of all layers. */
+  /** For all files of all layers together. */
   readonly maxBytes: number;
   readonly maxEntries: number;
 }
 
 interface Node {
   readonly kind: "directory" | "file" | "symlink";
-  /** Of the newest layer that has it. */
+  /** The newest layer that contains it. */
   readonly layer: number;
 }
 
 /**
- * A directory in which layers are put on top of each other. Names come from whoever made the image. What is at each path is known here,
- * since nobody else writes: nothing is ever reached through a link, and so nothing outside of the directory is.
+ * A directory into which layers are unpacked on top of each other. The names in an image are untrusted. This class records what it
+ * wrote at each path and never writes through a link, so nothing outside the directory changes.
  */
 export class LayerTarget {
   readonly #root: string;
@@ -38,23 +38,23 @@ export class LayerTarget {
     this.#limits = limits;
   }
 
-  /** Layers come one after the other, the lowest first. */
+  /** Call layer by layer, the lowest first. */
   async add(entry: ArchiveEntry, layer: number): Promise<void> {
     const { name, type, size = 0 } = entry.header;
     const { maxEntries, maxBytes } = this.#limits;
     this.#entries += 1;
     this.#bytes += size;
-    if (this.#entries > maxEntries) throw new Error(`there are more than ${maxEntries} files in it`);
-    if (this.#bytes > maxBytes) throw new Error(`there is more in it than ${maxBytes} bytes`);
+    if (this.#entries > maxEntries) throw new Error(`it contains more than ${maxEntries} files`);
+    if (this.#bytes > maxBytes) throw new Error(`it contains more than ${maxBytes} bytes`);
     const path = safePath(name);
     const base = posix.basename(path);
     if (path !== "" && base.startsWith(WHITEOUT)) await this.#hide(path, base, layer);
     else if (type === "directory") await this.#directory(entry, path, layer);
-    else if (path === "") throw new Error("it has a file without a name");
+    else if (path === "") throw new Error("it contains a file without a name");
     else if (type === "file" || type === "contiguous-file") await this.#file(entry, path, layer);
     else if (type === "symlink") await this.#symlink(entry, path, layer);
     else if (type === "link") await this.#link(entry, path, layer);
-    // Devices and the like are the guest's own.
+    // The guest creates its own devices.
     entry.resume();
   }
 
@@ -72,7 +72,7 @@ export class LayerTarget {
     for await (const chunk of entry as AsyncIterable<Uint8Array>) await file.writeFile(chunk);
     await file.chown(idOf(uid), idOf(gid));
     await file.chmod(mode & MODE_BITS);
-    // What is compiled of a file is often good only for as old a file.
+    // Compiled caches are often valid only for a source with the same time.
     if (mtime !== undefined) await file.utimes(mtime, mtime);
     this.#nodes.set(path, { kind: "file", layer });
   }
@@ -80,7 +80,7 @@ export class LayerTarget {
   async #symlink({ header }: ArchiveEntry, path: string, layer: number): Promise<void> {
     const target = header.linkname ?? "";
     if (target === "" || target.includes("\0") || Buffer.byteLength(target) > MAX_PATH_BYTES) {
-      throw new Error(`the link ${shown(path)} leads nowhere`);
+      throw new Error(`the target of link ${shown(path)} is invalid`);
     }
     await this.#clear(path, layer);
     await symlink(target, this.#at(path));
@@ -88,11 +88,11 @@ export class LayerTarget {
     this.#nodes.set(path, { kind: "symlink", layer });
   }
 
-  /** Another name of a file, never of a link: that one would be followed. */
+  /** Links only to a regular file: a symlink would be followed. */
   async #link({ header }: ArchiveEntry, path: string, layer: number): Promise<void> {
     const target = safePath(header.linkname ?? "");
     if (this.#nodes.get(target)?.kind !== "file") {
-      throw new Error(`${shown(path)} is a link to ${shown(target)}, which is no file of it`);
+      throw new Error(`${shown(path)} is a link to ${shown(target)}, which is not a file of the archive`);
     }
     if (path === target) return;
     await this.#clear(path, layer);
@@ -100,19 +100,19 @@ export class LayerTarget {
     this.#nodes.set(path, { kind: "file", layer });
   }
 
-  /** Removes what lower layers have there; what this layer has put there already stays. */
+  /** Removes the files of lower layers, and keeps those of this layer. */
   async #hide(path: string, base: string, layer: number): Promise<void> {
     const parent = parentOf(path);
     if (base === OPAQUE) return await this.#removeBelow(parent, layer);
     const hidden = safePath(posix.join(parent, base.slice(WHITEOUT.length)));
-    if (parentOf(hidden) !== parent || hidden === "") throw new Error(`${shown(path)} hides nothing`);
+    if (parentOf(hidden) !== parent || hidden === "") throw new Error(`whiteout ${shown(path)} is invalid`);
     await this.#removeBelow(hidden, layer);
     const node = this.#nodes.get(hidden);
     if (node !== undefined && node.layer < layer && !this.#hasChildren(hidden)) await this.#remove(hidden);
   }
 
   async #removeBelow(directory: string, layer: number): Promise<void> {
-    // Those further down first.
+    // Children first.
     for (const path of this.#below(directory).reverse()) {
       const node = this.#nodes.get(path);
       if (node !== undefined && node.layer < layer && !this.#hasChildren(path)) await this.#remove(path);
@@ -127,7 +127,7 @@ export class LayerTarget {
     this.#nodes.set(path, { kind: "directory", layer });
   }
 
-  /** Makes room at a path, with directories all the way there. */
+  /** Removes what is at a path, and creates its parent directories. */
   async #clear(path: string, layer: number): Promise<void> {
     const parent = parentOf(path);
     if (parent !== "" && this.#nodes.get(parent)?.kind !== "directory") await this.#makeDirectory(parent, layer);
@@ -146,7 +146,7 @@ export class LayerTarget {
     return this.#nodes.get(path)?.kind === "directory" && this.#below(path).length > 0;
   }
 
-  /** What is in a directory and further down, in an order in which parents come first. */
+  /** All paths below a directory, parents first. */
   #below(path: string): string[] {
     const prefix = path === "" ? "" : `${path}/`;
     return [...this.#nodes.keys()].filter((each) => each.startsWith(prefix) && each !== path).sort();
@@ -157,12 +157,13 @@ export class LayerTarget {
   }
 }
 
-/** Relative, without dots and double slashes; the root itself is the empty text. */
+/** A relative path without dots and double slashes; empty for the root. */
 function safePath(name: string): string {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   const isLong =
     Buffer.byteLength(name) > MAX_PATH_BYTES || parts.some((part) => Buffer.byteLength(part) > MAX_NAME_BYTES);
-  if (parts.includes("..") || name.includes("\0") || isLong) throw new Error(`it has a file named ${shown(name)}`);
+  if (parts.includes("..") || name.includes("\0") || isLong)
+    throw new Error(`it contains a file with the invalid name ${shown(name)}`);
   return parts.join("/");
 }
 
@@ -173,7 +174,7 @@ function parentOf(path: string): string {
 
 function idOf(id: number | undefined): number {
   if (id !== undefined && (!Number.isInteger(id) || id < 0 || id > MAX_ID))
-    throw new Error(`a file in it belongs to ${id}`);
+    throw new Error(`it contains a file with the invalid owner ${id}`);
   return id ?? 0;
 }
 

@@ -8,9 +8,9 @@ import { findPacking, type Packing } from "./find-packing.ts";
 export type ArchiveEntry = Extract extends AsyncIterable<infer Each> ? Each : never;
 
 export interface ReadArchiveOptions {
-  /** Of everything in it, however small it was packed. */
+  /** The limit on the uncompressed size. */
   readonly maxBytes: number;
-  /** Told how much of the file was read. */
+  /** Called with the number of bytes read from the file. */
   readonly onRead?: ((bytes: number) => void) | undefined;
 }
 
@@ -19,7 +19,8 @@ const UNPACKERS: Readonly<Record<Packing, () => readonly Transform[]>> = {
   gzip: () => [createGunzip()],
   zstd: () => [createZstdDecompress()],
 };
-/** The entries of a tar archive in their order, each of which must be read or resumed before the next comes. */
+
+/** The entries of a tar archive in order; read or resume each one before the next. */
 export async function* readArchive(path: string, options: ReadArchiveOptions): AsyncGenerator<ArchiveEntry> {
   const { maxBytes, onRead } = options;
   const packing = await findPacking(path);
@@ -42,14 +43,14 @@ export async function* readArchive(path: string, options: ReadArchiveOptions): A
   if (flaw !== undefined) throw flaw;
 }
 
-/** Passes everything on, up to a limit. */
-function counting(maxBytes: number, tell: (bytes: number) => void = () => {}): Transform {
+/** Passes data through, and fails above a limit. */
+function counting(maxBytes: number, onBytes: (bytes: number) => void = () => {}): Transform {
   let bytes = 0;
   return new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
       bytes += chunk.length;
-      tell(bytes);
-      if (bytes > maxBytes) done(new Error(`there is more in it than ${maxBytes} bytes`));
+      onBytes(bytes);
+      if (bytes > maxBytes) done(new Error(`it contains more than ${maxBytes} bytes`));
       else done(null, chunk);
     },
   });

@@ -33,7 +33,7 @@ const symlinkTo = (name: string, linkname: string): Entry => ({ name, type: "sym
 const hardLinkTo = (name: string, linkname: string): Entry => ({ name, type: "link", linkname });
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 
-/** As an engine saves an image. */
+/** The format of `docker save`. */
 async function saved(...layers: readonly (readonly Entry[])[]): Promise<Buffer> {
   const files = await Promise.all(
     layers.map(async (entries, index) => ({ name: `${index}/layer.tar`, content: await tar(entries) })),
@@ -62,11 +62,11 @@ async function layout(images: readonly { readonly architecture: string; readonly
 async function unpack(archive: Buffer, more: { maxBytes?: number; maxEntries?: number } = {}): Promise<PullProgress[]> {
   const path = join(directory, "archive");
   await writeFile(path, archive);
-  const told: PullProgress[] = [];
+  const reported: PullProgress[] = [];
   const limits = { maxBytes: 2 ** 30, maxEntries: 100, ...more };
   const scratch = join(directory, "scratch");
-  await unpackImage({ path, root, scratch, limits, onProgress: (progress) => told.push(progress) });
-  return told;
+  await unpackImage({ path, root, scratch, limits, onProgress: (progress) => reported.push(progress) });
+  return reported;
 }
 
 const names = async (path = "") => (await readdir(join(root, path))).sort();
@@ -78,7 +78,7 @@ const refusal = (why: string) => ({
 });
 
 describe("an archive", () => {
-  it("of a container's files is unpacked with their owners, modes and times", async () => {
+  it("of a container's files is unpacked with owners, modes and times", async () => {
     const tool = { ...file("usr/bin/tool", "x"), mode: 0o4755, uid: 7, gid: 8, mtime: new Date(1_000_000_000_000) };
     const progress = await unpack(
       await tar([
@@ -100,12 +100,12 @@ describe("an archive", () => {
   it.each([
     ["gzip", gzipSync],
     ["zstd", zstdCompressSync],
-  ])("may be packed with %s", async (_name, packed) => {
+  ])("may be compressed with %s", async (_name, packed) => {
     await unpack(packed(await tar([file("one")])));
     expect(await read("one")).toBe("one");
   });
 
-  it("of a saved image has its layers on top of each other, without what upper ones took away", async () => {
+  it("of a saved image is unpacked layer by layer, without the files that upper layers remove", async () => {
     await unpack(
       await saved(
         [
@@ -130,7 +130,7 @@ describe("an archive", () => {
     expect(await readdir(directory)).not.toContain("scratch");
   });
 
-  it("of a saved image may have one layer twice, as a link", async () => {
+  it("of a saved image may contain a repeated layer as a link", async () => {
     const layer = await tar([file("one")]);
     const manifest = [{ Layers: ["a/layer.tar", "b/layer.tar"] }];
     const link = symlinkTo("b/layer.tar", "../a/layer.tar");
@@ -140,7 +140,7 @@ describe("an archive", () => {
     expect(await names()).toEqual(["one"]);
   });
 
-  it("of an OCI layout has the image for this machine's processor", async () => {
+  it("of an OCI layout is unpacked for this machine's processor", async () => {
     const own = process.arch === "x64" ? "amd64" : process.arch;
     const [ours, theirs] = [gzipSync(await tar([file("ours")])), gzipSync(await tar([file("theirs")]))];
     await unpack(
@@ -154,7 +154,7 @@ describe("an archive", () => {
     await expect(foreign).rejects.toMatchObject(refusal("no image for"));
   });
 
-  it("never writes outside of its directory, whatever its files are named and its links lead to", async () => {
+  it("never writes outside its directory, whatever its names and links are", async () => {
     await unpack(
       await saved([symlinkTo("out", directory), symlinkTo("up", "..")], [file("out/escaped"), file("up/escaped")]),
     );
@@ -168,24 +168,28 @@ describe("an archive", () => {
   });
 
   it.each([
-    ["a name that leads out", [file("../escaped")], "../escaped"],
-    ["one that leads out further down", [file("a/../../escaped")], "escaped"],
-    ["a hard link that leads out", [hardLinkTo("link", "../../archive")], "archive"],
-    ["a hard link to a link", [symlinkTo("to", "/etc/passwd"), hardLinkTo("link", "to")], "is no file of it"],
-    ["a whiteout of what is above it", [folder("a"), file("a/.wh...", "")], ".wh..."],
+    ["a name that leaves the directory", [file("../escaped")], "../escaped"],
+    ["a name that leaves the directory in a subdirectory", [file("a/../../escaped")], "escaped"],
+    ["a hard link that leaves the directory", [hardLinkTo("link", "../../archive")], "archive"],
+    [
+      "a hard link to a symlink",
+      [symlinkTo("to", "/etc/passwd"), hardLinkTo("link", "to")],
+      "is not a file of the archive",
+    ],
+    ["a whiteout of its parent directory", [folder("a"), file("a/.wh...", "")], ".wh..."],
     ["too many files", Array.from({ length: 101 }, (_, at) => file(`${at}`, "")), "more than 100 files"],
-  ])("is refused with %s", async (_title, entries, why) => {
+  ])("is rejected with %s", async (_title, entries, why) => {
     await expect(unpack(await tar(entries))).rejects.toMatchObject(refusal(why));
     expect(await readdir(join(directory, "outer"))).toEqual(["root"]);
   });
 
-  it("is refused when it is larger than it may be, however small it was packed", async () => {
+  it("is rejected when its uncompressed size exceeds the limit", async () => {
     const bomb = gzipSync(await tar([file("zeros", "0".repeat(2 * 2 ** 20))]));
     expect(bomb.length).toBeLessThan(10_000);
-    await expect(unpack(bomb, { maxBytes: 2 ** 20 })).rejects.toMatchObject(refusal("more in it than"));
+    await expect(unpack(bomb, { maxBytes: 2 ** 20 })).rejects.toMatchObject(refusal("more than 1048576 bytes"));
   });
 
-  it("is refused when it was cut, or describes no image that is in it", async () => {
+  it("is rejected when it is truncated, or when its manifest does not match its content", async () => {
     const whole = await tar([file("one", "1".repeat(5000))]);
     await expect(unpack(whole.subarray(0, 2000))).rejects.toMatchObject(refusal(""));
     const manifest = (text: object) => tar([file("manifest.json", JSON.stringify(text))]);

@@ -3,20 +3,19 @@ import { mkdir, rm, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
-import { archiveError } from "./archive-error.ts";
 import { findLayers } from "./image-layers.ts";
 import { LayerTarget, type UnpackLimits } from "./layer-target.ts";
 import { type ArchiveEntry, readArchive } from "./read-archive.ts";
 
-/** What describes an image is small; blobs that are larger are its layers. */
+/** Larger blobs are layers, not manifests. */
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 const MAX_DOCUMENTS = 1000;
 
 export interface UnpackImageOptions {
   readonly path: string;
-  /** Empty; where the root filesystem comes to be. */
+  /** An empty directory for the root filesystem. */
   readonly root: string;
-  /** For what is needed meanwhile. */
+  /** A directory for temporary files; must not exist. */
   readonly scratch: string;
   readonly limits?: UnpackLimits | undefined;
   readonly onProgress?: CreateInstanceOptions["onProgress"];
@@ -26,15 +25,15 @@ const LIMITS: UnpackLimits = { maxBytes: 16 * 2 ** 30, maxEntries: 1_000_000 };
 
 interface Contents {
   readonly documents: ReadonlyMap<string, string>;
-  /** Old engines write a layer that is there already as a link to it. */
+  /** Old engines write a repeated layer as a link to its first copy. */
   readonly links: ReadonlyMap<string, string>;
 }
 
-/** Puts the layers of an image together as one directory, or unpacks the one that a root filesystem is. */
+/** Unpacks the layers of an image into one directory, or an archive that is itself a root filesystem. */
 export async function unpackImage(options: UnpackImageOptions): Promise<void> {
   const { path, root, scratch, limits = LIMITS } = options;
   try {
-    const { documents, links } = await lookInto(path, limits);
+    const { documents, links } = await readDocuments(path, limits);
     const names = findLayers(documents);
     const target = new LayerTarget(root, limits);
     if (names === undefined) {
@@ -43,7 +42,7 @@ export async function unpackImage(options: UnpackImageOptions): Promise<void> {
     }
     const layers = names.map((name) => links.get(name) ?? name);
     await mkdir(scratch);
-    const files = await takeOut(path, layers, scratch, limits);
+    const files = await extractFiles(path, layers, scratch, limits);
     for (const [index, name] of layers.entries()) {
       const file = files.get(name);
       if (file === undefined) throw new Error(`its layer ${JSON.stringify(name)} is missing`);
@@ -58,8 +57,8 @@ export async function unpackImage(options: UnpackImageOptions): Promise<void> {
   }
 }
 
-/** Reads what describes an image, if something does. */
-async function lookInto(path: string, { maxBytes }: UnpackLimits): Promise<Contents> {
+/** Reads the manifests of an image, if there are any. */
+async function readDocuments(path: string, { maxBytes }: UnpackLimits): Promise<Contents> {
   const documents = new Map<string, string>();
   const links = new Map<string, string>();
   for await (const entry of readArchive(path, { maxBytes })) {
@@ -84,8 +83,8 @@ async function textOf(entry: ArchiveEntry): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Writes the named files under names of our own. */
-async function takeOut(
+/** Extracts files under generated names, because those in the archive are untrusted. */
+async function extractFiles(
   path: string,
   names: readonly string[],
   directory: string,
@@ -112,10 +111,19 @@ interface Layer {
 async function addLayer(target: LayerTarget, index: number, { file, options }: Layer): Promise<void> {
   const { path: image, limits = LIMITS, onProgress } = options;
   const totalBytes = (await stat(file)).size;
-  const tell = (status: "unpacking" | "complete", doneBytes: number) =>
+  const report = (status: "unpacking" | "complete", doneBytes: number) =>
     onProgress?.({ image, layer: `layer ${index + 1}`, status, doneBytes, totalBytes });
-  tell("unpacking", 0);
-  const onRead = (bytes: number) => tell("unpacking", bytes);
+  report("unpacking", 0);
+  const onRead = (bytes: number) => report("unpacking", bytes);
   for await (const entry of readArchive(file, { maxBytes: limits.maxBytes, onRead })) await target.add(entry, index);
-  tell("complete", totalBytes);
+  report("complete", totalBytes);
+}
+
+function archiveError(path: string, why: string, cause: unknown): SandboxError {
+  return new SandboxError("invalid_argument", {
+    reason: "rootfs_not_an_archive",
+    message: `cannot use archive ${JSON.stringify(path)} as a root filesystem: ${why}`,
+    hint: "use a file that `docker save` wrote for one image or `docker export` for a container, or a tar archive of an OCI layout",
+    cause,
+  });
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Stands for vfkit: an engine that answers, and the part of vfkit's own interface that is used.
+// Fakes vfkit: an engine that answers, and the part of vfkit's API that the driver calls.
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 

@@ -1,0 +1,78 @@
+import type { ContainerBody, SandboxId } from "@sandpiper/protocol";
+
+/** The configuration of a container. */
+export interface ContainerOptions extends ContainerBody {
+  /** A reference such as python:3.13-slim; the provider's default if omitted. */
+  readonly image?: string | undefined;
+}
+
+export type ContainerState = "created" | "running" | "stopped" | "failed";
+
+export interface ContainerInfo {
+  readonly id: SandboxId;
+  readonly state: ContainerState;
+  /** The addresses of published ports, such as `127.0.0.1:49153`, by port in the container. */
+  readonly addresses: Readonly<Record<string, string>>;
+  /** The requested image reference, and the id that it resolved to. */
+  readonly image: string;
+  readonly imageId: string;
+  readonly createdAt: Date;
+  readonly exit: ContainerExit | undefined;
+}
+
+export interface ContainerExit {
+  readonly exitCode: number;
+  readonly isOutOfMemory: boolean;
+}
+
+/** A change of a container. A watch first replays the state of every existing container. */
+export interface ContainerEvent {
+  readonly id: SandboxId;
+  readonly kind: ContainerState | "removed";
+  /** True for the state at the start of the watch, or after an interruption. */
+  readonly isReplay: boolean;
+  readonly at: Date;
+  readonly exit: ContainerExit | undefined;
+}
+
+/** The progress of one layer of a pull; reported repeatedly. */
+export interface PullProgress {
+  readonly image: string;
+  readonly layer: string;
+  readonly status: "waiting" | "downloading" | "unpacking" | "building" | "complete";
+  readonly doneBytes: number;
+  /** Undefined until the registry has reported it. */
+  readonly totalBytes: number | undefined;
+}
+
+export interface PullOptions {
+  readonly policy: NonNullable<ContainerBody["imagePullPolicy"]>;
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: PullProgress) => void) | undefined;
+}
+
+/** A volume that the sandboxes of a project share. */
+export interface CacheVolume {
+  readonly project: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** Sandboxes that mount it; it cannot be cleared while there are any. */
+  readonly usedBy: readonly SandboxId[];
+}
+
+/** Operations that only providers of containers have. */
+export interface Containers {
+  get(id: SandboxId): Promise<ContainerInfo>;
+  /** Starts a stopped container: its files are unchanged, its processes are gone. */
+  start(id: SandboxId): Promise<void>;
+  /** Kills the container if it does not end within the timeout. */
+  stop(id: SandboxId, options: { readonly timeoutMs: number }): Promise<void>;
+  /** Ends with its signal. Replays again after the engine was down. */
+  watch(signal: AbortSignal): AsyncIterable<ContainerEvent>;
+  /** Ensures that the engine has an image for this machine, according to the policy. */
+  pull(image: string, options: PullOptions): Promise<void>;
+  /** Whether the container's image reference now resolves to another image. */
+  isOutdated(id: SandboxId): Promise<boolean>;
+  listCaches(): Promise<readonly CacheVolume[]>;
+  clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void>;
+}

@@ -1,0 +1,47 @@
+import type { EngineEvent } from "./engine-event.ts";
+import type { EngineEventsListener, PresentContainers } from "./engine-events.ts";
+
+/** Above this number, a slow reader gets the current containers instead of every event. */
+const MAX_WAITING = 1000;
+
+export type WatchItem = EngineEvent | { readonly present: PresentContainers } | { readonly isOverflow: true };
+
+/** The engine's events that are not read yet. */
+export class WatchInbox implements EngineEventsListener {
+  readonly #signal: AbortSignal;
+  #items: WatchItem[] = [];
+  #wake: (() => void) | undefined;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  began(present: PresentContainers): void {
+    this.#items = [{ present }];
+    this.#wake?.();
+  }
+
+  happened(event: EngineEvent): void {
+    if (this.#items.length >= MAX_WAITING) this.#items = [{ isOverflow: true }];
+    this.#items.push(event);
+    this.#wake?.();
+  }
+
+  /** Resolves to undefined after an abort. */
+  async next(): Promise<WatchItem | undefined> {
+    while (this.#items.length === 0 && !this.#signal.aborted) await this.#arrival();
+    return this.#signal.aborted ? undefined : this.#items.shift();
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined;
+        this.#signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = () => this.#wake?.();
+      this.#signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}

@@ -1,0 +1,72 @@
+import { Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createDockerFixture, type DockerFixture } from "../testing/fixture.ts";
+import { crashContainer } from "../testing/traces.ts";
+import { Watch } from "../testing/watch.ts";
+
+let fixture: DockerFixture;
+beforeAll(async () => {
+  fixture = await createDockerFixture();
+}, 300_000);
+afterAll(() => fixture?.[Symbol.asyncDispose]());
+
+describe("a watch of containers", () => {
+  it("begins with the current containers, and then reports every change", async () => {
+    await using before = await fixture.create();
+    await using watch = new Watch(fixture);
+    expect(await watch.next()).toMatchObject({ id: before.id, kind: "running", isReplay: true });
+    const sandbox = await fixture.create();
+    await crashContainer(sandbox.id, fixture);
+    await sandbox.closed;
+    await sandbox.destroy();
+    expect(await watch.kinds(sandbox.id, "removed")).toEqual(["created", "running", "failed", "removed"]);
+    expect(watch.seen.find(({ kind }) => kind === "failed")?.exit).toEqual({ exitCode: 137, isOutOfMemory: false });
+    expect(watch.seen.slice(1).every(({ isReplay }) => !isReplay)).toBe(true);
+  });
+
+  it("replays a container that has ended, with its exit code", async () => {
+    await using sandbox = await fixture.create();
+    await crashContainer(sandbox.id, fixture);
+    await sandbox.closed;
+    await using watch = new Watch(fixture);
+    const exit = { exitCode: 137, isOutOfMemory: false };
+    expect(await watch.next()).toMatchObject({ id: sandbox.id, kind: "failed", isReplay: true, exit });
+  });
+
+  it("reports an intended stop as stopped, not failed", async () => {
+    await using sandbox = await fixture.create();
+    await using watch = new Watch(fixture);
+    await watch.next();
+    await fixture.provider.containers.stop(sandbox.id, { timeoutMs: 0 });
+    expect(await watch.next()).toMatchObject({ kind: "stopped", isReplay: false });
+    await fixture.provider.containers.start(sandbox.id);
+    expect(await watch.next()).toMatchObject({ kind: "running" });
+  });
+
+  it("that starts later gets its own replay, and both continue", async () => {
+    await using first = new Watch(fixture);
+    await using sandbox = await fixture.create();
+    await first.kinds(sandbox.id, "running");
+    await using second = new Watch(fixture);
+    expect(await second.next()).toMatchObject({ id: sandbox.id, kind: "running", isReplay: true });
+    await sandbox.destroy();
+    for (const watch of [first, second]) expect(await watch.kinds(sandbox.id, "removed")).toContain("removed");
+  });
+
+  it("does not see the containers of another home", async () => {
+    const other = fixture.newProvider({ stateDirectory: `${fixture.stateDirectory}/other` });
+    await using watch = new Watch(fixture);
+    await using hidden = await Sandbox.create(other);
+    await using sandbox = await fixture.create();
+    await watch.kinds(sandbox.id, "running");
+    expect(watch.seen.map(({ id }) => id)).not.toContain(hidden.id);
+  });
+
+  it("ends when its signal aborts", async () => {
+    const abort = new AbortController();
+    const events = fixture.provider.containers.watch(abort.signal)[Symbol.asyncIterator]();
+    const next = events.next();
+    abort.abort();
+    expect(await next).toMatchObject({ done: true });
+  });
+});

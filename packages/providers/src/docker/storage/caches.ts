@@ -1,0 +1,118 @@
+import { type CacheVolume, SandboxError } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import type { Engine } from "../engine/engine.ts";
+import { cacheLabels, label } from "../engine/labels.ts";
+
+export type CacheName = Pick<CacheVolume, "project" | "name">;
+
+/** Doubles dashes in the project, so that cache c of project a-b differs from cache b-c of project a. */
+export function cacheVolumeName({ project, name }: CacheName): string {
+  return `sandpiper-cache-${project.replaceAll("-", "--")}-${name}`;
+}
+
+/** Creates a cache unless it exists. */
+export async function createCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  await engine.call(`create ${shown(cache)}`, (docker) =>
+    docker.createVolume({ Name: cacheVolumeName(cache), Labels: { ...cacheLabels(cache, home) } }),
+  );
+  // The engine returns an existing volume, whichever home owns it.
+  await requireOwn(engine, cache, home);
+}
+
+export async function listCaches(engine: Engine, home: string): Promise<readonly CacheVolume[]> {
+  const filters = { label: [label.cache] };
+  const { Volumes } = await engine.call("list caches", (docker) => docker.listVolumes({ filters }));
+  const [users, sizes] = await Promise.all([findUsers(engine, home), findSizes(engine)]);
+  const caches = (Volumes ?? []).flatMap(({ Name, Labels }) => {
+    // Podman matches volumes with any of several labels, not all, so this compares them.
+    const { [label.project]: project, [label.cache]: name, [label.home]: owner } = Labels ?? {};
+    if (project === undefined || name === undefined || owner !== home) return [];
+    return [{ project, name, sizeBytes: sizes.get(Name) ?? 0, usedBy: users.get(Name) ?? [] }];
+  });
+  return caches.toSorted((a, b) => compare(a.project, b.project) || compare(a.name, b.name));
+}
+
+/** Removes a cache with its content; the next sandbox starts with an empty one. */
+export async function clearCache(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  await requireOwn(engine, cache, home);
+  const name = cacheVolumeName(cache);
+  try {
+    await engine.call(`clear ${shown(cache)}`, (docker) => docker.getVolume(name).remove());
+  } catch (error) {
+    const users = (await findUsers(engine, home)).get(name);
+    throw users === undefined ? error : inUse(cache, users, error);
+  }
+}
+
+/** The sizes of all volumes. The query keeps engines that support it from measuring images and containers, too. */
+async function findSizes(engine: Engine): Promise<ReadonlyMap<string, number>> {
+  const query = { type: "volume" };
+  const request = { path: "/system/df?", method: "GET", statusCodes: { 200: true }, options: query };
+  const usage = await engine.call("get the sizes of caches", async ({ modem }) => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    modem.dial(request, (error, answer) => (error ? reject(error) : resolve(answer)));
+    return (await promise) as { readonly Volumes?: readonly VolumeUsage[] | null };
+  });
+  // An unknown size is -1.
+  return new Map((usage.Volumes ?? []).map(({ Name, UsageData }) => [Name, Math.max(0, UsageData?.Size ?? 0)]));
+}
+
+interface VolumeUsage {
+  readonly Name: string;
+  readonly UsageData?: { readonly Size: number } | null;
+}
+
+/** The sandboxes that mount each volume, running or not, by the volume's name. */
+async function findUsers(engine: Engine, home: string): Promise<ReadonlyMap<string, readonly SandboxId[]>> {
+  const filters = { label: [`${label.home}=${home}`] };
+  const containers = await engine.call("list the users of caches", (docker) =>
+    docker.listContainers({ all: true, filters }),
+  );
+  const uses = containers.flatMap(({ Labels, Mounts }) => {
+    const id = Labels[label.sandbox] as SandboxId | undefined;
+    return id === undefined ? [] : (Mounts ?? []).map((mount) => ({ id, volume: mount.Name ?? "" }));
+  });
+  const byVolume = Map.groupBy(uses, ({ volume }) => volume);
+  return new Map([...byVolume].map(([volume, users]) => [volume, users.map(({ id }) => id)]));
+}
+
+/** Rejects a cache that is missing or belongs to another home. */
+async function requireOwn(engine: Engine, cache: CacheName, home: string): Promise<void> {
+  const name = cacheVolumeName(cache);
+  const volume = await engine.find(`find ${shown(cache)}`, (docker) => docker.getVolume(name).inspect());
+  if (volume === undefined) throw noSuchCache(cache);
+  const expected = Object.entries(cacheLabels(cache, home));
+  if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
+  throw new SandboxError("failed_precondition", {
+    reason: "cache_of_another_home",
+    message: `${shown(cache)} cannot be used: volume ${name} belongs to another home of Sandpiper`,
+    hint: "use another project name, or remove the volume with `docker volume rm` if it is unused",
+    details: { volume: name },
+  });
+}
+
+function shown({ project, name }: CacheName): string {
+  return `cache ${name} of project ${project}`;
+}
+
+function noSuchCache(cache: CacheName): SandboxError {
+  return new SandboxError("not_found", {
+    reason: "no_such_cache",
+    message: `${shown(cache)} does not exist`,
+    hint: "list the caches; the first sandbox that uses a cache creates it",
+  });
+}
+
+function inUse(cache: CacheName, users: readonly SandboxId[], cause: unknown): SandboxError {
+  return new SandboxError("failed_precondition", {
+    reason: "cache_in_use",
+    message: `${shown(cache)} cannot be cleared: sandboxes use it: ${users.join(", ")}`,
+    hint: "destroy these sandboxes first",
+    details: { usedBy: users },
+    cause,
+  });
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,171 @@
+import { dirname } from "node:path";
+import { text } from "node:stream/consumers";
+import type { ContainerOptions, InstanceSpec } from "@sandpiper/core";
+import { rejection } from "@sandpiper/core/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { findAgent } from "../../host/find-agent.ts";
+import { networkOf } from "../container/network.ts";
+import type { Engine } from "../engine/engine.ts";
+import { mountsOf } from "../storage/mounts.ts";
+import { createVolumes, openDirArguments, removeVolumes } from "../storage/volumes.ts";
+import { connectTo } from "../testing/connect.ts";
+import { containerSpec } from "../testing/container-spec.ts";
+import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { type GitServer, startGitServer } from "../testing/git-server.ts";
+import { importTestImage } from "../testing/test-image.ts";
+import { runInContainer } from "./run-in-container.ts";
+import { cloneWorkspace, requireWorkspace } from "./workspace.ts";
+
+const home = "0123456789ab";
+const signal = new AbortController().signal;
+const secret = "s3cret-of-a-repository";
+const ids: InstanceSpec["id"][] = [];
+
+let dockerd: Dockerd;
+let engine: Engine;
+let server: GitServer;
+let withGit: string;
+let withoutGit: string;
+beforeAll(async () => {
+  dockerd = await startDockerd({ bridge: true });
+  engine = await connectTo(dockerd);
+  server = await startGitServer(dockerd.bridgeAddress ?? "", { user: "me", password: secret });
+  withGit = await importTestImage(engine, { name: "test:git", variant: "git" });
+  withoutGit = await importTestImage(engine, { name: "test:tiny", variant: "tiny" });
+}, 300_000);
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+  engine?.[Symbol.dispose]();
+  await dockerd?.[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  for (const { Id } of await engine.docker.listContainers({ all: true })) {
+    await engine.docker.getContainer(Id).remove({ force: true });
+  }
+  for (const id of ids.splice(0)) await removeVolumes(engine, id, home);
+});
+
+function repository(area: string, ref?: string): ContainerOptions {
+  return { network: "bridge", workspace: { git: `http://${area}/repository.git`, ...(ref && { ref }) } };
+}
+
+/** Starts a container with a running agent. */
+async function start(spec: InstanceSpec, image = withGit, program = "/.sandpiper/sandpiper-agent"): Promise<string> {
+  ids.push(spec.id);
+  await createVolumes(engine, spec, { home, signal });
+  const paths = { allowedPaths: [], ownPaths: [], isRemote: false };
+  const [, ...mounts] = await mountsOf(spec, { agentVolume: "", home, paths });
+  const agent = { Type: "bind" as const, Source: dirname(findAgent()), Target: "/.sandpiper", ReadOnly: true };
+  const container = await engine.docker.createContainer({
+    Image: image,
+    Entrypoint: [program, "--default-user", "user", ...openDirArguments(spec, home)],
+    OpenStdin: true,
+    HostConfig: {
+      Mounts: [agent, ...mounts],
+      NetworkMode: networkOf(spec),
+      ReadonlyRootfs: spec.container?.isRootReadOnly ?? false,
+    },
+  });
+  await container.start();
+  return container.id;
+}
+
+async function outputOf(container: string, ...argv: readonly string[]): Promise<string> {
+  const { exitCode, output } = await runInContainer(engine, container, { argv, user: "1000:1000", env: {}, signal });
+  expect(exitCode, output).toBe(0);
+  return output;
+}
+
+describe("a workspace with a repository", () => {
+  it("is cloned in the container for the default user", async () => {
+    const spec = containerSpec(repository(`${server.address}/open`));
+    const container = await start(spec);
+    await cloneWorkspace(engine, spec, { container, signal });
+    expect(await outputOf(container, "cat", "/workspace/file")).toBe("second");
+    expect(await outputOf(container, "stat", "--format", "%U", "/workspace", "/workspace/file")).toBe("user\nuser\n");
+    // Git refuses a repository of another user.
+    expect(await outputOf(container, "git", "-C", "/workspace", "status", "--short")).toBe("");
+  });
+
+  it("is cloned at the given ref, even with a read-only root", async () => {
+    const spec = containerSpec({ ...repository(`${server.address}/open`, "v1"), isRootReadOnly: true });
+    const container = await start(spec);
+    await cloneWorkspace(engine, spec, { container, signal });
+    expect(await outputOf(container, "cat", "/workspace/file")).toBe("first");
+  });
+
+  it("is kept unchanged in the next container", async () => {
+    const spec = containerSpec(repository(`${server.address}/open`));
+    const first = await start(spec);
+    await cloneWorkspace(engine, spec, { container: first, signal });
+    await outputOf(first, "rm", "/workspace/file");
+    await engine.docker.getContainer(first).remove({ force: true });
+    const second = await start(spec);
+    await cloneWorkspace(engine, spec, { container: second, signal });
+    expect(await outputOf(second, "git", "-C", "/workspace", "status", "--short")).toBe(" D file\n");
+  });
+
+  it("is cloned with credentials that neither the engine nor the clone shows", async () => {
+    const since = Math.floor(Date.now() / 1000) - 1;
+    const spec = containerSpec(repository(`me:${secret}@${server.address}/private`));
+    const container = await start(spec);
+    await cloneWorkspace(engine, spec, { container, signal });
+    expect(await outputOf(container, "cat", "/workspace/file")).toBe("second");
+    const remote = await outputOf(container, "git", "-C", "/workspace", "remote", "get-url", "origin");
+    expect(remote).toBe(`http://${server.address}/private/repository.git\n`);
+    const until = Math.floor(Date.now() / 1000) + 1;
+    const events = await text(await engine.docker.getEvents({ since, until }));
+    expect(events).toContain("git clone");
+    const shown = JSON.stringify(await engine.docker.getContainer(container).inspect());
+    expect(events + shown).not.toContain(secret);
+    expect(await outputOf(container, "cat", "/workspace/.git/config")).not.toContain(secret);
+  });
+
+  it("reports a failed clone with git's message and without credentials", async () => {
+    const spec = containerSpec(repository(`me:${secret}-wrong@${server.address}/private`));
+    const error = await rejection(cloneWorkspace(engine, spec, { container: await start(spec), signal }));
+    expect(error).toMatchObject({ code: "failed_precondition", reason: "workspace_clone_failed" });
+    expect(error.message).toMatch(/Authentication failed/);
+    expect(JSON.stringify(error) + error.message + error.stack).not.toContain(secret);
+    const unknown = containerSpec(repository(`${server.address}/open`, "nope"));
+    const message = (await rejection(cloneWorkspace(engine, unknown, { container: await start(unknown), signal })))
+      .message;
+    expect(message).toContain("Remote branch nope not found");
+  });
+
+  it("is rejected if the image has no git", async () => {
+    const spec = containerSpec(repository(`${server.address}/open`));
+    const container = await start(spec, withoutGit);
+    expect(await rejection(cloneWorkspace(engine, spec, { container, signal }))).toMatchObject({
+      code: "failed_precondition",
+      reason: "no_git_in_image",
+    });
+  });
+
+  it("ends the wait at its timeout or at the caller's abort", async () => {
+    const spec = containerSpec(repository(`${server.address}/silent`));
+    const container = await start(spec);
+    expect(await rejection(cloneWorkspace(engine, spec, { container, signal, timeoutMs: 1000 }))).toMatchObject({
+      code: "deadline_exceeded",
+      reason: "workspace_clone_failed",
+    });
+    const gaveUp = AbortSignal.timeout(300);
+    const reason = cloneWorkspace(engine, spec, { container, signal: gaveUp }).catch((error: unknown) => error);
+    expect(await reason).toBe(gaveUp.reason);
+  });
+
+  it("ends the wait in a container that has ended", async () => {
+    const spec = containerSpec(repository(`${server.address}/open`));
+    const container = await start(spec, withGit, "true");
+    await engine.docker.getContainer(container).wait();
+    expect((await rejection(cloneWorkspace(engine, spec, { container, signal }))).reason).toBe("instance_ended");
+  });
+
+  it("requires a network", () => {
+    const { workspace } = repository("example.org");
+    const spec = containerSpec({ ...(workspace && { workspace }) });
+    expect(() => requireWorkspace(spec)).toThrow("it has no network");
+    requireWorkspace(containerSpec(repository("example.org")));
+    requireWorkspace(containerSpec());
+  });
+});

@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Tunnel } from "@sandpiper/core";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { EngineRelay } from "./engine-relay.ts";
+
+let directory: string;
+let inside: Server;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "relay-"));
+  // Answers at the end of input, like an engine that loads an archive.
+  inside = createServer({ allowHalfOpen: true }, (socket) => {
+    let count = 0;
+    socket.on("data", (bytes) => (count += bytes.length));
+    socket.on("error", () => {});
+    socket.on("end", () => socket.end(`heard ${count}`));
+  }).listen(join(directory, "inside.sock"));
+  await once(inside, "listening");
+});
+afterEach(async () => {
+  inside.close();
+  await rm(directory, { recursive: true });
+});
+
+async function dial(): Promise<Tunnel> {
+  const socket = connect({ path: join(directory, "inside.sock"), allowHalfOpen: true });
+  await once(socket, "connect");
+  const close = () => void socket.destroy();
+  return {
+    readable: socket.iterator({ destroyOnReturn: false }),
+    write: (bytes) => new Promise((resolve) => socket.write(bytes, () => resolve())),
+    end: () => new Promise((resolve) => socket.end(() => resolve())),
+    close,
+    closed: once(socket, "close").then(() => {}),
+    [Symbol.asyncDispose]: async () => close(),
+  };
+}
+
+it("keeps the response direction open after the client has sent a large body and half-closed", async () => {
+  await using relay = await EngineRelay.listen(join(directory, "outside.sock"), dial);
+  expect((await stat(relay.path)).mode & 0o777).toBe(0o600);
+  const socket = connect({ path: relay.path, allowHalfOpen: true });
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
+  for (let piece = 0; piece < 64; piece++) socket.write(Buffer.alloc(65_536));
+  socket.end();
+  await once(socket, "end");
+  expect(answer).toBe(`heard ${64 * 65_536}`);
+});
+
+it("closes a connection whose dial fails, and closes every connection on dispose", async () => {
+  let isThere = false;
+  const relay = await EngineRelay.listen(join(directory, "outside.sock"), () =>
+    isThere ? dial() : Promise.reject(new Error("nothing listens inside")),
+  );
+  const refused = connect(relay.path);
+  await once(refused, "close");
+  isThere = true;
+  const open = connect(relay.path);
+  await once(open, "connect");
+  const closed = once(open, "close");
+  await relay[Symbol.asyncDispose]();
+  await closed;
+});

@@ -1,0 +1,92 @@
+import { chmod, rm } from "node:fs/promises";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Tunnel } from "@sandpiper/core";
+
+/** Named pipes, which Windows has instead of Unix sockets, are not files. */
+const PIPE_PREFIX = "//?/pipe/";
+
+/** A socket on this host that forwards each connection into a machine; either direction can end alone. */
+export class EngineRelay implements AsyncDisposable {
+  readonly path: string;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(path: string, server: Server) {
+    this.path = path;
+    this.#server = server;
+  }
+
+  /** Replaces the socket that a killed program left at the path. */
+  static async listen(path: string, dial: () => Promise<Tunnel>): Promise<EngineRelay> {
+    const isFile = !path.startsWith(PIPE_PREFIX);
+    if (isFile) await rm(path, { force: true });
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+    const relay = new EngineRelay(path, server);
+    server.on("connection", (socket) => void relay.#serve(socket, dial));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path, resolve);
+    });
+    // A client of this socket is root in the machine.
+    if (isFile) await chmod(path, 0o600);
+    return relay;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  async #serve(socket: Socket, dial: () => Promise<Tunnel>): Promise<void> {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    try {
+      await carry(socket, await dial());
+    } catch {
+      // The client sees the broken connection; the relay cannot send it an error.
+      socket.destroy();
+    }
+  }
+}
+
+async function carry(socket: Socket, tunnel: Tunnel): Promise<void> {
+  socket.once("close", () => tunnel.close());
+  if (socket.destroyed) tunnel.close();
+  await Promise.all([carryOut(socket, tunnel), carryIn(tunnel, socket)]);
+}
+
+function carryOut(socket: Socket, tunnel: Tunnel): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.on("data", (bytes: Buffer) => {
+      socket.pause();
+      tunnel.write(bytes).then(() => socket.resume(), reject);
+    });
+    socket.once("end", () => tunnel.end().then(resolve, reject));
+    socket.once("close", () => resolve());
+    socket.resume();
+  });
+}
+
+async function carryIn(tunnel: Tunnel, socket: Socket): Promise<void> {
+  for await (const bytes of tunnel.readable) {
+    if (socket.destroyed) return;
+    if (!socket.write(bytes)) await drained(socket);
+  }
+  socket.end();
+}
+
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const go = () => {
+      socket.off("drain", go);
+      socket.off("close", go);
+      resolve();
+    };
+    socket.on("drain", go);
+    socket.on("close", go);
+  });
+}

@@ -1,0 +1,63 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SandboxError } from "@sandpiper/core";
+import { rejection } from "@sandpiper/core/testing";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { explainMissingImage, loadImages } from "./load-images.ts";
+
+const { signal } = new AbortController();
+let directory: string;
+let engine: Server;
+let heard: string[];
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), "load-"));
+  heard = [];
+  engine = createServer(async (request, response) => {
+    let body = "";
+    for await (const piece of request.setEncoding("utf8")) body += piece;
+    heard.push(`${request.method} ${request.url} ${body}`);
+    response.end(body === "broken" ? '{"error":"no manifest"}' : "{}");
+  }).listen(join(directory, "engine.sock"));
+  await once(engine, "listening");
+});
+afterEach(async () => {
+  engine.close();
+  await rm(directory, { recursive: true });
+});
+
+function load(...names: string[]): Promise<void> {
+  const archives = names.map((name) => join(directory, name));
+  return loadImages(`unix://${join(directory, "engine.sock")}`, { archives, signal });
+}
+
+it("loads image archives into an engine one after another", async () => {
+  await writeFile(join(directory, "one.tar"), "first");
+  await writeFile(join(directory, "two.tar"), "second");
+  await load("one.tar", "two.tar");
+  expect(heard).toEqual(["POST /images/load?quiet=1 first", "POST /images/load?quiet=1 second"]);
+});
+
+it("names the archive that is missing or that the engine rejects", async () => {
+  await writeFile(join(directory, "bad.tar"), "broken");
+  expect(await rejection(load("bad.tar"))).toMatchObject({
+    reason: "image_archive",
+    message: expect.stringContaining("no manifest"),
+  });
+  expect(await rejection(load("none.tar"))).toMatchObject({
+    reason: "image_archive",
+    message: expect.stringContaining("none.tar"),
+  });
+});
+
+it("explains an unreachable registry by the missing network of machines", () => {
+  const away = new SandboxError("unavailable", { reason: "registry_unreachable", message: "no such host" });
+  expect(explainMissingImage(away)).toMatchObject({
+    reason: "image_not_in_machine",
+    hint: expect.stringContaining("save"),
+  });
+  const other = new SandboxError("not_found", { reason: "image_not_found", message: "no such image" });
+  expect(explainMissingImage(other)).toBe(other);
+});
