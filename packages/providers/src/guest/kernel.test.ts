@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findKernel, findTunedKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
+import { findKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
 import { kernelArchive } from "./kernel-archive.ts";
 
 let directory: string;
@@ -44,16 +44,6 @@ test("the newest kernel of the cache is found, with its modules in the order in 
   const kernel = (await findKernel({ XDG_CACHE_HOME: directory })) as Kernel;
   expect(kernel.version).toBe("6.1.190-1");
   expect(kernel.modules.map((path) => path.split("/").at(-1))).toEqual(["00-virtio.ko", "01-virtio_pci.ko"]);
-});
-
-test("a kernel that was built for this machine is found, and needs no modules", async () => {
-  const environment = { XDG_CACHE_HOME: directory };
-  expect(await findTunedKernel(environment)).toBeUndefined();
-  const place = join(directory, "sandpiper/tuned-kernel/0123");
-  await mkdir(place, { recursive: true });
-  expect(await findTunedKernel(environment)).toBeUndefined();
-  await writeFile(join(place, "vmlinuz"), "kernel");
-  expect(await findTunedKernel(environment)).toMatchObject({ path: join(place, "vmlinuz"), modules: [] });
 });
 
 test("a cache without a kernel says what to do", async () => {

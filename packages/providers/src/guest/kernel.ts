@@ -8,7 +8,6 @@ import { remembered } from "../host/remembered.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
-import { findTuned } from "./tuned-part.ts";
 
 /** A kernel, and the modules it needs in the order in which they load. */
 export interface Kernel {
@@ -36,12 +35,6 @@ export async function findKernel(environment: NodeJS.ProcessEnv = process.env): 
   const modules = join(root, version, "modules");
   const names = (await namesIn(modules)).sort();
   return { path: join(root, version, "vmlinuz"), version, modules: names.map((name) => join(modules, name)) };
-}
-
-/** The one that set-up built for this machine, if it did: it needs no modules. */
-export async function findTunedKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | undefined> {
-  const path = await findTuned("tuned-kernel", "vmlinuz", cacheDirectory(environment));
-  return path === undefined ? undefined : { path, version: "built for this machine", modules: [] };
 }
 
 /** What a machine boots with. */

@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { cacheDirectory } from "../guest/cache-directory.ts";
-import { findTuned } from "../guest/tuned-part.ts";
 import { findProgram, isProgram } from "../host/find-program.ts";
 import { remembered } from "../host/remembered.ts";
 import { runProgram } from "../host/run-program.ts";
@@ -13,8 +12,6 @@ export interface Qemu {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Built by set-up for this machine. */
-  readonly isTuned: boolean;
 }
 
 export interface MissingQemu {
@@ -25,24 +22,19 @@ export interface MissingQemu {
 const NAMES: Readonly<Record<string, string>> = { x64: "qemu-system-x86_64", arm64: "qemu-system-aarch64" };
 const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", arm64: "aarch64-linux-gnu" };
 
-export interface FindQemuOptions {
-  readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** Whether one that set-up built for this machine is taken. */
-  readonly takesTuned?: boolean | undefined;
-}
-
-/** In order of preference: SANDPIPER_QEMU, the one that set-up built, one on the PATH, the one that set-up unpacked into the cache. */
-export async function findQemu(options: FindQemuOptions = {}): Promise<Qemu | MissingQemu> {
-  const { environment = process.env, takesTuned = true } = options;
+/** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
+export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu | MissingQemu> {
   const name = NAMES[process.arch];
   if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const cache = cacheDirectory(environment);
-  const tuned = chosen === undefined && takesTuned ? await findTuned("tuned-qemu", name, cache) : undefined;
   const installed = chosen ?? findProgram(name, environment["PATH"]);
-  const found = tuned === undefined ? packaged(installed, join(cache, "qemu-system-x86"), name) : built(tuned);
+  const found =
+    installed === undefined
+      ? unpacked(join(cache, "qemu-system-x86"), name)
+      : { program: installed, args: [], env: {} };
   const version = isProgram(found.program) ? await versionOf(found, join(cache, "known")) : undefined;
-  if (version !== undefined) return { ...found, version, isTuned: tuned !== undefined };
+  if (version !== undefined) return { ...found, version };
   return {
     reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
     hint: "install it, run `npm run setup qemu` in Sandpiper's directory, which unpacks Debian's, or set SANDPIPER_QEMU to the path of one",
@@ -52,13 +44,7 @@ export async function findQemu(options: FindQemuOptions = {}): Promise<Qemu | Mi
 /** A program alone, and where it runs. */
 type Program = Pick<Qemu, "program" | "args" | "env">;
 
-/** With its firmware beside it. */
-function built(program: string): Program {
-  return { program, args: ["-L", dirname(program)], env: {} };
-}
-
-function packaged(installed: string | undefined, root: string, name: string): Program {
-  if (installed !== undefined) return { program: installed, args: [], env: {} };
+function unpacked(root: string, name: string): Program {
   const libraries = ["usr/lib", "lib"].map((place) => join(root, place, LIBRARIES[process.arch] ?? ""));
   const firmware = ["usr/share/qemu", "usr/share/seabios"].map((place) => join(root, place)).filter(existsSync);
   return {

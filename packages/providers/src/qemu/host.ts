@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findKernel, findTunedKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
+import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
 import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
@@ -19,14 +19,11 @@ export interface QemuOptions {
   readonly stateDirectory: string;
   /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
   readonly cgroupParent?: string | undefined;
-  /** Whether what set-up has built for this machine is taken instead of what is packaged; it is unless this is false. */
-  readonly takesTuned?: boolean | undefined;
 }
 
 /** Where machines are on this host. What runs can be found and ended without anything that machines are made with. */
 export interface QemuPlace {
   readonly stateDirectory: string;
-  readonly takesTuned: boolean;
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
   /** Where machines that are no instances are. */
@@ -43,13 +40,8 @@ export interface QemuHost extends QemuPlace {
   readonly shell: WaitingShell;
   readonly accelerator: Accelerator;
   readonly kernelVersion: string;
-  /** What a machine boots with: the given kernel, or one that set-up built or fetched. */
-  guestKernel(options?: GuestKernelChoice): Promise<GuestKernel>;
-}
-
-interface GuestKernelChoice {
-  readonly path?: string | undefined;
-  readonly vcpuCount: number;
+  /** Boot files for the kernel at `path`, or for Debian's. */
+  guestKernel(path?: string): Promise<GuestKernel>;
 }
 
 /** Looks for what this host must have; what is missing is said with what to do about it. */
@@ -75,7 +67,6 @@ export function findQemuPlace(options: QemuOptions): QemuPlace {
   const store = new InstanceStore(join(directory, "instances"));
   return {
     stateDirectory: options.stateDirectory,
-    takesTuned: options.takesTuned ?? true,
     store,
     cgroups,
     nursery: join(directory, "nursery"),
@@ -88,20 +79,20 @@ export function findQemuPlace(options: QemuOptions): QemuPlace {
 /** Looks for what machines are made with: what set-up provides. */
 export async function findQemuHost(place: QemuPlace): Promise<QemuHost> {
   const agent = findAgent();
-  const qemu = await findQemu(place);
+  const qemu = await findQemu();
   if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const kernels = guestKernels(join(place.stateDirectory, "qemu/boot"), agent);
   const accelerator = await findAccelerator(qemu, () => kernels(kernel));
-  // It knows one processor, and none of what KVM offers to a guest.
-  const tuned = place.takesTuned && accelerator === "tcg" ? await findTunedKernel() : undefined;
-  const guestKernel: QemuHost["guestKernel"] = ({ path, vcpuCount } = { vcpuCount: 1 }) => {
-    if (path !== undefined) return kernels({ path, version: "its own", modules: kernel.modules });
-    return kernels(vcpuCount <= 1 ? (tuned ?? kernel) : kernel);
+  return {
+    ...place,
+    qemu,
+    shell: new WaitingShell(qemu.env),
+    accelerator,
+    kernelVersion: kernel.version,
+    guestKernel: (path) => kernels(path === undefined ? kernel : { ...kernel, path }),
   };
-  const shell = new WaitingShell(qemu.env);
-  return { ...place, qemu, shell, accelerator, kernelVersion: (tuned ?? kernel).version, guestKernel };
 }
 
 /** Whether set-up provides what was not found. */

@@ -13,8 +13,7 @@ export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   try {
     const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuPlace(options));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
-    const built = qemu.isTuned ? ", built for this machine" : "";
-    const detail = `QEMU ${qemu.version}${built}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
+    const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
     if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {

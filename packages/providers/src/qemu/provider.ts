@@ -159,10 +159,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
-    const [image, kernel] = await Promise.all([
-      this.#images.find(spec.rootfs, options),
-      host.guestKernel({ path: spec.kernel, vcpuCount: spec.vcpuCount }),
-    ]);
+    const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
     return machineShape(spec, image, kernel);
   }
 
