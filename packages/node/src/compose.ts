@@ -56,8 +56,8 @@ export interface DockerSettings {
 
 /** What provider qemu is told. */
 interface QemuSettings {
-  /** How many machines of each shape that was asked for are started ahead; none unless given. */
-  readonly preStarted?: number | undefined;
+  /** How many prepared machines to keep for each shape that sandboxes have used; none by default. */
+  readonly prepared?: number | undefined;
 }
 
 /** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */

@@ -1,17 +1,17 @@
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { ApiClient } from "./api-client.ts";
-import type { MachinePlace } from "./host.ts";
+import { ApiClient } from "./api/api-client.ts";
+import type { FirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
-import { machineDirectory } from "./jail.ts";
-import { API_SOCKET } from "./machine-files.ts";
+import { machineDirectory } from "./machine/jail.ts";
+import { API_SOCKET } from "./machine/machine-files.ts";
 
 /** One that is being saved answers when that is done. */
 const ANSWER_MS = 30_000;
 
 /** Takes over a machine whose program has ended. */
-export async function adoptInstance(host: MachinePlace, id: SandboxId, clock: Clock): Promise<FirecrackerInstance> {
+export async function adoptInstance(host: FirecrackerState, id: SandboxId, clock: Clock): Promise<FirecrackerInstance> {
   const { spec } = await host.store.claim(id);
   const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
   const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {

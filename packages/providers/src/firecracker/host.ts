@@ -5,11 +5,11 @@ import { findKernel, type Kernel } from "../guest/kernel.ts";
 import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { type BootFiles, makeBootFiles } from "./boot-files.ts";
 import { type Firecracker, findFirecracker } from "./find-firecracker.ts";
-import { requireKvm } from "./kvm.ts";
-import { API_SOCKET, VSOCK_SOCKET } from "./machine-files.ts";
-import { SharedFiles } from "./shared-files.ts";
+import { type BootFiles, makeBootFiles } from "./machine/boot-files.ts";
+import { requireKvm } from "./machine/kvm.ts";
+import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
+import { SharedFiles } from "./machine/shared-files.ts";
 
 /** What the kernel takes as the path of a socket. */
 const MAX_SOCKET_PATH_BYTES = 107;
@@ -28,16 +28,16 @@ export interface FirecrackerOptions {
 }
 
 /** Where machines are: all that it takes to find them and to end them, also where none can be made any more. */
-export interface MachinePlace {
+export interface FirecrackerState {
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
   /** Where machines that are no instances are. */
-  readonly nursery: string;
+  readonly transientMachines: string;
   cgroupPath(name: string): string;
 }
 
 /** Everything on this host that machines are made with. */
-export interface FirecrackerHost extends MachinePlace {
+export interface FirecrackerHost extends FirecrackerState {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
   /** Drivers that its guests need and set-up did not fetch; they may be built in. */
@@ -49,7 +49,7 @@ export interface FirecrackerHost extends MachinePlace {
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
 }
 
-export function findMachinePlace(options: FirecrackerOptions): MachinePlace {
+export function findFirecrackerState(options: FirecrackerOptions): FirecrackerState {
   const cgroups = findCgroups();
   if (cgroups === undefined) {
     const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
@@ -59,7 +59,7 @@ export function findMachinePlace(options: FirecrackerOptions): MachinePlace {
   return {
     store: new InstanceStore(join(directory, "instances")),
     cgroups,
-    nursery: join(directory, "nursery"),
+    transientMachines: join(directory, "transient"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
   };
 }
@@ -80,7 +80,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const host: FirecrackerHost = {
-    ...findMachinePlace(options),
+    ...findFirecrackerState(options),
     firecracker,
     kernelVersion: kernel.version,
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),

@@ -13,16 +13,16 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { Heartbeat } from "../guest/heartbeat.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
-import { ApiClient } from "./api-client.ts";
-import { saveMachine } from "./checkpoint.ts";
+import { ApiClient } from "./api/api-client.ts";
+import { Presence } from "./api/presence.ts";
 import { findExit } from "./find-exit.ts";
-import type { MachinePlace } from "./host.ts";
-import { machineDirectory } from "./jail.ts";
-import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine-files.ts";
-import { Presence } from "./presence.ts";
+import type { FirecrackerState } from "./host.ts";
+import { saveMachine } from "./machine/checkpoint.ts";
+import { machineDirectory } from "./machine/jail.ts";
+import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { untilConnected } from "./until-connected.ts";
-import { VsockChannel } from "./vsock-channel.ts";
+import { untilConnected } from "./vsock/until-connected.ts";
+import { VsockChannel } from "./vsock/vsock-channel.ts";
 
 /** A guest may write to its console for as long as it likes. */
 const MAX_CONSOLE_BYTES = 1024 * 1024;
@@ -37,7 +37,7 @@ export interface FirecrackerInstanceOptions {
 export class FirecrackerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: MachinePlace;
+  readonly #host: FirecrackerState;
   readonly #api: ApiClient;
   readonly #clock: Clock;
   readonly #directory: string;
@@ -48,7 +48,7 @@ export class FirecrackerInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: MachinePlace, { spec, clock }: FirecrackerInstanceOptions) {
+  constructor(host: FirecrackerState, { spec, clock }: FirecrackerInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#clock = clock;

@@ -67,7 +67,7 @@ describe("a host without what Firecracker needs", () => {
     };
     expect(await hostile.probe()).toMatchObject(refused);
     const directory = join(stateDirectory, "firecracker");
-    expect(await readdir(join(directory, "nursery"))).toEqual([]);
+    expect(await readdir(join(directory, "transient"))).toEqual([]);
     const [verdict = ""] = await readdir(join(directory, "kvm"));
     expect((await hostile.probe()).available).toBe(false);
     // What was found is asked no more, until somebody wants it to be.

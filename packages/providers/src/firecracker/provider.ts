@@ -18,12 +18,12 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { firecrackerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost, findMachinePlace } from "./host.ts";
+import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { bootMachine } from "./launch-machine.ts";
 import { listInstances } from "./list-instances.ts";
-import { machineShape } from "./machine-shape.ts";
+import { bootMachine } from "./machine/launch-machine.ts";
+import { machineShape } from "./machine/machine-shape.ts";
 import { FirecrackerPrepared } from "./prepared.ts";
 import { probeFirecracker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
@@ -83,15 +83,15 @@ export class FirecrackerProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(findMachinePlace(this.#options));
+    return await listInstances(findFirecrackerState(this.#options));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(findMachinePlace(this.#options), id, this.#clock);
+    return await adoptInstance(findFirecrackerState(this.#options), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(findMachinePlace(this.#options), id);
+    await removeInstance(findFirecrackerState(this.#options), id);
   }
 
   /** Before anything runs for it. */

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BASE_DISK, DISK } from "./launch-machine.ts";
+import { BASE_DISK, DISK } from "./machine/launch-machine.ts";
 
 /** Memory and the state of devices, as QEMU writes them. */
 export const STATE_FILE = "state";

@@ -3,7 +3,7 @@ import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import type { GuestImage } from "../guest/guest-image.ts";
 import type { QemuHost } from "./host.ts";
-import { DEVICES, TRANSLATED_PROCESSOR } from "./machine-arguments.ts";
+import { DEVICES, TRANSLATED_PROCESSOR } from "./machine/machine-arguments.ts";
 
 /** A saved machine goes on with the same devices, and over the same image. */
 export function checkpointRequirements(host: QemuHost, image: GuestImage): CheckpointRequirements {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { findQemuHost, findQemuPlace } from "./host.ts";
+import { findQemuHost, findQemuState } from "./host.ts";
 import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
 
 let fixture: QemuFixture;
@@ -26,7 +26,7 @@ it("a machine looks like any Linux to what runs in it", async () => {
 });
 
 it("programs run at the same addresses each time where they are translated, and copy by words, and nowhere else", async () => {
-  const { accelerator } = await findQemuHost(findQemuPlace({ stateDirectory: fixture.stateDirectory }));
+  const { accelerator } = await findQemuHost(findQemuState({ stateDirectory: fixture.stateDirectory }));
   const library = () => output("grep -m 1 libc.so /proc/self/maps | cut -d - -f 1");
   const addresses = new Set([await library(), await library(), await library()]);
   for (const address of addresses) expect(address).toMatch(/^[0-9a-f]{8,}$/);

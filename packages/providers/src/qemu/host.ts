@@ -6,10 +6,10 @@ import { type Cgroups, findCgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { findAccelerator } from "./accelerator.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
-import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
-import { WaitingShell } from "./waiting-shell.ts";
+import { findAccelerator } from "./machine/accelerator.ts";
+import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
+import { WaitingShell } from "./machine/waiting-shell.ts";
 
 /** What the kernel takes as the path of a socket. */
 const MAX_SOCKET_PATH_BYTES = 107;
@@ -22,12 +22,12 @@ export interface QemuOptions {
 }
 
 /** Where machines are on this host. What runs can be found and ended without anything that machines are made with. */
-export interface QemuPlace {
+export interface QemuState {
   readonly stateDirectory: string;
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
   /** Where machines that are no instances are. */
-  readonly nursery: string;
+  readonly transientMachines: string;
   readonly templates: string;
   /** Of the directory that QEMU starts in. */
   machineDirectory(id: SandboxId): string;
@@ -35,7 +35,7 @@ export interface QemuPlace {
 }
 
 /** Everything on this host that machines are made with. */
-export interface QemuHost extends QemuPlace {
+export interface QemuHost extends QemuState {
   readonly qemu: Qemu;
   readonly shell: WaitingShell;
   readonly accelerator: Accelerator;
@@ -45,7 +45,7 @@ export interface QemuHost extends QemuPlace {
 }
 
 /** Looks for what this host must have; what is missing is said with what to do about it. */
-export function findQemuPlace(options: QemuOptions): QemuPlace {
+export function findQemuState(options: QemuOptions): QemuState {
   if (process.platform !== "linux") {
     throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
   }
@@ -69,7 +69,7 @@ export function findQemuPlace(options: QemuOptions): QemuPlace {
     stateDirectory: options.stateDirectory,
     store,
     cgroups,
-    nursery: join(directory, "nursery"),
+    transientMachines: join(directory, "transient"),
     templates: join(directory, "templates"),
     machineDirectory: (id) => join(store.directory(id), "machine"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
@@ -77,7 +77,7 @@ export function findQemuPlace(options: QemuOptions): QemuPlace {
 }
 
 /** Looks for what machines are made with: what set-up provides. */
-export async function findQemuHost(place: QemuPlace): Promise<QemuHost> {
+export async function findQemuHost(place: QemuState): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
   if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);

@@ -19,13 +19,13 @@ import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
-import { findTrouble } from "./find-trouble.ts";
-import { GuestPulse } from "./guest-pulse.ts";
-import type { QemuPlace } from "./host.ts";
-import { cgroupOfInstance } from "./instance-cgroup-name.ts";
-import { AGENT_SOCKET } from "./machine-arguments.ts";
-import { prepareMigration, saveState } from "./migration.ts";
-import type { QmpClient } from "./qmp-client.ts";
+import type { QemuState } from "./host.ts";
+import { findTrouble } from "./machine/find-trouble.ts";
+import { GuestPulse } from "./machine/guest-pulse.ts";
+import { cgroupOfInstance } from "./machine/instance-cgroup-name.ts";
+import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
+import { prepareMigration, saveState } from "./machine/migration.ts";
+import type { QmpClient } from "./qmp/qmp-client.ts";
 import { removeInstance } from "./remove-instance.ts";
 
 export interface QemuInstanceOptions {
@@ -40,7 +40,7 @@ export interface QemuInstanceOptions {
 export class QemuInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: QemuPlace;
+  readonly #host: QemuState;
   readonly #monitor: QmpClient;
   readonly #directory: string;
   readonly #heartbeat: Heartbeat;
@@ -56,7 +56,7 @@ export class QemuInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: QemuPlace, { spec, clock, monitor, agent }: QemuInstanceOptions) {
+  constructor(host: QemuState, { spec, clock, monitor, agent }: QemuInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#monitor = monitor;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
-const nursery = () => readdir(join(fixture.stateDirectory, "qemu/nursery"));
+const nursery = () => readdir(join(fixture.stateDirectory, "qemu/transient"));
 /** A busy machine takes its time. */
 const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
 
@@ -132,7 +132,7 @@ describe("nothing is left", () => {
 
 describe("machines that were started ahead", () => {
   it("become sandboxes of the id that is asked for, and the rest end with their provider", async () => {
-    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, preStarted: 1 });
+    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, prepared: 1 });
     const seen = new Set<string>();
     try {
       // One that is not ready yet is not waited for.
@@ -152,7 +152,7 @@ describe("machines that were started ahead", () => {
   });
 
   it("are ended by the next program when their own was killed", async () => {
-    const program = startHostProgram({ fixture, provider: { preStarted: 1 } });
+    const program = startHostProgram({ fixture, provider: { prepared: 1 } });
     const { id } = await program.ready();
     const spares = async () => (await nursery()).map((name) => name.slice(0, name.indexOf("~")));
     const processes = async () => (await Promise.all((await spares()).map(machineProcesses))).flat();

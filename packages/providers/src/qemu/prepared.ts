@@ -5,9 +5,9 @@ import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import type { QemuHost } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { launchMachine, makeMachineDirectory } from "./launch-machine.ts";
-import type { MachineShape } from "./machine-shape.ts";
-import { loadState } from "./migration.ts";
+import { launchMachine, makeMachineDirectory } from "./machine/launch-machine.ts";
+import type { MachineShape } from "./machine/machine-shape.ts";
+import { loadState } from "./machine/migration.ts";
 import { removeInstance } from "./remove-instance.ts";
 
 export interface QemuPreparedOptions {

@@ -3,7 +3,7 @@ import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
-import { findQemuHost, findQemuPlace, isProvidable, type QemuOptions } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable, type QemuOptions } from "./host.ts";
 
 const FETCHED_LATER =
   "not fetched yet: the first sandbox fetches QEMU, a kernel and Debian's packages (about 110 MB), and takes a minute";
@@ -11,7 +11,7 @@ const BUILT_LATER = "the default image is not built yet: the first sandbox witho
 
 export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   try {
-    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuPlace(options));
+    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(options));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
     const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
     if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };

@@ -21,24 +21,24 @@ import { Images } from "../guest/images.ts";
 import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
+import { removeAbandonedMachines, removeTransientMachine } from "../host/transient-machine.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { qemuCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { type CloneOptions, launchClone } from "./clone.ts";
-import { findQemuHost, findQemuPlace, isProvidable, type QemuHost, type QemuOptions, type QemuPlace } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuOptions, type QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launch-machine.ts";
 import { listInstances } from "./list-instances.ts";
-import { type MachineShape, machineShape } from "./machine-shape.ts";
-import { loadState } from "./migration.ts";
-import { clearNurseryPlace, sweepNursery } from "./nursery.ts";
+import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
+import { type MachineShape, machineShape } from "./machine/machine-shape.ts";
+import { loadState } from "./machine/migration.ts";
 import { QemuPrepared } from "./prepared.ts";
+import { PreparedMachines } from "./prepared-machines.ts";
 import { probeQemu } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { Spares } from "./spares.ts";
-import { findTemplate, type Template, templateKey } from "./template.ts";
-import { Templates } from "./templates.ts";
+import { type CloneOptions, launchClone } from "./template/clone.ts";
+import { findTemplate, type Template, templateKey } from "./template/template.ts";
+import { Templates } from "./template/templates.ts";
 
 /** Boots keep the processors busy; more of them at once only make each of them slower. */
 const BOOTS_PER_PROCESSOR = 2;
@@ -46,7 +46,7 @@ const BOOTS_PER_PROCESSOR = 2;
 export interface QemuProviderOptions extends Partial<QemuOptions> {
   readonly clock?: Clock | undefined;
   /** How many machines of each shape that was asked for are started ahead and wait. */
-  readonly preStarted?: number | undefined;
+  readonly prepared?: number | undefined;
   /** Called for what is not there yet; set-up of this clone unless given. */
   readonly provision?: Provision | undefined;
 }
@@ -58,20 +58,20 @@ export class QemuProvider implements Provider, AsyncDisposable {
   readonly #options: QemuOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #templates = new Templates();
-  readonly #spares: Spares;
+  readonly #prepared: PreparedMachines;
   readonly #images: Images;
   readonly #clock: Clock;
   readonly #provision: Provision;
-  #place: QemuPlace | undefined;
+  #state: QemuState | undefined;
   #host: Promise<QemuHost> | undefined;
 
   constructor({
     clock = systemClock,
-    preStarted = 0,
+    prepared = 0,
     provision: provide = provision,
     ...options
   }: QemuProviderOptions = {}) {
-    this.#spares = new Spares(preStarted);
+    this.#prepared = new PreparedMachines(prepared);
     this.#options = { stateDirectory: stateDirectory(), ...options };
     this.#images = new Images(this.#options.stateDirectory, clock);
     this.#clock = clock;
@@ -84,7 +84,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
 
   /** Ends the machines that nobody has asked for; those of sandboxes go on. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#spares[Symbol.asyncDispose]();
+    await this.#prepared[Symbol.asyncDispose]();
     await this.#host?.then(({ shell }) => shell.close()).catch(() => {});
   }
 
@@ -97,7 +97,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       await this.#write(host, spec);
       return await undoneOnFailure(host, spec.id, async () => {
         const { monitor, agent } = await this.#clone(host, spec, { template, shape, signal });
-        this.#spares.refill(host, shape, template);
+        this.#prepared.refill(host, shape, template);
         return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
       });
     }, signal);
@@ -122,15 +122,15 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(this.#findPlace());
+    return await listInstances(this.#findState());
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(this.#findPlace(), id, this.#clock);
+    return await adoptInstance(this.#findState(), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(this.#findPlace(), id);
+    await removeInstance(this.#findState(), id);
   }
 
   /** One that was started ahead, or a new one. */
@@ -140,7 +140,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     options: Pick<CloneOptions, "template" | "shape" | "signal">,
   ): Promise<LaunchedMachine> {
     const place = { name: id, directory: host.machineDirectory(id), ...options };
-    const spare = this.#spares.take(host, options.shape);
+    const spare = this.#prepared.take(host, options.shape);
     if (spare === undefined) {
       await makeMachineDirectory(place.directory);
       const machine = await launchClone(host, place);
@@ -153,7 +153,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       return spare;
     } catch (error) {
       // What has moved goes with the instance.
-      await clearNurseryPlace(host, spare);
+      await removeTransientMachine(host, spare);
       throw error;
     }
   }
@@ -193,9 +193,9 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return template;
   }
 
-  #findPlace(): QemuPlace {
-    this.#place ??= findQemuPlace(this.#options);
-    return this.#place;
+  #findState(): QemuState {
+    this.#state ??= findQemuState(this.#options);
+    return this.#state;
   }
 
   #findHost(): Promise<QemuHost> {
@@ -207,8 +207,8 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async #enterHost(): Promise<QemuHost> {
-    const host = await findQemuHost(this.#findPlace());
-    await sweepNursery(host);
+    const host = await findQemuHost(this.#findState());
+    await removeAbandonedMachines(host);
     return host;
   }
 }

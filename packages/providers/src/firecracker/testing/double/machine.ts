@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { BootSource, Drive, MachineConfiguration, SnapshotCreate, Vsock } from "../../api-requests.ts";
+import type { BootSource, Drive, MachineConfiguration, SnapshotCreate, Vsock } from "../../api/api-requests.ts";
 import { afterStart, beforeStart, Fault } from "./faults.ts";
 import { Guest } from "./guest.ts";
 import { JailedFiles, readAt } from "./jailed-files.ts";

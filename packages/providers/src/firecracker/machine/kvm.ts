@@ -1,0 +1,104 @@
+import { closeSync, existsSync, openSync } from "node:fs";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { AgentClient, SandboxError } from "@sandpiper/core";
+import {
+  createTransientMachine,
+  removeAbandonedMachines,
+  removeTransientMachine,
+} from "../../host/transient-machine.ts";
+import type { FirecrackerHost } from "../host.ts";
+import { untilConnected } from "../vsock/until-connected.ts";
+import { VsockChannel } from "../vsock/vsock-channel.ts";
+import type { BootFiles } from "./boot-files.ts";
+import { machineDirectory } from "./jail.ts";
+import { bootMachine } from "./launch-machine.ts";
+import { VSOCK_SOCKET } from "./machine-files.ts";
+import { explainMachine } from "./start-machine.ts";
+
+/** So long is waited for the agent of a sandbox; a guest that KVM runs as it should answers in a fraction of this. */
+const BOOT_MS = 10_000;
+/** No guest has a lower one. */
+const PROBE_CID = 3;
+const PROBE_SHAPE = { memoryMib: 128, vcpuCount: 1, diskMib: 0, maxProcesses: 64, vsockCid: PROBE_CID };
+const USE_QEMU = "use the provider qemu, which does without KVM";
+
+interface KvmOptions {
+  /** Where the verdict is kept. */
+  readonly directory: string;
+  readonly device: string;
+}
+
+/**
+ * Throws when KVM does not run guests: that its device is there says little, since on machines that are virtual themselves
+ * a guest may hang, or crawl. A machine is booted for it once after each boot of this host, and the verdict kept.
+ */
+export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
+  requireDevice(device);
+  const files = await host.bootFiles(undefined);
+  const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
+  const place = join(directory, "kvm");
+  // An initramfs is named for the kernel, too.
+  const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
+  let verdict = await readFile(path, "utf8").catch(() => undefined);
+  if (verdict === undefined) {
+    verdict = await tryKvm(host, files);
+    await rm(place, { recursive: true, force: true });
+    await mkdir(place, { recursive: true, mode: 0o700 });
+    await writeFile(path, verdict);
+  }
+  if (verdict === "") return;
+  throw new SandboxError("failed_precondition", {
+    reason: "kvm_unusable",
+    message: `KVM is here, and could not run a guest: ${verdict}`,
+    hint: `${mend(host)}; to have it tried again, remove ${path}`,
+  });
+}
+
+/** A kernel that an earlier release fetched is the likelier cause, and the easier one to mend. */
+function mend({ missingModules }: FirecrackerHost): string {
+  if (missingModules.length === 0) return USE_QEMU;
+  const lacks = `the kernel that set-up fetched lacks ${missingModules.join(" and ")}`;
+  return `${lacks}: remove sandpiper/kernel from the cache (~/.cache) and run \`npm run setup kernel\`; or ${USE_QEMU}`;
+}
+
+function requireDevice(device: string): void {
+  if (!existsSync(device)) {
+    throw new SandboxError("failed_precondition", {
+      reason: "kvm_missing",
+      message: `there is no ${device}: this machine has no KVM, or is not allowed it`,
+      hint: `enable virtualization in the firmware, or nested virtualization where this machine is virtual itself; or ${USE_QEMU}`,
+    });
+  }
+  try {
+    closeSync(openSync(device, "r+"));
+  } catch (error) {
+    throw new SandboxError("failed_precondition", {
+      reason: "kvm_not_permitted",
+      message: `${device} cannot be opened: ${error instanceof Error ? error.message : error}`,
+      hint: `run it as root on the host itself, or give this container the device; or ${USE_QEMU}`,
+      cause: error,
+    });
+  }
+}
+
+/** The empty text when a guest without disks answers in time, or what was wrong. */
+async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> {
+  await removeAbandonedMachines(host);
+  const place = await createTransientMachine(host);
+  const signal = AbortSignal.timeout(BOOT_MS);
+  try {
+    await bootMachine(host, files, { ...place, shape: PROBE_SHAPE, signal });
+    const socket = await untilConnected(join(machineDirectory(place.directory), VSOCK_SOCKET), signal);
+    const channel = new VsockChannel(socket);
+    const client = await AgentClient.open({ channel, needsResync: false }, { signal });
+    client.close();
+    return "";
+  } catch (error) {
+    const words = signal.aborted ? `it did not answer within ${BOOT_MS / 1000} s` : SandboxError.from(error).message;
+    const explanation = await explainMachine(place.directory);
+    return explanation === "" || words.includes(explanation) ? words : `${words}: ${explanation}`;
+  } finally {
+    await removeTransientMachine(host, place);
+  }
+}
