@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { NodeProcess } from "./node-process.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 

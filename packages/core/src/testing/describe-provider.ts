@@ -1,8 +1,10 @@
 import type { Provider } from "../provider.ts";
+import { describeAdoption } from "./adoption-contract.ts";
 import { describeCheckpoints } from "./checkpoint-contract.ts";
 import { describeCode } from "./code-contract.ts";
 import { describeExec } from "./exec-contract.ts";
 import { describeFiles } from "./file-contract.ts";
+import { describeLeftovers } from "./leftover-contract.ts";
 import { describeLife } from "./life-contract.ts";
 import { describeProcesses } from "./process-contract.ts";
 import type { ContractContext, ProviderContractOptions } from "./provider-contract.ts";
@@ -36,6 +38,8 @@ export function describeProvider(
     });
 
     describeLife(context);
+    describeLeftovers(context);
+    describeAdoption(context);
     describeExec(context);
     describeProcesses(context);
     describeFiles(context);

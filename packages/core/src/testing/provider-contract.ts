@@ -1,6 +1,7 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Provider, ProviderCapabilities } from "../provider.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+import type { HostPrograms } from "./host-programs.ts";
 
 /** The part of a test framework that the suite uses; Vitest's names fit. */
 export interface TestFramework {
@@ -31,11 +32,10 @@ export interface ProviderContractOptions {
   readonly crash: (provider: Provider, id: SandboxId) => Promise<void>;
   /** Names everything on the host that still belongs to a sandbox. */
   readonly leftovers: (provider: Provider, id: SandboxId) => Promise<readonly string[]>;
-  /**
-   * Creates a sandbox with this config in a program that then dies, and answers with its id and the provider of the
-   * program that comes after it. Needed where instances can be adopted.
-   */
-  readonly orphan?: (config: SandboxConfigOptions) => Promise<{ readonly provider: Provider; readonly id: SandboxId }>;
+  /** What `leftovers` must name while a sandbox runs, such as its process and its directory. */
+  readonly traces?: readonly RegExp[];
+  /** Programs beside the tests, which are killed; or why the suite skips what needs them. */
+  readonly programs: HostPrograms | { readonly skipped: string };
   /** An empty directory of the host, for the files of a checkpoint. Needed where there are checkpoints. */
   readonly makeDirectory?: () => Promise<string>;
   /** Config of every sandbox that the suite makes. */

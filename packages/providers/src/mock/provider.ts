@@ -88,8 +88,16 @@ export class MockProvider implements Provider {
 
   async adopt(id: SandboxId): Promise<Instance> {
     const entry = this.#host.get(id);
-    if (entry === undefined || entry.owner.#isAlive) {
-      throw new SandboxError("failed_precondition", { reason: "not_an_orphan", message: `${id} is no orphan` });
+    if (entry === undefined) {
+      throw new SandboxError("not_found", { reason: "no_such_instance", message: `the mock has no instance ${id}` });
+    }
+    if (entry.owner.#isAlive) {
+      const message = `instance ${id} cannot be adopted: its program is alive`;
+      throw new SandboxError("failed_precondition", { reason: "instance_owned", message });
+    }
+    if (!entry.instance.isRunning) {
+      const message = `instance ${id} cannot be adopted: it has ended`;
+      throw new SandboxError("gone", { reason: "instance_ended", message });
     }
     entry.owner = this;
     return entry.instance;
@@ -117,10 +125,15 @@ export class MockProvider implements Provider {
     return this.#host.size;
   }
 
-  /** The program that uses this provider dies; answers with the provider of the program that comes after it. */
+  /** Ends the program that uses this provider; returns the provider of the next program on the same host. */
   die(): MockProvider {
     this.#isAlive = false;
     for (const { instance, owner } of this.#host.values()) if (owner === this) instance.dropChannel();
+    return this.sibling();
+  }
+
+  /** The provider of another program on the same host. */
+  sibling(): MockProvider {
     const { faults, containers } = this;
     const checkpoint = this.#keepsProcesses ? "memory" : "filesystem";
     return new MockProvider({ clock: this.#clock, faults, containers, checkpoint }, this.#host);

@@ -1,8 +1,8 @@
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineProcesses } from "../host/testing/machine-traces.ts";
 import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
-import { machineProcesses } from "./testing/traces.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {

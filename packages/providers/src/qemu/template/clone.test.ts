@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineProcesses } from "../../host/testing/machine-traces.ts";
 import { createQemuFixture, type QemuFixture } from "../testing/fixture.ts";
-import { machineProcesses } from "../testing/traces.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {

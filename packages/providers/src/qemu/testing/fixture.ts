@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
+import { testRoot } from "../../guest/testing/test-root.ts";
 import { QemuProvider } from "../provider.ts";
-import { testRoot } from "./test-root.ts";
 
 /** A provider with a state directory of its own; everything in it is removed at the end. */
 export interface QemuFixture extends AsyncDisposable {
