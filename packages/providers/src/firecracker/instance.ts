@@ -21,8 +21,8 @@ import { saveMachine } from "./machine/checkpoint.ts";
 import { machineDirectory } from "./machine/jail.ts";
 import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { untilConnected } from "./vsock/until-connected.ts";
 import { VsockChannel } from "./vsock/vsock-channel.ts";
+import { untilConnected } from "./vsock/vsock-connection.ts";
 
 /** A guest may write to its console for as long as it likes. */
 const MAX_CONSOLE_BYTES = 1024 * 1024;

@@ -10,7 +10,7 @@ import { VSOCK_SOCKET } from "./machine/machine-files.ts";
 import type { MachineShape } from "./machine/machine-shape.ts";
 import { tellGuest } from "./machine/tell-guest.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { untilConnected } from "./vsock/until-connected.ts";
+import { untilConnected } from "./vsock/vsock-connection.ts";
 
 export interface FirecrackerPreparedOptions {
   readonly spec: InstanceSpec;

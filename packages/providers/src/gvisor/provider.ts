@@ -13,7 +13,6 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
-import { isOwnerAlive } from "../host/process-owner.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { gvisorCapabilities } from "./capabilities.ts";
@@ -69,16 +68,7 @@ export class GvisorProvider implements Provider {
 
   async list(): Promise<readonly InstanceRecord[]> {
     const { store } = await this.#findHost();
-    const entries = await store.list();
-    return await Promise.all(
-      entries.map(async ({ spec, createdAt, owner }) => ({
-        id: spec.id,
-        spec,
-        createdAt: new Date(createdAt),
-        isRunning: isFifoPairHeld(store.directory(spec.id)),
-        isOrphan: !(await isOwnerAlive(owner)),
-      })),
-    );
+    return await store.records((id) => isFifoPairHeld(store.directory(id)));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {

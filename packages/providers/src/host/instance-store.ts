@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import { type InstanceRecord, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
@@ -61,7 +61,20 @@ export class InstanceStore {
     }
   }
 
-  /** All instances, whoever owns them; clears away what dead programs were making or removing. */
+  /** The instances of this host, with whether each runs and whether its program has died. */
+  async records(isRunning: (id: SandboxId) => Promise<boolean> | boolean): Promise<InstanceRecord[]> {
+    return await Promise.all(
+      (await this.list()).map(async ({ spec, createdAt, owner }) => ({
+        id: spec.id,
+        spec,
+        createdAt: new Date(createdAt),
+        isRunning: await isRunning(spec.id),
+        isOrphan: !(await isOwnerAlive(owner)),
+      })),
+    );
+  }
+
+  /** The entries of all instances, of any owner; removes what dead programs were adding or removing. */
   async list(): Promise<InstanceEntry[]> {
     await removeAbandoned(this.#root);
     const names = await readdir(this.#root).catch((error: unknown) => {

@@ -8,8 +8,8 @@ import {
   removeTransientMachine,
 } from "../../host/transient-machine.ts";
 import type { FirecrackerHost } from "../host.ts";
-import { untilConnected } from "../vsock/until-connected.ts";
 import { VsockChannel } from "../vsock/vsock-channel.ts";
+import { untilConnected } from "../vsock/vsock-connection.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { machineDirectory } from "./jail.ts";
 import { bootMachine } from "./launch-machine.ts";

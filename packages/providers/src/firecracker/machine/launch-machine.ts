@@ -1,10 +1,10 @@
 import { chown, link, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { makeBlankDisk } from "../../guest/format-disk.ts";
 import { createMachineCgroup } from "../../host/machine-cgroup.ts";
 import type { ApiClient } from "../api/api-client.ts";
 import type { FirecrackerHost } from "../host.ts";
-import { blankDisk } from "./blank-disk.ts";
-import { bootArguments } from "./boot-arguments.ts";
+import { AGENT_PORT } from "../vsock/vsock-connection.ts";
 import type { BootFiles } from "./boot-files.ts";
 import { linkSnapshot } from "./checkpoint-files.ts";
 import { copySparse } from "./copy-sparse.ts";
@@ -23,17 +23,17 @@ import {
 import type { MachineShape } from "./machine-shape.ts";
 import { startMachine } from "./start-machine.ts";
 
-/** Firecracker itself, its devices' queues and what the kernel keeps of the disks for it. */
+/** For Firecracker itself, the queues of its devices and the page cache of its disks. */
 const FIRECRACKER_MEMORY_MIB = 96;
-/** It starts no programs and few threads; this bounds one that somebody has taken over. */
+/** Firecracker starts few threads; the limit contains a compromised process. */
 const FIRECRACKER_THREADS = 512;
-/** What its log may take beside what the largest of its files does. */
+/** The room for its log, in addition to its largest file. */
 const LOG_MIB = 16;
 
 export interface LaunchOptions {
-  /** An id that no other machine has. */
+  /** A unique id. */
   readonly name: string;
-  /** Of the machine; there is no jail in it yet. */
+  /** The machine's directory, without a jail yet. */
   readonly directory: string;
   readonly shape: MachineShape;
   readonly signal: AbortSignal;
@@ -43,7 +43,7 @@ export function guestHostname(name: string): string {
   return `sandbox-${name.slice(0, 8)}`;
 }
 
-/** Boots a machine; its agent answers a moment later. */
+/** Boots a machine, without waiting for its agent. */
 export async function bootMachine(host: FirecrackerHost, files: BootFiles, options: LaunchOptions): Promise<ApiClient> {
   const { name, directory, shape, signal } = options;
   const jail = await makeJail(host.firecracker, name, directory);
@@ -54,15 +54,14 @@ export async function bootMachine(host: FirecrackerHost, files: BootFiles, optio
   ]);
   const api = await start(host, jail, options);
   const processors = Math.ceil(shape.vcpuCount);
-  const identity = { hostname: guestHostname(name), maxProcesses: shape.maxProcesses };
   await api.send("PUT /machine-config", { vcpu_count: processors, mem_size_mib: shape.memoryMib }, signal);
   await api.send(
     "PUT /boot-source",
-    { kernel_image_path: KERNEL, initrd_path: INITRAMFS, boot_args: bootArguments(identity) },
+    { kernel_image_path: KERNEL, initrd_path: INITRAMFS, boot_args: bootArguments(name, shape.maxProcesses) },
     signal,
   );
   if (shape.image !== undefined) {
-    // In this order: a guest knows them by it. Neither is a root device, which would add to the kernel's arguments.
+    // The guest tells the disks apart by their order. A root device would add arguments to the kernel's.
     const base = { drive_id: "base", path_on_host: BASE_DISK, is_root_device: false, is_read_only: true };
     const disk = { drive_id: "disk", path_on_host: DISK, is_root_device: false, is_read_only: false };
     await api.send("PUT /drives/base", base, signal);
@@ -74,7 +73,7 @@ export async function bootMachine(host: FirecrackerHost, files: BootFiles, optio
   return api;
 }
 
-/** Brings a machine to life that was saved. Its memory is read from the file until it is written to. */
+/** Restores a saved machine. It reads its memory from the saved file and copies pages on write. */
 export async function restoreMachine(host: FirecrackerHost, saved: string, options: LaunchOptions): Promise<ApiClient> {
   const { name, directory, shape, signal } = options;
   const jail = await makeJail(host.firecracker, name, directory);
@@ -122,11 +121,27 @@ async function linkBase({ shared }: FirecrackerHost, { machine }: Jail, { image 
 
 async function makeDisk(host: FirecrackerHost, jail: Jail, { diskMib }: MachineShape): Promise<void> {
   const blank = join(host.blanks, `${diskMib}.ext4`);
-  await blankDisk(blank, diskMib);
+  await makeBlankDisk(blank, diskMib, copySparse);
   await copySparse(blank, join(jail.machine, DISK));
   await own(jail, DISK);
 }
 
 function own({ machine, uid }: Jail, name: string): Promise<void> {
   return chown(join(machine, name), uid, uid);
+}
+
+/**
+ * The kernel's arguments, then the guest's identity and the agent's arguments, which the kernel passes on. The latter are one
+ * word without dashes, because Firecracker and the kernel read `--` differently. A panic must reboot at once: a reboot of
+ * its guest is the only end that Firecracker knows.
+ */
+function bootArguments(name: string, maxProcesses: number): string {
+  return [
+    ...["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "reboot=k", "tsc=reliable", "mitigations=off"],
+    ...["random.trust_cpu=on", "no_timer_check", "8250.nr_uarts=1", "cryptomgr.notests"],
+    // The keyboard controller serves only for the reset.
+    ...["i8042.noaux", "i8042.nomux", "i8042.dumbkbd"],
+    ...[`sandpiper.hostname=${guestHostname(name)}`, `sandpiper.processes=${maxProcesses}`],
+    `init,vsock:${AGENT_PORT},user`,
+  ].join(" ");
 }

@@ -65,7 +65,7 @@ describe("the API of a machine that runs", () => {
 
 describe("the vsock device of a machine that runs", () => {
   it("hangs up on whoever asks for a port at which nobody listens", async () => {
-    await expect(connectVsock(machine("vsock.sock"), AGENT_PORT + 1, signal)).rejects.toThrow("nobody listens");
+    await expect(connectVsock(machine("vsock.sock"), AGENT_PORT + 1, signal)).rejects.toThrow("no program in the guest listens");
   });
 
   it("answers with a port of its own, and the newest caller is the agent's only one", async () => {

@@ -52,7 +52,7 @@ describe("a connection into a machine", () => {
 
   it("is not made with something that answers otherwise, says nothing, or hangs up", async () => {
     greeting = "HTTP/1.1 400\n";
-    await expect(connectVsock(path, 52, signal)).rejects.toThrow(/it answered/);
+    await expect(connectVsock(path, 52, signal)).rejects.toThrow(/Firecracker answered/);
     greeting = "x".repeat(100);
     await expect(connectVsock(path, 52, signal)).rejects.toThrow(/something else/);
     greeting = "";

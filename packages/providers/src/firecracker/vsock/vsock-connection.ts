@@ -1,12 +1,14 @@
 import type { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { connectSocket } from "../../host/unix-socket.ts";
 
-/** Where the agent listens inside. */
+/** The port that the agent listens on in the guest. */
 export const AGENT_PORT = 52;
-/** `OK` and a number of 32 bits. */
+/** The length of `OK` and a 32-bit number. */
 const MAX_ANSWER_BYTES = 32;
+const RETRY_MS = 10;
 
-/** Connects to a port inside of a machine through the socket that Firecracker listens at; rejects when nobody is there. */
+/** Connects to a port in the guest through Firecracker's socket; rejects when no program listens on the port. */
 export async function connectVsock(path: string, port: number, signal: AbortSignal): Promise<Socket> {
   const socket = await connectSocket(path, signal);
   try {
@@ -19,7 +21,7 @@ export async function connectVsock(path: string, port: number, signal: AbortSign
   }
 }
 
-/** Reads one line and not a byte more: what follows it is the agent's. */
+/** Reads exactly one line, because the bytes after it belong to the agent's stream. */
 function accepted(socket: Socket, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     let answer = "";
@@ -29,7 +31,7 @@ function accepted(socket: Socket, signal: AbortSignal): Promise<void> {
       if (error === undefined) resolve();
       else reject(error);
     };
-    const hungUp = () => settle(new Error("nobody listens at that port inside"));
+    const hungUp = () => settle(new Error("no program in the guest listens on the port"));
     const abort = () => settle(signal.reason);
     const look = () => {
       for (;;) {
@@ -37,13 +39,34 @@ function accepted(socket: Socket, signal: AbortSignal): Promise<void> {
         if (byte === null) return;
         answer += byte.toString("latin1");
         if (answer.endsWith("\n")) {
-          return settle(/^OK \d+\n$/.test(answer) ? undefined : new Error(`it answered ${JSON.stringify(answer)}`));
+          return settle(
+            /^OK \d+\n$/.test(answer) ? undefined : new Error(`Firecracker answered ${JSON.stringify(answer)}`),
+          );
         }
-        if (answer.length > MAX_ANSWER_BYTES) return settle(new Error("it answered with something else than OK"));
+        if (answer.length > MAX_ANSWER_BYTES) return settle(new Error("Firecracker did not answer with OK"));
       }
     };
     socket.on("readable", look).on("error", settle).on("end", hungUp).on("close", hungUp);
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
   });
+}
+
+/** Connects to the agent of a machine that may still boot. Firecracker closes each connection until the agent listens. */
+export async function untilConnected(path: string, signal: AbortSignal): Promise<Socket> {
+  for (;;) {
+    try {
+      return await connectVsock(path, AGENT_PORT, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (hasEnded(error)) throw error;
+    }
+    await sleep(RETRY_MS);
+  }
+}
+
+/** Firecracker owns the socket, so a missing socket means that its process has ended. */
+function hasEnded(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === "ENOENT" || code === "ECONNREFUSED";
 }

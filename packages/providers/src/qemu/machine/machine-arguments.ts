@@ -1,7 +1,6 @@
 import type { GuestKernel } from "../../guest/kernel.ts";
-import { privilegeArguments } from "./privilege-arguments.ts";
 
-/** How guest code runs: by the processor's own help, or translated by QEMU. */
+/** How guest code runs: on the processor through KVM, or translated by QEMU (TCG). */
 export type Accelerator = "kvm" | "tcg";
 
 export interface Machine {
@@ -10,47 +9,44 @@ export interface Machine {
   readonly memoryMib: number;
   readonly processors: number;
   readonly kernel: Omit<GuestKernel, "sha">;
-  /** Waits to be told where its memory and state come from, with the kernel in it. */
+  /** Waits for a saved state, which includes the kernel in memory. */
   readonly isIncoming: boolean;
-  /** Without any, the guest stays in its initramfs. */
+  /** Without disks the guest stays in its initramfs. */
   readonly disks?: DiskArguments | undefined;
   readonly memory: MemoryArguments;
-  /** What the guest is told of itself, as a file in the machine's directory. */
+  /** A file in the machine's directory with the guest's hostname, seed and limits. */
   readonly instanceFile?: string | undefined;
-  /** Whom QEMU runs as once it has opened everything. */
+  /** The user that QEMU switches to once it has opened its files. */
   readonly uid: number;
 }
 
 interface DiskArguments {
-  /** The read-only root filesystem, which all machines share. */
+  /** The read-only root filesystem that all machines share. */
   readonly base: string;
   /** The machine's own disk, in its directory. */
   readonly path: string;
-  /** What lies below that. */
+  /** The disk below it. */
   readonly backing?: string | undefined;
 }
 
-/** Memory of its own, or a file: one that is shared is written to, one that is not is read where it was not written to. */
+/** Anonymous memory, or a file. A shared file receives the writes; a private one is copied on write. */
 export type MemoryArguments = { readonly file?: undefined } | { readonly file: string; readonly isShared: boolean };
 
-/**
- * Everything that QEMU can translate, but no fast copying of bytes: a processor does that in one go, and translated code one byte after the
- * other. Kernels and C libraries that do not find it copy by words.
- */
+/** All features that QEMU can translate except fast byte copies: translated, these move one byte at a time, and guests without them copy words. */
 export const TRANSLATED_PROCESSOR = "max,-erms,-fsrm";
 
-/** What translated code may take; QEMU's own default is a gigabyte. */
+/** The limit of translated code; QEMU's default is a gigabyte. */
 export const TRANSLATION_MIB = 64;
 
-/** Raised when machines get other devices: what was saved with the old ones cannot go on with the new. */
+/** Raised when the devices change, because a saved machine cannot be restored with other devices. */
 export const DEVICES = 1;
 
-/** Names in the machine's directory, where QEMU starts and which is all of the filesystem that it sees afterwards. */
+/** Names in the machine's directory, which is all that QEMU sees of the filesystem once it runs. */
 export const MONITOR_SOCKET = "monitor.sock";
 export const AGENT_SOCKET = "agent.sock";
 export const CONSOLE_LOG = "console.log";
 
-/** QEMU's command line: a machine with nothing in it that a sandbox does not need. */
+/** QEMU's command line, with only the devices that a sandbox needs. */
 export function machineArguments(machine: Machine): string[] {
   const { accelerator, memoryMib, processors, instanceFile } = machine;
   const accel =
@@ -79,7 +75,7 @@ export function machineArguments(machine: Machine): string[] {
   ];
 }
 
-/** One that boots nothing is told of a kernel too: with one, QEMU numbers the files differently that the guest reads. */
+/** A machine that waits for a state needs a kernel too: without one, QEMU numbers the fw_cfg files differently. */
 function bootArguments({ kernel, isIncoming }: Machine): string[] {
   if (isIncoming) return ["-kernel", kernel.stub, "-incoming", "defer"];
   return ["-kernel", kernel.path, "-initrd", kernel.initramfs, "-append", kernel.commandLine];
@@ -109,10 +105,21 @@ function diskNode({ path, backing }: DiskArguments): object {
   return { ...common, backing: { driver: "qcow2", "read-only": true, file: fileNode(backing) } };
 }
 
-/**
- * A machine that goes on from a state would otherwise have the host forget what it has in memory of the file, in case another host wrote
- * to it. These are this host's own, and the base is all machines'.
- */
+/** By default QEMU drops the host's page cache of a disk after a migration. These files are local, and all machines share the base. */
 function fileNode(filename: string): object {
   return { driver: "file", filename, "drop-cache": false };
+}
+
+/** QEMU itself drops its privileges once it has opened its files; from then on it sees only the directory it started in. */
+export function privilegeArguments({ qemuVersion, uid }: Pick<Machine, "qemuVersion" | "uid">): string[] {
+  const filter = ["-sandbox", "on,obsolete=deny,spawn=deny,resourcecontrol=deny"];
+  const user = `${uid}:${uid}`;
+  if (isAtLeast(qemuVersion, 9, 1)) return [...filter, "-run-with", `user=${user},chroot=.`];
+  const chroot = isAtLeast(qemuVersion, 8, 1) ? ["-run-with", "chroot=."] : ["-chroot", "."];
+  return [...filter, "-runas", user, ...chroot];
+}
+
+function isAtLeast(version: string, major: number, minor: number): boolean {
+  const [foundMajor = 0, foundMinor = 0] = version.split(".").map(Number);
+  return foundMajor > major || (foundMajor === major && foundMinor >= minor);
 }

@@ -1,22 +1,23 @@
 import { open } from "node:fs/promises";
+import { makeBlankDisk } from "../../guest/format-disk.ts";
 
 const CLUSTER_BITS = 16;
 const CLUSTER_BYTES = 1 << CLUSTER_BITS;
-/** One cluster of pointers leads to so many clusters of data. */
+/** How many clusters of data one cluster of pointers leads to. */
 const POINTERS = CLUSTER_BYTES / 8;
 const HEADER_BYTES = 104;
-/** Set in a pointer to a cluster that nothing else points to, so that it is written to in place. */
+/** Marks a cluster that only one pointer refers to, so that QEMU writes to it in place. */
 const COPIED = 1n << 63n;
 
 export interface OverlayDiskOptions {
   readonly sizeBytes: number;
-  /** What is on it, by the number of its cluster, in order; what is left out reads from what lies below, or as zeros. */
+  /** The content by cluster number, in order; missing clusters read from the backing disk, or as zeros. */
   readonly clusters?: AsyncIterable<readonly [number, Uint8Array]>;
 }
 
 /**
- * Writes a disk in QEMU's format (qcow2, version 3), which takes only the place of what is on it. Written here because
- * QEMU's own tool is a package of its own, and an overlay is made for every instance.
+ * Writes a sparse disk in QEMU's format (qcow2, version 3). QEMU's own tool is in another package, and starting it for
+ * every instance would take longer.
  */
 export async function writeOverlayDisk(path: string, { sizeBytes, clusters }: OverlayDiskOptions): Promise<void> {
   const tables = Math.ceil(sizeBytes / CLUSTER_BYTES / POINTERS);
@@ -46,7 +47,7 @@ export async function writeOverlayDisk(path: string, { sizeBytes, clusters }: Ov
   await put(layout.refcountTable, refcountTable);
   await put(layout.refcountBlock, refcounts.subarray(0, next * 2));
   await put(layout.topTable, top.subarray(0, tables * 8));
-  // The last cluster is there as a whole.
+  // QEMU expects the last cluster to be complete.
   await file.truncate(next * CLUSTER_BYTES);
 }
 
@@ -68,7 +69,7 @@ function header(
   bytes.writeBigUInt64BE(BigInt(topTable * CLUSTER_BYTES), 40);
   bytes.writeBigUInt64BE(BigInt(refcountTable * CLUSTER_BYTES), 48);
   bytes.writeUInt32BE(1, 56);
-  // Counts of 16 bits.
+  // Reference counts have 16 bits.
   bytes.writeUInt32BE(4, 96);
   bytes.writeUInt32BE(HEADER_BYTES, 100);
   return bytes;
@@ -88,4 +89,11 @@ export async function* filledClusters(path: string): AsyncGenerator<readonly [nu
     }
     position += bytesRead;
   }
+}
+
+/** A disk with an empty filesystem, made once for each size. */
+export async function blankDisk(path: string, sizeMib: number): Promise<void> {
+  await makeBlankDisk(path, sizeMib, (raw, draft) =>
+    writeOverlayDisk(draft, { sizeBytes: sizeMib * 2 ** 20, clusters: filledClusters(raw) }),
+  );
 }

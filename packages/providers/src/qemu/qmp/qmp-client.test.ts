@@ -3,17 +3,15 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { findQemu } from "../find-qemu.ts";
-import { LineSplitter } from "./line-splitter.ts";
-import { QmpClient } from "./qmp-client.ts";
+import { LineSplitter, QmpClient } from "./qmp-client.ts";
 
 const { signal } = new AbortController();
 let directory: string;
 let qemu: ChildProcess;
 
-/** A machine without a guest: the monitor is all there is of it. */
+/** A machine without a guest, which has only a monitor. */
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "sandpiper-qmp-"));
   const found = await findQemu();
@@ -31,16 +29,12 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-async function connect(): Promise<QmpClient> {
-  for (;;) {
-    const client = await QmpClient.connect(join(directory, "qmp.sock"), signal).catch(() => undefined);
-    if (client !== undefined) return client;
-    await sleep(10);
-  }
+function connect(): Promise<QmpClient> {
+  return vi.waitFor(() => QmpClient.connect(join(directory, "qmp.sock"), signal), { timeout: 20_000 });
 }
 
-describe("QEMU's monitor", () => {
-  it("answers each of many commands at once", async () => {
+describe("QmpClient", () => {
+  it("matches the answers of concurrent commands", async () => {
     const client = await connect();
     const answers = await Promise.all([
       client.execute("query-status", {}),
@@ -51,7 +45,7 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
-  it("says why it refuses a command", async () => {
+  it("reports why QEMU refuses a command", async () => {
     const client = await connect();
     await expect(client.execute("migrate-incoming", { uri: "fd:3" })).rejects.toMatchObject({
       reason: "monitor_refused",
@@ -60,7 +54,7 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
-  it("is told what comes first in one go with its greeting, and takes the next caller when it refuses that", async () => {
+  it("sends the first commands with the greeting, and frees the monitor when QEMU refuses them", async () => {
     const path = join(directory, "qmp.sock");
     const refused = QmpClient.connect(path, signal, (client) => client.execute("migrate-incoming", { uri: "fd:3" }));
     await expect(refused).rejects.toMatchObject({ reason: "monitor_refused" });
@@ -72,7 +66,7 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
-  it("tells of events to those who listen", async () => {
+  it("passes events to its listeners until they stop", async () => {
     const client = await connect();
     const events: string[] = [];
     const stop = client.onEvent(({ event }) => events.push(event));
@@ -84,7 +78,7 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
-  it("gives a caller up whose time is over while another one speaks", async () => {
+  it("gives up a connection that times out while another client uses the monitor", async () => {
     const client = await connect();
     await expect(QmpClient.connect(join(directory, "qmp.sock"), AbortSignal.timeout(50))).rejects.toMatchObject({
       name: "TimeoutError",
@@ -93,7 +87,7 @@ describe("QEMU's monitor", () => {
     client.close();
   });
 
-  it("fails what is unanswered when QEMU is killed, and everything after that", async () => {
+  it("fails pending and later commands when QEMU is killed", async () => {
     const client = await connect();
     qemu.kill("SIGSTOP");
     const unanswered = client.execute("query-status", {});
@@ -105,8 +99,8 @@ describe("QEMU's monitor", () => {
   });
 });
 
-describe("lines", () => {
-  it("are whole when they come in pieces, also in the middle of a character", () => {
+describe("LineSplitter", () => {
+  it("joins lines that are split anywhere, also within a character", () => {
     const lines: string[] = [];
     const splitter = new LineSplitter((line) => lines.push(line));
     for (const byte of Buffer.from("grüße\r\n\nzwei\nrest")) splitter.push(Uint8Array.of(byte));

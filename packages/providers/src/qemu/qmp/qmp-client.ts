@@ -1,7 +1,6 @@
 import type { Socket } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { connectSocket } from "../../host/unix-socket.ts";
-import { LineSplitter } from "./line-splitter.ts";
 import type { QmpAnswer, QmpArguments, QmpCommand, QmpEvent } from "./qmp-commands.ts";
 
 interface Waiting {
@@ -17,9 +16,9 @@ interface QmpMessage extends Partial<QmpEvent> {
   readonly error?: { readonly class: string; readonly desc: string };
 }
 
-/** Speaks to the monitor of one QEMU. The end of its connection is the end of QEMU: nothing else closes it. */
+/** A client of one QEMU's monitor. QEMU never closes the connection, so its end means that QEMU has ended. */
 export class QmpClient {
-  /** Resolves when the connection has ended, whoever ended it. */
+  /** Resolves when the connection has ended, from either side. */
   readonly closed: Promise<void>;
   readonly #socket: Socket;
   readonly #waiting = new Map<number, Waiting>();
@@ -41,9 +40,7 @@ export class QmpClient {
     });
   }
 
-  /**
-   * Waits for QEMU's greeting, and until it answers. It greets long before it does: what it is told `first` is said meanwhile.
-   */
+  /** Waits until QEMU answers. It greets long before that, so `first` sends its commands right after the greeting. */
   static async connect(
     path: string,
     signal: AbortSignal,
@@ -73,19 +70,19 @@ export class QmpClient {
     });
   }
 
-  /** Tells of every event until the returned function is called. */
+  /** Calls the listener for each event until the returned function is called. */
   onEvent(listener: (event: QmpEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Whether an open monitor keeps this program from ending. */
+  /** Whether the open connection keeps this program from exiting. */
   set isHeld(isHeld: boolean) {
     if (isHeld) this.#socket.ref();
     else this.#socket.unref();
   }
 
-  /** QEMU goes on, and takes the next caller. */
+  /** QEMU keeps running and accepts the next client. */
   close(): void {
     this.#socket.destroy();
   }
@@ -139,8 +136,8 @@ function parseMessage(line: string): QmpMessage | undefined {
 function monitorGone(command: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "monitor_gone",
-    message: `QEMU's monitor did not answer ${command}: its connection has ended`,
-    hint: "the virtual machine has ended; create a new one",
+    message: `QEMU's monitor did not answer ${command}: the connection ended`,
+    hint: "the virtual machine has ended: create a new sandbox",
   });
 }
 
@@ -148,6 +145,23 @@ function monitorRefused(command: string, why: string): SandboxError {
   return new SandboxError("internal", {
     reason: "monitor_refused",
     message: `QEMU refused ${command}: ${why}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });
+}
+
+/** Joins the pieces of a byte stream into lines. */
+export class LineSplitter {
+  readonly #receive: (line: string) => void;
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  constructor(receive: (line: string) => void) {
+    this.#receive = receive;
+  }
+
+  push(chunk: Uint8Array): void {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim() !== "") this.#receive(line);
+  }
 }

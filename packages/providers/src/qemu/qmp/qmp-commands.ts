@@ -1,4 +1,4 @@
-/** A command of QEMU's monitor: what it takes and what it answers. */
+/** The arguments and the answer of a monitor command. */
 interface Command<Arguments, Answer> {
   readonly arguments: Arguments;
   readonly answer: Answer;
@@ -11,7 +11,7 @@ interface MigrationCapability {
   readonly state: boolean;
 }
 
-/** A date and a time, as C has them. */
+/** C's `struct tm`. */
 interface RtcTime {
   readonly tm_year: number;
   readonly tm_mon: number;
@@ -21,7 +21,7 @@ interface RtcTime {
   readonly tm_sec: number;
 }
 
-/** The commands of QEMU's monitor that the provider uses. */
+/** The monitor commands that the provider uses. */
 interface QmpCommands {
   readonly qmp_capabilities: Command<Nothing, Nothing>;
   readonly "query-status": Command<Nothing, { readonly status: string; readonly running: boolean }>;
@@ -42,7 +42,7 @@ export type QmpCommand = keyof QmpCommands;
 export type QmpArguments<C extends QmpCommand> = QmpCommands[C]["arguments"];
 export type QmpAnswer<C extends QmpCommand> = QmpCommands[C]["answer"];
 
-/** What QEMU tells without being asked. */
+/** A message that QEMU sends on its own. */
 export interface QmpEvent {
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;

@@ -1,28 +1,28 @@
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, open, rename, utimes } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { AgentClient } from "@sandpiper/core";
 import { agentChannelEnds } from "../../host/agent-channel.ts";
 import { SocketChannel } from "../../host/socket-channel.ts";
 import { createTransientMachine, removeTransientMachine } from "../../host/transient-machine.ts";
 import type { QemuHost } from "../host.ts";
-import { blankDisk } from "../machine/blank-disk.ts";
 import { DISK, type LaunchedMachine, launchMachine } from "../machine/launch-machine.ts";
 import { type Accelerator, DEVICES } from "../machine/machine-arguments.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
 import { saveState } from "../machine/migration.ts";
-import { pruneTemplates } from "./prune-templates.ts";
-import { measureRtcLateness } from "./rtc-lateness.ts";
-import { settleGuest } from "./settle-guest.ts";
+import { blankDisk } from "../machine/overlay-disk.ts";
+import { measureRtcLateness, settleGuest } from "./settle-guest.ts";
 
-/** A guest that translated code runs in takes a few seconds; a busy host makes that many. */
+/** A translated guest boots in a few seconds, on a busy host in many. */
 const BOOT_TIMEOUT_MS = 60_000;
 const MEMORY = "memory";
 const STATE = "state";
-/** Raised when templates are made in another way. */
+/** Raised when the way to make templates changes. */
 const GENERATION = 3;
+/** Each takes some tens of MiB: the memory that its guest has used. */
+const MAX_TEMPLATES = 16;
 
-/** A machine that has booted once, and stands still: its memory as a file, its devices' state, and its disk. */
+/** A machine that was saved after its boot: its memory, the state of its devices and its disk, each a file. */
 export interface Template {
   readonly memory: string;
   readonly state: string;
@@ -41,14 +41,14 @@ export async function findTemplate(host: QemuHost, key: string): Promise<Templat
   const directory = join(host.templates, key);
   const template = { memory: join(directory, MEMORY), state: join(directory, STATE), disk: join(directory, DISK) };
   const now = new Date();
-  // Those that were not used for long go first.
+  // The time of use decides which templates are removed.
   return await utimes(directory, now, now).then(
     () => template,
     () => undefined,
   );
 }
 
-/** Boots a machine, lets it come to rest, and saves it with what it ran in its memory. */
+/** Boots a machine, waits until it is idle, and saves it with the programs that it ran in memory. */
 export async function makeTemplate(host: QemuHost, key: string, shape: MachineShape): Promise<void> {
   const signal = AbortSignal.timeout(BOOT_TIMEOUT_MS);
   const place = await createTransientMachine(host);
@@ -94,7 +94,7 @@ async function save(
   await ended;
 }
 
-/** Whoever is first is right: what the other made would have been the same. */
+/** The first of several programs wins: their templates are the same. */
 async function publish(directory: string, target: string): Promise<void> {
   const draft = join(directory, "done");
   await mkdir(draft, { mode: 0o700 });
@@ -102,4 +102,23 @@ async function publish(directory: string, target: string): Promise<void> {
   await rename(draft, target).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
   });
+}
+
+/** Removes the least recently used templates. Machines that were cloned from them hold links to the files they need. */
+async function pruneTemplates(directory: string): Promise<void> {
+  const entries = (await readdir(directory, { withFileTypes: true })).filter((entry) => entry.isDirectory());
+  const templates = await Promise.all(
+    entries.map(async ({ name }) => {
+      const path = join(directory, name);
+      return {
+        path,
+        usedAtMs: await stat(path).then(
+          ({ mtimeMs }) => mtimeMs,
+          () => 0,
+        ),
+      };
+    }),
+  );
+  const excess = templates.sort((one, other) => other.usedAtMs - one.usedAtMs).slice(MAX_TEMPLATES);
+  await Promise.all(excess.map(({ path }) => rm(path, { recursive: true, force: true })));
 }
