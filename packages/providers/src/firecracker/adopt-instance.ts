@@ -7,7 +7,7 @@ import { FirecrackerInstance } from "./instance.ts";
 import { machineDirectory } from "./machine/jail.ts";
 import { API_SOCKET } from "./machine/machine-files.ts";
 
-/** One that is being saved answers when that is done. */
+/** A machine that is being saved answers afterwards. */
 const ANSWER_MS = 30_000;
 
 /** Takes over a machine whose program has ended. */
@@ -18,11 +18,11 @@ export async function adoptInstance(host: FirecrackerState, id: SandboxId, clock
     throw new SandboxError("gone", {
       reason: "instance_ended",
       message: `instance ${id} cannot be adopted: its Firecracker does not answer`,
-      hint: "remove what is left of it, and create a new one",
+      hint: "remove the instance, and create a new sandbox",
       cause: error,
     });
   });
-  // Its program may have died while the machine stood still to be saved.
+  // The program may have died while the machine was paused for a checkpoint.
   if (state === "Paused") await api.send("PATCH /vm", { state: "Resumed" });
   return new FirecrackerInstance(host, { spec, clock });
 }

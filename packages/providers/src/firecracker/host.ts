@@ -11,48 +11,48 @@ import { requireKvm } from "./machine/kvm.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { SharedFiles } from "./machine/shared-files.ts";
 
-/** What the kernel takes as the path of a socket. */
+/** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
-/** For the bus that its devices are at, and for the agent's channel. */
+/** For the bus of the devices and for the agent's channel. */
 const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
   readonly cgroupParent?: string | undefined;
-  /** Where programs are looked for; the environment of this program unless given. */
+  /** The environment in which programs are found; this program's by default. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** The device that Firecracker opens; /dev/kvm unless given. */
+  /** The device that Firecracker opens; /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
 }
 
-/** Where machines are: all that it takes to find them and to end them, also where none can be made any more. */
+/** The machines of this host. Enough to find and end them, also where no new machine can start. */
 export interface FirecrackerState {
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
-  /** Where machines that are no instances are. */
+  /** The directory of the machines that belong to no sandbox. */
   readonly transientMachines: string;
   cgroupPath(name: string): string;
 }
 
-/** Everything on this host that machines are made with. */
+/** Everything on this host that is needed to make machines. */
 export interface FirecrackerHost extends FirecrackerState {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
-  /** Drivers that its guests need and set-up did not fetch; they may be built in. */
+  /** Drivers that guests need and set-up did not download; the kernel may have them built in. */
   readonly missingModules: readonly string[];
   readonly shared: SharedFiles;
-  /** Where empty disks are. */
+  /** The directory of empty disks. */
   readonly blanks: string;
-  /** What a machine boots from: the given kernel, or the one that set-up fetched. */
+  /** Boot files for the given kernel, or for the one that set-up downloaded. */
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
 }
 
 export function findFirecrackerState(options: FirecrackerOptions): FirecrackerState {
   const cgroups = findCgroups();
   if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing";
     throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
   }
   const directory = join(options.stateDirectory, "firecracker");
@@ -64,7 +64,7 @@ export function findFirecrackerState(options: FirecrackerOptions): FirecrackerSt
   };
 }
 
-/** Looks for what machines need; what is missing is said with what to do about it. */
+/** Throws when this host lacks something that machines need, with the remedy. */
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
   if (process.platform !== "linux") {
     throw missing("not_linux", `Firecracker needs Linux; this is ${process.platform}`, "use a Linux machine");
@@ -73,7 +73,7 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
   if (process.getuid?.() !== 0) {
     const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "Firecracker's machines need root, for a jail of their own each", hint);
+    throw missing("not_root", "Firecracker machines need root, to run each in its own jail", hint);
   }
   const directory = join(options.stateDirectory, "firecracker");
   requireShortPath(directory, options.stateDirectory);
@@ -96,7 +96,7 @@ function requireShortPath(directory: string, stateDirectory: string): void {
   const names = [API_SOCKET, VSOCK_SOCKET].map((name) => join("x".repeat(ID_BYTES), "machine", name));
   const longest = Math.max(...names.map((name) => Buffer.byteLength(join(directory, "instances", name))));
   if (longest <= MAX_SOCKET_PATH_BYTES) return;
-  const message = `the path of the state directory ${stateDirectory} is too long for sockets in it`;
+  const message = `the path of the state directory ${stateDirectory} is too long for the sockets in it`;
   throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
 }
 

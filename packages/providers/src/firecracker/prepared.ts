@@ -18,7 +18,7 @@ export interface FirecrackerPreparedOptions {
   readonly clock: Clock;
 }
 
-/** A place for a machine that is not there yet. */
+/** Prepared for a restore: the machine starts when its saved state is there. */
 export class FirecrackerPrepared implements PreparedInstance {
   readonly #host: FirecrackerHost;
   readonly #options: FirecrackerPreparedOptions;

@@ -28,14 +28,14 @@ import { FirecrackerPrepared } from "./prepared.ts";
 import { probeFirecracker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
 export interface FirecrackerProviderOptions extends Partial<FirecrackerOptions> {
   readonly clock?: Clock | undefined;
 }
 
-/** Sandboxes in Firecracker's virtual machines, each in a jail of its own. */
+/** Sandboxes in Firecracker machines, each in its own jail. */
 export class FirecrackerProvider implements Provider {
   readonly name = "firecracker";
   readonly capabilities = firecrackerCapabilities;
@@ -94,7 +94,7 @@ export class FirecrackerProvider implements Provider {
     await removeInstance(findFirecrackerState(this.#options), id);
   }
 
-  /** Before anything runs for it. */
+  /** Must run before anything is started for the instance. */
   async #write(host: FirecrackerHost, spec: InstanceSpec): Promise<void> {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }

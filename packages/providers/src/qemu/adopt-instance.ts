@@ -6,7 +6,7 @@ import { QemuInstance } from "./instance.ts";
 import { MONITOR_SOCKET } from "./machine/machine-arguments.ts";
 import { QmpClient } from "./qmp/qmp-client.ts";
 
-/** QEMU takes a new caller once it has seen that the last is gone. */
+/** QEMU accepts a new client once it has noticed that the last one is gone. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
 /** Takes over a machine whose program has ended. */
@@ -17,11 +17,11 @@ export async function adoptInstance(host: QemuState, id: SandboxId, clock: Clock
     throw new SandboxError("gone", {
       reason: "instance_ended",
       message: `instance ${id} cannot be adopted: its virtual machine does not answer`,
-      hint: "remove what is left of it, and create a new one",
+      hint: "remove the instance, and create a new sandbox",
       cause: error,
     });
   });
-  // Its program may have died while the machine stood still to be saved.
+  // The program may have died while the machine was paused for a checkpoint.
   if (!(await monitor.execute("query-status", {})).running) await monitor.execute("cont", {});
   return new QemuInstance(host, { spec, clock, monitor });
 }

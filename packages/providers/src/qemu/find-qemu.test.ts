@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** A program that says of which version it is. */
+/** A program that prints a version. */
 async function put(path: string, version: string): Promise<string> {
   const program = join(directory, path, PROGRAM);
   await mkdir(dirname(program), { recursive: true });

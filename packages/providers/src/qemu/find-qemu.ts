@@ -5,10 +5,10 @@ import { findProgram, isProgram } from "../host/find-program.ts";
 import { remembered } from "../host/remembered.ts";
 import { runProgram } from "../host/run-program.ts";
 
-/** QEMU's program, and what it needs to run from where it is. */
+/** QEMU's program, with the arguments and environment that it needs. */
 export interface Qemu {
   readonly program: string;
-  /** Before all others. */
+  /** Come before all other arguments. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly version: string;
@@ -25,7 +25,8 @@ const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", a
 /** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
 export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu | MissingQemu> {
   const name = NAMES[process.arch];
-  if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
+  if (name === undefined)
+    return { reason: `QEMU machines do not support ${process.arch}`, hint: "use an x86-64 machine" };
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const cache = cacheDirectory(environment);
   const installed = chosen ?? findProgram(name, environment["PATH"]);
@@ -36,12 +37,11 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
   const version = isProgram(found.program) ? await versionOf(found, join(cache, "known")) : undefined;
   if (version !== undefined) return { ...found, version };
   return {
-    reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
-    hint: "install it, run `npm run setup qemu` in Sandpiper's directory, which unpacks Debian's, or set SANDPIPER_QEMU to the path of one",
+    reason: `there is no ${name}${chosen === undefined ? "" : ` that works at ${chosen}`}`,
+    hint: "install it, unpack Debian's with `npm run setup qemu` in Sandpiper's directory, or set SANDPIPER_QEMU to its path",
   };
 }
 
-/** A program alone, and where it runs. */
 type Program = Pick<Qemu, "program" | "args" | "env">;
 
 function unpacked(root: string, name: string): Program {
@@ -54,7 +54,7 @@ function unpacked(root: string, name: string): Program {
   };
 }
 
-/** Asked once of each program: it takes as long as a tenth of a machine. */
+/** Asked once for each program, because it takes a tenth of the time of a machine's start. */
 async function versionOf({ program, env }: Program, directory: string): Promise<string | undefined> {
   const version = await remembered({ directory, fact: "QEMU's version", files: [program] }, async () => {
     const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });

@@ -19,21 +19,21 @@ afterEach(async () => {
 
 const offline = new SandboxError("failed_precondition", { reason: "set_up_failed", message: "there is no network" });
 
-describe("before anything was fetched", () => {
-  it("a look fetches nothing and says that the first sandbox will; nor does a list, nor a removal", async () => {
+describe("the first use of the QEMU provider", () => {
+  it("downloads nothing for a probe, a list or a removal, and says that the first sandbox will", async () => {
     const provision = vi.fn<Provision>();
     const provider = new QemuProvider({ stateDirectory: place, provision });
     expect(await provider.probe()).toMatchObject({
       available: true,
       isFirstUse: true,
-      detail: expect.stringMatching(/^not fetched yet/),
+      detail: expect.stringMatching(/^not downloaded yet/),
     });
     expect(await provider.list()).toEqual([]);
     await provider.remove("00000000-0000-4000-8000-000000000000" as Parameters<typeof provider.remove>[0]);
     expect(provision).not.toHaveBeenCalled();
   });
 
-  it("the first sandbox asks for what is missing, and is told why when it cannot be had", async () => {
+  it("requests the missing parts for the first sandbox, and reports why they cannot be had", async () => {
     const asked: string[][] = [];
     const provision: Provision = async (parts) => {
       asked.push([...parts]);

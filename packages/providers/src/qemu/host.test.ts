@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { createTransientMachine } from "../host/transient-machine.ts";
 import { findQemuState } from "./host.ts";
 
-it("is no deeper than the places of instances: where those have room for their sockets, it has", async () => {
+it("keeps the paths of transient machines as short as those of instances, so that sockets fit", async () => {
   const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-nursery-"));
   try {
     const place = findQemuState({ stateDirectory });

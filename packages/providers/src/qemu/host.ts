@@ -11,30 +11,30 @@ import { findAccelerator } from "./machine/accelerator.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
 import { WaitingShell } from "./machine/waiting-shell.ts";
 
-/** What the kernel takes as the path of a socket. */
+/** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
 
 export interface QemuOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
   readonly cgroupParent?: string | undefined;
 }
 
-/** Where machines are on this host. What runs can be found and ended without anything that machines are made with. */
+/** The machines of this host. Needs nothing that set-up installs, so that machines can always be found and ended. */
 export interface QemuState {
   readonly stateDirectory: string;
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
-  /** Where machines that are no instances are. */
+  /** The directory of the machines that belong to no sandbox. */
   readonly transientMachines: string;
   readonly templates: string;
-  /** Of the directory that QEMU starts in. */
+  /** The directory that QEMU starts in. */
   machineDirectory(id: SandboxId): string;
   cgroupPath(name: string): string;
 }
 
-/** Everything on this host that machines are made with. */
+/** Everything on this host that is needed to make machines. */
 export interface QemuHost extends QemuState {
   readonly qemu: Qemu;
   readonly shell: WaitingShell;
@@ -44,24 +44,24 @@ export interface QemuHost extends QemuState {
   guestKernel(path?: string): Promise<GuestKernel>;
 }
 
-/** Looks for what this host must have; what is missing is said with what to do about it. */
+/** Throws when this host lacks something that set-up cannot install, with the remedy. */
 export function findQemuState(options: QemuOptions): QemuState {
   if (process.platform !== "linux") {
     throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
   }
   if (process.getuid?.() !== 0) {
     const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "QEMU machines need root, to run as users of their own and in cgroups", hint);
+    throw missing("not_root", "QEMU machines need root, to run each as its own user and in its own cgroup", hint);
   }
   const directory = join(options.stateDirectory, "qemu");
   const longest = join(directory, "instances", "x".repeat(ID_BYTES), "machine", MONITOR_SOCKET);
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
-    const message = `the path of the state directory ${options.stateDirectory} is too long for sockets in it`;
+    const message = `the path of the state directory ${options.stateDirectory} is too long for the sockets in it`;
     throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
   }
   const cgroups = findCgroups();
   if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing";
     throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
   }
   const store = new InstanceStore(join(directory, "instances"));
@@ -76,7 +76,7 @@ export function findQemuState(options: QemuOptions): QemuState {
   };
 }
 
-/** Looks for what machines are made with: what set-up provides. */
+/** Finds the parts that set-up installs. */
 export async function findQemuHost(place: QemuState): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
@@ -95,12 +95,12 @@ export async function findQemuHost(place: QemuState): Promise<QemuHost> {
   };
 }
 
-/** Whether set-up provides what was not found. */
+/** Whether set-up can install the missing part. */
 export function isProvidable({ reason }: SandboxError): boolean {
   return reason === "agent_missing" || reason === "qemu_missing" || reason === "kernel_missing";
 }
 
-/** Made once for each kernel: that reads the kernel and the agent whole. */
+/** Made once for each kernel, because it reads the kernel and the agent completely. */
 function guestKernels(directory: string, agent: string): (kernel: Kernel) => Promise<GuestKernel> {
   const known = new Map<string, Promise<GuestKernel>>();
   return (kernel) => {

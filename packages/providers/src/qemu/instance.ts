@@ -32,7 +32,7 @@ export interface QemuInstanceOptions {
   readonly spec: InstanceSpec;
   readonly clock: Clock;
   readonly monitor: QmpClient;
-  /** A connection to its agent that nobody has used; without it somebody else spoke to its agent before. */
+  /** An unused connection to its agent; without one an earlier program has spoken to the agent. */
   readonly agent?: Socket | undefined;
 }
 
@@ -47,7 +47,7 @@ export class QemuInstance implements Instance {
   readonly #clock: Clock;
   #pulse: GuestPulse | undefined;
   #isHeard = false;
-  /** While it is being saved. */
+  /** True while a checkpoint is taken. */
   #isStill = false;
   #unused: Socket | undefined;
   #channel: SocketChannel | undefined;
@@ -76,12 +76,12 @@ export class QemuInstance implements Instance {
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
-    // QEMU takes one caller at a time.
+    // QEMU accepts one client at a time.
     this.#channel?.close();
     const needsResync = this.#needsResync;
     const socket = this.#unused ?? (await this.#connectAgent(signal));
     this.#unused = undefined;
-    // A channel that has to be opened again was not left in order.
+    // The stream may have stopped in the middle of a frame.
     this.#needsResync = true;
     const ends = agentChannelEnds(socket, this.#directory);
     const startReader: typeof ends.startReader = (receive) =>
@@ -111,7 +111,7 @@ export class QemuInstance implements Instance {
     const monitor = this.#monitor;
     await using file = await open(join(directory, STATE_FILE), "wx", 0o600);
     await prepareMigration(monitor, { ignoresShared: false });
-    // The end of what is saved is no crash.
+    // An instance that ends because it was saved has not crashed.
     this.#isSaved = !keepsRunning;
     this.#isStill = true;
     await monitor.execute("stop", {});
@@ -161,7 +161,7 @@ export class QemuInstance implements Instance {
     }
   }
 
-  /** QEMU holds the other end of the monitor for as long as it lives. */
+  /** QEMU holds the monitor open for as long as it lives. */
   async #ended(): Promise<void> {
     this.#stopListening();
     if (this.#destroyed !== undefined || this.#isSaved) return;

@@ -3,7 +3,7 @@ import { undoAfter } from "../host/undo-after.ts";
 import type { QemuState } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** What fails half-way leaves nothing behind. */
+/** Removes an instance that fails to start. */
 export async function undoneOnFailure<T>(host: QemuState, id: SandboxId, start: () => Promise<T>): Promise<T> {
   try {
     return await start();

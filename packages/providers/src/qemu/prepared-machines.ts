@@ -10,13 +10,12 @@ import { type Template, templateKey } from "./template/template.ts";
 import { warmMachine } from "./template/warm-machine.ts";
 
 const START_TIMEOUT_MS = 30_000;
-/** Whoever has just got a machine has the processors to itself for what it does first. */
+/** Leaves the processors to the sandbox that has just started. */
 const REST_MS = 50;
 
 /**
- * Copies of templates that were started ahead, have run something and stand still: most of what a new machine takes is QEMU's
- * own start, and the translation of what the guest runs first. As many are kept of each shape that was asked for as the
- * provider is told to.
+ * Clones that have started, have run a command and are paused. A new machine spends most of its time in QEMU's start
+ * and in the translation of its first code; a prepared machine has both behind it.
  */
 export class PreparedMachines implements AsyncDisposable {
   readonly #count: number;
@@ -39,18 +38,18 @@ export class PreparedMachines implements AsyncDisposable {
         hold(machine, true);
         return machine;
       }
-      // It was ended by somebody else.
+      // It has ended in the meantime.
       removeTransientMachine(host, machine).catch(() => {});
     }
   }
 
-  /** In the background; whoever needs one meanwhile starts one for itself. */
+  /** Works in the background. A creation in the meantime starts its own machine. */
   refill(host: QemuHost, shape: MachineShape, template: Template): void {
     const key = shelfKey(host, shape);
     this.#host = host;
     if (this.#count === 0 || this.#isClosed || this.#filling.has(key)) return;
     const filling = this.#fill(host, key, { shape, template })
-      // The next one who asks tries again, and is told why.
+      // The next creation tries again and reports the error.
       .catch(() => {})
       .finally(() => this.#filling.delete(key));
     this.#filling.set(key, filling);
@@ -95,11 +94,11 @@ export class PreparedMachines implements AsyncDisposable {
     return [...this.#shelves.values()].flat();
   }
 
-  /** There is no time left to wait in: what is left, the next program finds by its directory, and clears away. */
+  /** An exiting process cannot wait. The next program finds the directories and removes them. */
   readonly #endAll = (): void => killAll(this.#all().map(({ pid }) => pid));
 }
 
-/** A program that has nothing else to do may end. */
+/** A prepared machine does not keep the program from exiting. */
 function hold({ agent, monitor }: LaunchedMachine, isHeld: boolean): void {
   if (isHeld) agent.ref();
   else agent.unref();
@@ -112,7 +111,7 @@ async function discard(host: QemuHost, machine: LaunchedMachine): Promise<void> 
   await removeTransientMachine(host, machine);
 }
 
-/** What cannot be changed any more once QEMU has started. */
+/** What a machine cannot change once QEMU has started. */
 function shelfKey(host: QemuHost, shape: MachineShape): string {
   return `${templateKey(host, shape)} ${shape.vcpuCount} ${shape.maxProcesses}`;
 }

@@ -16,7 +16,7 @@ export interface QemuPreparedOptions {
   readonly clock: Clock;
 }
 
-/** A place for a machine that is not there yet. */
+/** Prepared for a restore: the machine starts when its saved state is there. */
 export class QemuPrepared implements PreparedInstance {
   readonly #host: QemuHost;
   readonly #options: QemuPreparedOptions;

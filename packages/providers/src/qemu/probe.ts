@@ -5,9 +5,9 @@ import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
 import { findQemuHost, findQemuState, isProvidable, type QemuOptions } from "./host.ts";
 
-const FETCHED_LATER =
-  "not fetched yet: the first sandbox fetches QEMU, a kernel and Debian's packages (about 110 MB), and takes a minute";
-const BUILT_LATER = "the default image is not built yet: the first sandbox without one of its own takes a minute";
+const DOWNLOADED_LATER =
+  "not downloaded yet: the first sandbox downloads QEMU, a kernel and Debian packages (about 110 MB), which takes a minute";
+const BUILT_LATER = "the default image is not built yet: the first sandbox that uses it takes a minute";
 
 export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   try {
@@ -18,10 +18,10 @@ export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
     const error = SandboxError.from(thrown);
-    // Nothing that was looked for speaks against it.
+    // The only thing missing is what set-up can install.
     const isBuildable = error.reason !== "agent_missing" || findProgram("cargo") !== undefined;
     if (isProvidable(error) && isBuildable && canProvision())
-      return { available: true, detail: FETCHED_LATER, isFirstUse: true };
+      return { available: true, detail: DOWNLOADED_LATER, isFirstUse: true };
     return { available: false, reason: error.message, hint: error.hint ?? "run `sandpiper doctor`" };
   }
 }

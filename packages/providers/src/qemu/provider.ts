@@ -40,18 +40,18 @@ import { type CloneOptions, launchClone } from "./template/clone.ts";
 import { findTemplate, type Template, templateKey } from "./template/template.ts";
 import { Templates } from "./template/templates.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
 export interface QemuProviderOptions extends Partial<QemuOptions> {
   readonly clock?: Clock | undefined;
-  /** How many machines of each shape that was asked for are started ahead and wait. */
+  /** How many prepared machines to keep for each shape that sandboxes have used. */
   readonly prepared?: number | undefined;
-  /** Called for what is not there yet; set-up of this clone unless given. */
+  /** Installs missing parts; runs this clone's set-up by default. */
   readonly provision?: Provision | undefined;
 }
 
-/** Sandboxes in virtual machines, each a copy of one that has booted before. */
+/** Sandboxes in virtual machines, each a clone of a template that has booted before. */
 export class QemuProvider implements Provider, AsyncDisposable {
   readonly name = "qemu";
   readonly capabilities = qemuCapabilities;
@@ -82,7 +82,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return probeQemu(this.#options);
   }
 
-  /** Ends the machines that nobody has asked for; those of sandboxes go on. */
+  /** Ends the prepared machines; those of sandboxes keep running. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#prepared[Symbol.asyncDispose]();
     await this.#host?.then(({ shell }) => shell.close()).catch(() => {});
@@ -133,7 +133,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     await removeInstance(this.#findState(), id);
   }
 
-  /** One that was started ahead, or a new one. */
+  /** Takes a prepared machine, or starts a new one. */
   async #clone(
     host: QemuHost,
     { id }: InstanceSpec,
@@ -152,7 +152,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       await spare.monitor.execute("cont", {});
       return spare;
     } catch (error) {
-      // What has moved goes with the instance.
+      // A directory that was already moved is removed with the instance.
       await removeTransientMachine(host, spare);
       throw error;
     }
@@ -163,12 +163,12 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return machineShape(spec, image, kernel);
   }
 
-  /** Before anything runs for it. */
+  /** Must run before anything is started for the instance. */
   async #write(host: QemuHost, spec: InstanceSpec): Promise<void> {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
 
-  /** What is missing of what machines are made with is fetched and built first. */
+  /** Downloads and builds the missing parts first. */
   async #provideHost(rootfs: string, options: ProvisionOptions): Promise<QemuHost> {
     const found = await this.#findHost().catch((thrown: unknown) => SandboxError.from(thrown));
     const isHostMissing = found instanceof SandboxError;
@@ -182,7 +182,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return isHostMissing ? await this.#findHost() : found;
   }
 
-  /** The first machine of its shape takes seconds. */
+  /** The first machine of a shape takes seconds. */
   async #template(host: QemuHost, shape: MachineShape, { signal, onProgress }: ProvisionOptions): Promise<Template> {
     const tell = (status: PullProgress["status"]) =>
       onProgress?.({ image: MACHINE_IMAGE, layer: "template", status, doneBytes: 0, totalBytes: undefined });

@@ -4,8 +4,8 @@ import type { QemuState } from "./host.ts";
 import { cgroupOfInstance } from "./machine/instance-cgroup-name.ts";
 
 /**
- * Removes every trace of an instance, in whatever state it is. Its directory goes last: while anything is left, it can be
- * found and removed again.
+ * Removes every trace of an instance in any state. Its directory goes last, so that an interrupted removal can be found
+ * and repeated.
  */
 export async function removeInstance(host: QemuState, id: SandboxId): Promise<void> {
   await host.store.beginRemoval(id);

@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** A client of something that answers as it is told to. */
+/** A client of a server with the given answers. */
 async function clientOf(answer: RequestListener): Promise<ApiClient> {
   const path = join(directory, "api.sock");
   server = createServer(answer).listen({ path });
@@ -25,8 +25,8 @@ async function clientOf(answer: RequestListener): Promise<ApiClient> {
   return new ApiClient(path);
 }
 
-describe("a client of Firecracker's API", () => {
-  it("sends what it is given as JSON, and takes any success", async () => {
+describe("ApiClient", () => {
+  it("sends bodies as JSON and accepts any success status", async () => {
     const seen: unknown[] = [];
     const client = await clientOf(async (request, response) => {
       let body = "";
@@ -38,7 +38,7 @@ describe("a client of Firecracker's API", () => {
     expect(seen).toEqual([["PATCH", "/vm", "application/json", { state: "Paused" }]]);
   });
 
-  it("passes on the words of a refusal, also of one that is not what it should be", async () => {
+  it("reports Firecracker's error, also one in an unexpected format", async () => {
     const texts = ['{"fault_message":"no such drive"}', "plain words", ""];
     const client = await clientOf((_request, response) => {
       response.writeHead(400).end(texts.shift());
@@ -52,18 +52,18 @@ describe("a client of Firecracker's API", () => {
     }
   });
 
-  it("takes no answer that has no end", async () => {
+  it("refuses an endless answer", async () => {
     const client = await clientOf((_request, response) => {
       response.writeHead(200).write("x".repeat(100_000));
     });
     await expect(client.describe()).rejects.toThrow(/longer than/);
   });
 
-  it("waits no longer than its caller does", async () => {
+  it("stops waiting when its caller aborts", async () => {
     const client = await clientOf(() => {});
     const patience = new AbortController();
     const asked = client.describe(patience.signal);
-    patience.abort(new Error("had enough"));
-    await expect(asked).rejects.toThrow("had enough");
+    patience.abort(new Error("aborted"));
+    await expect(asked).rejects.toThrow("aborted");
   });
 });

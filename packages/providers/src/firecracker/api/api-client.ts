@@ -2,7 +2,7 @@ import { type IncomingMessage, request } from "node:http";
 import { SandboxError } from "@sandpiper/core";
 import type { ApiRequests, InstanceInfo } from "./api-requests.ts";
 
-/** An answer is a few lines; a guest has no part in it, but the process that it might have taken over has. */
+/** Answers have a few lines. The limit protects against a compromised Firecracker process. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 interface ApiAnswer {
@@ -10,7 +10,7 @@ interface ApiAnswer {
   readonly text: string;
 }
 
-/** Speaks to one Firecracker through its socket, a connection for each request. */
+/** A client of one Firecracker's API socket, with one connection for each request. */
 export class ApiClient {
   readonly #socketPath: string;
 
@@ -24,7 +24,7 @@ export class ApiClient {
     return parse("GET /", answer) as InstanceInfo;
   }
 
-  /** Rejects with Firecracker's own words when it refuses. */
+  /** Rejects with Firecracker's error. */
   async send<R extends keyof ApiRequests>(route: R, body: ApiRequests[R], signal?: AbortSignal): Promise<void> {
     const [method = "", path = ""] = route.split(" ");
     const answer = await this.#ask(method, path, { body: JSON.stringify(body), signal });
@@ -44,7 +44,7 @@ export class ApiClient {
       throw new SandboxError("unavailable", {
         reason: "firecracker_gone",
         message: `Firecracker did not answer ${method} ${path}: ${error instanceof Error ? error.message : error}`,
-        hint: "its process has ended, most likely; create a new sandbox",
+        hint: "its process has probably ended: create a new sandbox",
         cause: error,
       });
     }
@@ -82,12 +82,12 @@ function refused(route: string, answer: ApiAnswer): SandboxError {
   return new SandboxError("internal", {
     reason: "firecracker_refused",
     message: `Firecracker refused ${route} with status ${answer.status}: ${fault}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
     details: { route, status: answer.status, fault },
   });
 }
 
-/** The words of a refusal, whatever they are wrapped in. */
+/** The text of an error answer in any format. */
 function faultOf(text: string): string {
   try {
     const { fault_message: fault } = JSON.parse(text) as { readonly fault_message?: unknown };

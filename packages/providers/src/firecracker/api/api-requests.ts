@@ -1,4 +1,4 @@
-/** Bodies of Firecracker's API, under the names that it publishes; only what is used here. */
+/** The bodies of Firecracker's API that the provider uses, with their published names. */
 
 export interface MachineConfiguration {
   readonly vcpu_count: number;
@@ -44,12 +44,12 @@ export interface SnapshotCreate {
 
 interface SnapshotLoad {
   readonly snapshot_path: string;
-  /** A file is mapped privately: pages are read from it until they are written to. */
+  /** A file is mapped privately and copied on write. */
   readonly mem_backend: { readonly backend_type: "File"; readonly backend_path: string };
   readonly resume_vm: boolean;
 }
 
-/** What is asked for, and with which body; none of these has an answer. */
+/** The requests and their bodies; none of them has an answer. */
 export interface ApiRequests {
   readonly "PUT /machine-config": MachineConfiguration;
   readonly "PUT /boot-source": BootSource;

@@ -5,9 +5,12 @@ import { connectSocket } from "../../host/unix-socket.ts";
 const PATIENCE_MS = 10_000;
 const AGAIN_MS = 500;
 
-/** Holds a connection to a machine's API that says nothing: its end is that of the process, which nobody here is the parent of. */
+/**
+ * Holds an idle connection to a machine's API. Its end means that the process has ended, which is not a child of this
+ * program.
+ */
 export class Presence {
-  /** Resolves when nobody listens at the socket any more, or nobody waits for that. */
+  /** Resolves when the socket is gone, or after `stop`. */
   readonly ended: Promise<void>;
   readonly #path: string;
   #socket: Socket | undefined;
@@ -33,7 +36,7 @@ export class Presence {
         await closed(socket);
         continue;
       }
-      // A socket whose queue is full is not one that is gone.
+      // A socket with a full queue still exists.
       if (isGone(socket)) return;
       await sleep(AGAIN_MS);
     }

@@ -9,13 +9,13 @@ import { transientName } from "../../host/transient-name.ts";
 
 const READ_ONLY = 0o444;
 
-/** What machines boot from. Every machine's user may read both, in a directory that nobody else may enter. */
+/** The files that machines boot from. Every machine's user may read them; only root may enter their directory. */
 export interface BootFiles {
   readonly kernel: string;
   readonly initramfs: string;
 }
 
-/** Made once for each kernel and agent: that reads both whole. */
+/** Made once for each kernel and agent, because it reads both completely. */
 export async function makeBootFiles(directory: string, kernel: Kernel): Promise<BootFiles> {
   const { path, initramfs } = await guestKernel({ directory, kernel, agent: findAgent() });
   await chmod(initramfs, READ_ONLY);

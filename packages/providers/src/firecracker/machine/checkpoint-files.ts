@@ -8,7 +8,7 @@ import { MEMORY, SNAPSHOT, STATE } from "./machine-files.ts";
 const SAVED = [STATE, MEMORY];
 const READ_ONLY = 0o444;
 
-/** Lets a jail have what was saved without a copy: it stays for as long as one of the machines that run from it does. */
+/** Links a saved machine into a jail without copying it. The files stay while a machine runs from them. */
 export async function linkSnapshot(saved: string, { machine }: Pick<Jail, "machine">): Promise<void> {
   const directory = join(machine, SNAPSHOT);
   await mkdir(directory, { mode: 0o755 });
@@ -24,7 +24,7 @@ export async function linkSnapshot(saved: string, { machine }: Pick<Jail, "machi
   );
 }
 
-/** An empty directory that the machine's Firecracker can save it to. */
+/** An empty directory that Firecracker can write a snapshot to. */
 export async function makeSnapshotPlace(machine: string, uid: number): Promise<string> {
   const directory = join(machine, NEXT_SNAPSHOT);
   await rm(directory, { recursive: true, force: true });
@@ -33,10 +33,10 @@ export async function makeSnapshotPlace(machine: string, uid: number): Promise<s
   return directory;
 }
 
-/** Beside the one that the machine may still read its memory from. */
+/** Not `SNAPSHOT`, because the machine may still read its memory from there. */
 export const NEXT_SNAPSHOT = "next-snapshot";
 
-/** Moves what was saved to where it is wanted. */
+/** Moves a snapshot out of the jail. */
 export async function takeSnapshot(place: string, directory: string): Promise<void> {
   for (const name of SAVED) {
     const [from, to] = [join(place, name), join(directory, name)];

@@ -9,14 +9,14 @@ import { DISK, MEMORY, STATE } from "./machine-files.ts";
 
 export interface SaveMachineOptions {
   readonly id: SandboxId;
-  /** Of the machine, as its Firecracker sees it. */
+  /** The machine's directory, which is the root of its jail. */
   readonly machine: string;
-  /** Where to. */
+  /** The directory to save to. */
   readonly directory: string;
   readonly keepsRunning: boolean;
 }
 
-/** Saves memory, the state of devices, and the disk; on failure, and if it is to keep running, the machine goes on afterwards. */
+/** Saves memory, device state and disk. The machine continues afterwards if it keeps running or if the save fails. */
 export async function saveMachine(api: ApiClient, options: SaveMachineOptions): Promise<void> {
   const { id, machine, directory, keepsRunning } = options;
   const place = await makeSnapshotPlace(machine, machineUid(id));

@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import { runProgram } from "../../host/run-program.ts";
 
-/** Copies a disk without the holes in it; where the filesystem can, nothing is copied before it is changed. */
+/** Copies a sparse disk, without copying data where the filesystem supports it. */
 export async function copySparse(from: string, to: string): Promise<void> {
   const env = { PATH: process.env["PATH"] ?? "" };
   const { exitCode, failure } = await runProgram(["cp", "--reflink=auto", "--sparse=always", from, to], { env });
@@ -9,6 +9,6 @@ export async function copySparse(from: string, to: string): Promise<void> {
   throw new SandboxError("internal", {
     reason: "copy_failed",
     message: `${from} could not be copied to ${to}: ${failure ?? `cp ended with ${exitCode}`}`,
-    hint: "see that there is room on the disk",
+    hint: "check that the disk has free space",
   });
 }

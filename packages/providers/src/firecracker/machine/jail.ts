@@ -4,18 +4,18 @@ import { basename, join } from "node:path";
 import type { Firecracker } from "../find-firecracker.ts";
 import { API_SOCKET } from "./machine-files.ts";
 
-/** Far above any user that a machine has, and below where the kernel takes numbers for negative. */
+/** Above all users of a normal host, and below the numbers that the kernel reads as negative. */
 const FIRST_UID = 0x6000_0000;
 const UID_DIGITS = 7;
 const MIB = 2 ** 20;
 
-/** Where a machine lives that nobody else has to do with. */
+/** The isolated directory of one machine. */
 export interface Jail {
-  /** An id that no other machine has: its user and its cgroup follow from it. */
+  /** A unique id, from which its user and its cgroup follow. */
   readonly name: string;
-  /** All that its Firecracker sees of the filesystem, by a short path: sockets in it have to be reached. */
+  /** The root of the jail, through a short path for the sockets in it. */
   readonly machine: string;
-  /** Below which the jailer makes its own directories. */
+  /** The directory below which the jailer works. */
   readonly base: string;
   readonly uid: number;
 }
@@ -28,7 +28,7 @@ export function machineUid(name: string): number {
   return FIRST_UID + Number.parseInt(createHash("sha256").update(name).digest("hex").slice(0, UID_DIGITS), 16);
 }
 
-/** Makes the directories that the jailer would make, so that files can be put into them before it starts. */
+/** Makes the jailer's directories in advance, so that files can be put into them before it starts. */
 export async function makeJail(firecracker: Firecracker, name: string, directory: string): Promise<Jail> {
   const base = join(directory, "jail");
   const inside = join(basename(firecracker.program), name, "root");
@@ -40,7 +40,7 @@ export async function makeJail(firecracker: Firecracker, name: string, directory
   return { name, machine, base, uid };
 }
 
-/** The jailer's command line: a new root, a user without rights, no files larger than the largest that it needs. */
+/** The jailer's command line: a new root, an unprivileged user, and a limit on the size of files. */
 export function jailerCommand(firecracker: Firecracker, { name, base, uid }: Jail, maxFileMib: number): string[] {
   return [
     firecracker.jailer,

@@ -16,29 +16,29 @@ import { bootMachine } from "./launch-machine.ts";
 import { VSOCK_SOCKET } from "./machine-files.ts";
 import { explainMachine } from "./start-machine.ts";
 
-/** So long is waited for the agent of a sandbox; a guest that KVM runs as it should answers in a fraction of this. */
+/** The time that a sandbox waits for its agent; working KVM boots a guest in a fraction of it. */
 const BOOT_MS = 10_000;
-/** No guest has a lower one. */
+/** The lowest that a guest can have. */
 const PROBE_CID = 3;
 const PROBE_SHAPE = { memoryMib: 128, vcpuCount: 1, diskMib: 0, maxProcesses: 64, vsockCid: PROBE_CID };
-const USE_QEMU = "use the provider qemu, which does without KVM";
+const USE_QEMU = "use the provider qemu, which needs no KVM";
 
 interface KvmOptions {
-  /** Where the verdict is kept. */
+  /** Keeps the result. */
   readonly directory: string;
   readonly device: string;
 }
 
 /**
- * Throws when KVM does not run guests: that its device is there says little, since on machines that are virtual themselves
- * a guest may hang, or crawl. A machine is booted for it once after each boot of this host, and the verdict kept.
+ * Throws when KVM does not run guests. The device alone proves little: on virtual machines a guest may hang or run very
+ * slowly. One machine boots as a test after each boot of the host, and the result is kept.
  */
 export async function requireKvm(host: FirecrackerHost, { directory, device }: KvmOptions): Promise<void> {
   requireDevice(device);
   const files = await host.bootFiles(undefined);
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
   const place = join(directory, "kvm");
-  // An initramfs is named for the kernel, too.
+  // The name of the initramfs depends on the kernel too.
   const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
@@ -50,15 +50,15 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   if (verdict === "") return;
   throw new SandboxError("failed_precondition", {
     reason: "kvm_unusable",
-    message: `KVM is here, and could not run a guest: ${verdict}`,
-    hint: `${mend(host)}; to have it tried again, remove ${path}`,
+    message: `KVM exists but could not run a guest: ${verdict}`,
+    hint: `${remedy(host)}; to try again, remove ${path}`,
   });
 }
 
-/** A kernel that an earlier release fetched is the likelier cause, and the easier one to mend. */
-function mend({ missingModules }: FirecrackerHost): string {
+/** An outdated kernel is the likelier cause, and easier to fix. */
+function remedy({ missingModules }: FirecrackerHost): string {
   if (missingModules.length === 0) return USE_QEMU;
-  const lacks = `the kernel that set-up fetched lacks ${missingModules.join(" and ")}`;
+  const lacks = `the kernel that set-up downloaded lacks ${missingModules.join(" and ")}`;
   return `${lacks}: remove sandpiper/kernel from the cache (~/.cache) and run \`npm run setup kernel\`; or ${USE_QEMU}`;
 }
 
@@ -66,8 +66,8 @@ function requireDevice(device: string): void {
   if (!existsSync(device)) {
     throw new SandboxError("failed_precondition", {
       reason: "kvm_missing",
-      message: `there is no ${device}: this machine has no KVM, or is not allowed it`,
-      hint: `enable virtualization in the firmware, or nested virtualization where this machine is virtual itself; or ${USE_QEMU}`,
+      message: `there is no ${device}: this machine has no KVM, or no access to it`,
+      hint: `enable virtualization in the firmware, or nested virtualization if this machine is virtual; or ${USE_QEMU}`,
     });
   }
   try {
@@ -76,13 +76,13 @@ function requireDevice(device: string): void {
     throw new SandboxError("failed_precondition", {
       reason: "kvm_not_permitted",
       message: `${device} cannot be opened: ${error instanceof Error ? error.message : error}`,
-      hint: `run it as root on the host itself, or give this container the device; or ${USE_QEMU}`,
+      hint: `run it as root on the host itself, or pass the device to this container; or ${USE_QEMU}`,
       cause: error,
     });
   }
 }
 
-/** The empty text when a guest without disks answers in time, or what was wrong. */
+/** Returns an empty text when a guest without disks answers in time, otherwise the error. */
 async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> {
   await removeAbandonedMachines(host);
   const place = await createTransientMachine(host);

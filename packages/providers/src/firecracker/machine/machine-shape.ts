@@ -2,7 +2,7 @@ import type { InstanceSpec } from "@sandpiper/core";
 import type { GuestImage } from "../../guest/guest-image.ts";
 
 export interface MachineShape {
-  /** Without one the guest stays in its initramfs. */
+  /** Without an image the guest stays in its initramfs. */
   readonly image?: GuestImage | undefined;
   readonly memoryMib: number;
   readonly vcpuCount: number;

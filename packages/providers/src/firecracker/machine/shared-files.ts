@@ -6,12 +6,12 @@ import { copySparse } from "./copy-sparse.ts";
 
 const OTHERS_READ = 0o004;
 const READ_ONLY = 0o444;
-/** Those that no machine uses any more are removed beyond so many. */
+/** How many files to keep that no machine uses. */
 const MAX_UNUSED = 4;
 
 /**
- * Files that machines share and none can write to. A jail holds them as links, which must be of the same filesystem, and its
- * user must be able to read them: where a file is not so, one copy of it is made for all machines.
+ * Read-only files that machines share. A jail holds them as hard links, so they must be on its filesystem and readable
+ * for its user. Other files are copied once for all machines.
  */
 export class SharedFiles {
   readonly #directory: string;
@@ -20,7 +20,7 @@ export class SharedFiles {
     this.#directory = directory;
   }
 
-  /** `name` is one that other contents do not have. */
+  /** `name` must be unique to the content. */
   async link(path: string, name: string, target: string): Promise<void> {
     if (((await stat(path)).mode & OTHERS_READ) !== 0 && (await linked(path, target))) return;
     const shared = join(this.#directory, name);
@@ -57,7 +57,7 @@ export class SharedFiles {
   }
 }
 
-/** False where the filesystem is another one, or there is nothing to link. */
+/** False when the file is missing or cannot be linked across filesystems. */
 async function linked(path: string, target: string): Promise<boolean> {
   return await link(path, target).then(
     () => true,

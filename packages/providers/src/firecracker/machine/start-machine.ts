@@ -9,14 +9,14 @@ import { API_SOCKET, CONSOLE_LOG, MACHINE_LOG } from "./machine-files.ts";
 
 const RETRY_MS = 2;
 const MAX_EXPLANATION_CHARACTERS = 2000;
-/** Enters each cgroup, so that no process is ever outside of its own, and becomes the jailer. */
+/** Enters each cgroup before it becomes the jailer, so that no process runs outside of its cgroup. */
 const ENTER = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 1; shift; done; shift; exec "$@"';
 
 export interface StartMachineOptions {
   readonly command: readonly string[];
-  /** Of the machine, with its jail in it. */
+  /** The machine's directory, with its jail. */
   readonly directory: string;
-  /** Files that take a process into a cgroup. */
+  /** Files that move a process into a cgroup when its id is written to them. */
   readonly cgroupEntrances: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -25,13 +25,13 @@ export interface StartMachineOptions {
 export async function startMachine(options: StartMachineOptions): Promise<ApiClient> {
   const { command, directory, cgroupEntrances, signal } = options;
   signal.throwIfAborted();
-  // Where its standard output goes is its guest's serial console.
+  // Firecracker's standard output is the guest's serial console.
   await using console = await open(join(directory, CONSOLE_LOG), "a", 0o600);
   const child = spawn("/bin/sh", ["-c", ENTER, "sh", ...cgroupEntrances, "--", ...command], {
     cwd: directory,
     env: {},
     stdio: ["ignore", console.fd, console.fd],
-    // Neither a Ctrl-C in the terminal nor the end of this program is for the machine.
+    // Neither Ctrl-C in the terminal nor the end of this program may reach the machine.
     detached: true,
   });
   child.unref();
@@ -52,7 +52,7 @@ export async function startMachine(options: StartMachineOptions): Promise<ApiCli
   }
 }
 
-/** The last words of Firecracker and of the guest's kernel. */
+/** The last output of Firecracker and of the guest's kernel. */
 export async function explainMachine(directory: string): Promise<string> {
   const paths = [join(machineDirectory(directory), MACHINE_LOG), join(directory, CONSOLE_LOG)];
   const logs = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));
@@ -63,6 +63,6 @@ function startFailed(failure: string, explanation: string): SandboxError {
   return new SandboxError("internal", {
     reason: "boot_failed",
     message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });
 }

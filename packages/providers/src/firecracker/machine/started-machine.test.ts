@@ -24,12 +24,12 @@ const directory = () => join(fixture.options.stateDirectory, "firecracker/instan
 const machine = (name: string) => join(directory(), "machine", name);
 const api = () => new ApiClient(machine("api.sock"));
 
-describe("the API of a machine that runs", () => {
-  it("says what it is", async () => {
+describe("the API of a running machine", () => {
+  it("describes the machine", async () => {
     expect(await api().describe()).toMatchObject({ id: sandbox.id, state: "Running", app_name: "Firecracker" });
   });
 
-  it("takes no configuration any more, and the refusal is passed on in its own words", async () => {
+  it("refuses configuration with Firecracker's own error", async () => {
     const drive = { drive_id: "disk", path_on_host: "disk.ext4", is_root_device: false, is_read_only: false };
     const late: { readonly [R in keyof ApiRequests]?: ApiRequests[R] } = {
       "PUT /machine-config": { vcpu_count: 1, mem_size_mib: 128 },
@@ -47,7 +47,7 @@ describe("the API of a machine that runs", () => {
     }
   });
 
-  it("saves nothing that is not paused, and stays paused or running however often it is told to", async () => {
+  it("saves only a paused machine, and accepts repeated pauses and resumes", async () => {
     const snapshot = { snapshot_type: "Full", snapshot_path: "s", mem_file_path: "m" } as const;
     await expect(api().send("PUT /snapshot/create", snapshot)).rejects.toThrow("not paused");
     for (const state of ["Paused", "Paused", "Resumed", "Resumed"] as const) {
@@ -57,23 +57,25 @@ describe("the API of a machine that runs", () => {
     expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
 
-  it("is told of as gone where nobody listens", async () => {
+  it("is reported as gone when the process has ended", async () => {
     const nobody = new ApiClient(machine("nobody.sock"));
     await expect(nobody.describe()).rejects.toMatchObject({ code: "unavailable", reason: "firecracker_gone" });
   });
 });
 
-describe("the vsock device of a machine that runs", () => {
-  it("hangs up on whoever asks for a port at which nobody listens", async () => {
-    await expect(connectVsock(machine("vsock.sock"), AGENT_PORT + 1, signal)).rejects.toThrow("no program in the guest listens");
+describe("the vsock device of a running machine", () => {
+  it("closes a connection to a port without a listener", async () => {
+    await expect(connectVsock(machine("vsock.sock"), AGENT_PORT + 1, signal)).rejects.toThrow(
+      "no program in the guest listens",
+    );
   });
 
-  it("answers with a port of its own, and the newest caller is the agent's only one", async () => {
+  it("gives each connection its own host port, and the agent serves only the newest", async () => {
     await using other = await fixture.create();
     const path = join(fixture.options.stateDirectory, "firecracker/instances", other.id, "machine/vsock.sock");
     const socket = await connectVsock(path, AGENT_PORT, signal);
     socket.destroy();
-    // A call that was made before the loss is noticed ends with it.
+    // A call that starts before the loss is noticed fails.
     const served = () =>
       other.exec("echo served again").then(
         ({ stdout }) => stdout,
@@ -83,8 +85,8 @@ describe("the vsock device of a machine that runs", () => {
   });
 });
 
-describe("a machine", () => {
-  it("has the base image as a link, and a disk of its own that takes only the space that is used", async () => {
+describe("a started machine", () => {
+  it("links the base image and has its own sparse disk", async () => {
     const base = await stat(machine("base.ext4"));
     expect(base.nlink).toBeGreaterThan(1);
     expect([base.uid, base.mode & 0o022]).toEqual([0, 0]);
@@ -94,7 +96,7 @@ describe("a machine", () => {
     expect(disk.uid).toBeGreaterThanOrEqual(0x6000_0000);
   });
 
-  it("runs in a jail of its own, with a user that no other has", async () => {
+  it("runs in its own jail as its own user", async () => {
     await using other = await fixture.create();
     const users = await Promise.all(
       [sandbox, other].map(async ({ id }) => {
@@ -107,14 +109,14 @@ describe("a machine", () => {
     expect(new Set(users).size).toBe(2);
   });
 
-  it("knows from its kernel's arguments who it is, and how many processes it may have", async () => {
+  it("learns its hostname and its process limit from the kernel's arguments", async () => {
     expect((await sandbox.exec("hostname")).stdout).toBe(`sandbox-${sandbox.id.slice(0, 8)}\n`);
     await using small = await fixture.create({ maxProcesses: 24 });
     const result = await small.exec("for i in $(seq 60); do sleep 5 & done; wait", { timeoutMs: 20_000 });
     expect(result.stderr).toMatch(/fork/i);
   });
 
-  it("is held by its cgroup as a whole", async () => {
+  it("is limited as a whole by its cgroup", async () => {
     const [pid = 0] = await machineProcesses(sandbox.id);
     const lines = (await readFile(`/proc/${pid}/cgroup`, "utf8")).split("\n");
     const path = lines.find((line) => line.includes(sandbox.id))?.split(":")[2] ?? "";
@@ -131,7 +133,7 @@ describe("a machine", () => {
     expect(quota?.split(" ")[0]).toBe("50000");
   });
 
-  it("keeps what is written to its console", async () => {
+  it("logs its console", async () => {
     expect(await readFile(join(directory(), "console.log"), "utf8")).toContain("the guest of the double boots");
   });
 });

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { AgentClient, type Clock, SandboxError } from "@sandpiper/core";
 import { VsockChannel } from "../vsock/vsock-channel.ts";
 
-/** Read, applied and removed by the agent when it wakes up. */
+/** The agent reads, applies and removes it when it is thawed. */
 const INSTANCE_FILE = "/run/sandpiper/instance";
 const SEED_BYTES = 64;
 const TIMEOUT_MS = 10_000;
@@ -16,8 +16,8 @@ export interface TellGuestOptions {
 }
 
 /**
- * Tells a machine that was saved who it is now, and what time it is: it has the clock and the random numbers of the moment
- * when it was saved, like every other that was restored from it. Its agent is quiesced again afterwards.
+ * Gives a restored machine its identity and the current time. Without this, all machines restored from one checkpoint
+ * share its clock and random numbers. The agent is quiesced again afterwards.
  */
 export async function tellGuest(agent: Socket, options: TellGuestOptions): Promise<void> {
   const { hostname, maxProcesses, clock, signal } = options;
@@ -34,9 +34,9 @@ export async function tellGuest(agent: Socket, options: TellGuestOptions): Promi
     const words = lines.map((line) => `'${line}'`).join(" ");
     const cmd = `umask 077; mkdir -p /run/sandpiper && printf '%s\\n' ${words} > ${INSTANCE_FILE}`;
     const { exit_code: exitCode, stderr } = await client.exec(cmd, { user: "root" });
-    if (exitCode !== 0) throw notTold(stderr);
+    if (exitCode !== 0) throw notConfigured(stderr);
     await client.quiesce({ signal });
-    // It wakes up, and does what the file says.
+    // The thaw makes the agent apply the file.
     await client.thaw();
     await client.quiesce({ signal });
   } finally {
@@ -44,10 +44,10 @@ export async function tellGuest(agent: Socket, options: TellGuestOptions): Promi
   }
 }
 
-function notTold(why: string): SandboxError {
+function notConfigured(why: string): SandboxError {
   return new SandboxError("internal", {
     reason: "restore_failed",
-    message: `the restored machine could not be told its hostname, its seed and the time: ${why.trim()}`,
-    hint: "see that /run of the sandbox is writable for root",
+    message: `the restored machine could not be given its hostname, seed and time: ${why.trim()}`,
+    hint: "check that root can write to /run in the sandbox",
   });
 }

@@ -11,9 +11,9 @@ const { signal } = new AbortController();
 let directory: string;
 let server: Server;
 let path: string;
-/** The other ends, in the order in which they were connected to. */
+/** The server's sockets, in the order of their connections. */
 let accepted: Socket[];
-/** What is said to whoever connects. */
+/** What the server sends to each new connection. */
 let greeting: string;
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), "fc-vsock-"));
@@ -43,14 +43,14 @@ function listen(channel: VsockChannel) {
   return heard;
 }
 
-describe("a connection into a machine", () => {
-  it("is made with any port that is answered, and what follows the answer at once is not lost", async () => {
+describe("connectVsock", () => {
+  it("connects with any port number in the answer, and keeps the bytes that follow it", async () => {
     greeting = "OK 7\nearly";
     const heard = listen(new VsockChannel(await connectVsock(path, 52, signal)));
     await expect.poll(() => heard.text).toBe("early");
   });
 
-  it("is not made with something that answers otherwise, says nothing, or hangs up", async () => {
+  it("refuses a wrong answer, and gives up on silence and on a closed connection", async () => {
     greeting = "HTTP/1.1 400\n";
     await expect(connectVsock(path, 52, signal)).rejects.toThrow(/Firecracker answered/);
     greeting = "x".repeat(100);
@@ -58,15 +58,15 @@ describe("a connection into a machine", () => {
     greeting = "";
     const patience = new AbortController();
     const asked = connectVsock(path, 52, patience.signal);
-    patience.abort(new Error("had enough"));
-    await expect(asked).rejects.toThrow("had enough");
+    patience.abort(new Error("aborted"));
+    await expect(asked).rejects.toThrow("aborted");
     server.close();
     await expect(connectVsock(path, 52, signal)).rejects.toMatchObject({ code: "ENOENT" });
   });
 });
 
-describe("a channel into a machine", () => {
-  it("goes on over another connection, and its reader does not notice", async () => {
+describe("VsockChannel", () => {
+  it("continues over another connection, unnoticed by its reader", async () => {
     const channel = new VsockChannel(await connectVsock(path, 52, signal));
     const heard = listen(channel);
     accepted[0]?.write("one ");
@@ -82,7 +82,7 @@ describe("a channel into a machine", () => {
     expect(heard.closed).toEqual([]);
   });
 
-  it("ends with its connection when none is to take its place, and when none could be made", async () => {
+  it("ends with its connection, unless the connection is being replaced", async () => {
     const lost = new VsockChannel(await connectVsock(path, 52, signal));
     const heard = listen(lost);
     accepted[0]?.destroy();

@@ -3,8 +3,8 @@ import type { Channel, ChannelReceiver } from "@sandpiper/core";
 import { writePieces } from "../../host/write-pieces.ts";
 
 /**
- * A channel whose connection can be replaced. A machine that is saved loses all connections of its vsock device when it goes
- * on, and its agent, which is quiesced then, goes on with the next one as if it were the same.
+ * A channel whose connection can be replaced. A checkpoint ends all vsock connections of a machine; the quiesced agent
+ * continues on the next one.
  */
 export class VsockChannel implements Channel {
   #socket: Socket;
@@ -14,7 +14,7 @@ export class VsockChannel implements Channel {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    // Kept until somebody reads.
+    // Buffers until a reader is set.
     socket.pause();
     this.#follow(socket);
   }
@@ -36,7 +36,7 @@ export class VsockChannel implements Channel {
     this.#end(undefined);
   }
 
-  /** From now on the end of its connection is none of the channel: another one comes. */
+  /** The end of the current connection no longer ends the channel, because another one follows. */
   beginReplacing(): void {
     this.#isReplacing = true;
   }
@@ -54,7 +54,7 @@ export class VsockChannel implements Channel {
     if (this.#receiver !== undefined) this.#read(socket);
   }
 
-  /** No other connection could be made. */
+  /** Ends the channel when no other connection could be made. */
   giveUp(cause: Error): void {
     this.#isReplacing = false;
     this.#end(cause);
@@ -65,8 +65,8 @@ export class VsockChannel implements Channel {
       if (socket === this.#socket && !this.#isReplacing) this.#end(cause);
     };
     socket.on("error", lost);
-    socket.on("end", () => lost(new Error("the other side has gone")));
-    socket.on("close", () => lost(new Error("the other side has gone")));
+    socket.on("end", () => lost(new Error("the connection has ended")));
+    socket.on("close", () => lost(new Error("the connection has ended")));
   }
 
   #read(socket: Socket): void {

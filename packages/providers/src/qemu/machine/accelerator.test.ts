@@ -16,32 +16,32 @@ afterAll(() => rm(stateDirectory, { recursive: true }));
 
 const probes = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("sandpiper-boot-"));
 
-describe("the look for what guests run with", () => {
-  it("finds that a guest boots when it does, and leaves nothing of it", async () => {
+describe("the accelerator probe", () => {
+  it("detects that a guest boots, and leaves nothing of it", async () => {
     const kernel = await host.guestKernel();
     const before = await probes();
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(true);
     expect(await probes()).toEqual(before);
   });
 
-  it("gives a guest up that does not answer in time", async () => {
+  it("gives up a guest that does not answer in time", async () => {
     const kernel = await host.guestKernel();
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 50 })).toBe(false);
   });
 
-  it("gives a guest up at once whose QEMU ends", async () => {
+  it("gives up a guest at once when its QEMU exits", async () => {
     const kernel = { ...(await host.guestKernel()), path: "/nonexistent" };
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(false);
   });
 
-  it("remembers what it found for as long as this machine runs", async () => {
-    const asked = () => Promise.reject(new Error("it looked again"));
+  it("remembers its result until the machine reboots", async () => {
+    const asked = () => Promise.reject(new Error("it probed again"));
     expect(await findAccelerator(host.qemu, asked)).toBe(host.accelerator);
   });
 
-  it("takes nothing that it found with one QEMU for true of another", async () => {
+  it("does not reuse the result of another QEMU", async () => {
     const found = findAccelerator({ ...host.qemu, program: process.execPath }, () =>
-      Promise.reject(new Error("it looked again")),
+      Promise.reject(new Error("it probed again")),
     );
     if (existsSync("/dev/kvm")) await expect(found).rejects.toThrow("it looked again");
     else expect(await found).toBe("tcg");

@@ -14,16 +14,16 @@ import { connectSocket } from "../../host/unix-socket.ts";
 import type { Qemu } from "../find-qemu.ts";
 import { type Accelerator, AGENT_SOCKET, machineArguments } from "./machine-arguments.ts";
 
-/** A guest that KVM runs as it should answers in a fraction of this. */
+/** Working KVM boots a guest in a fraction of this. */
 const KVM_BOOT_MS = 4_000;
 const PROBE_MIB = 128;
-/** Nobody's: nothing of the probe is anybody else's business. */
+/** The user `nobody`. */
 const PROBE_UID = 65_534;
 const RETRY_MS = 10;
 
 /**
- * KVM if it boots a guest, and in time: that /dev/kvm is there says little, since on machines that are virtual themselves
- * a guest may hang, or run slower than translated. Looked for once after each boot of this machine, with each QEMU.
+ * Returns KVM only if it boots a guest in time. The device alone proves little: on virtual machines a guest may hang,
+ * or run slower than translated. The result is kept until the next reboot, for each QEMU.
  */
 export async function findAccelerator(qemu: Qemu, kernel: () => Promise<GuestKernel>): Promise<Accelerator> {
   if (!canOpen("/dev/kvm")) return "tcg";
@@ -64,7 +64,7 @@ export async function bootsGuest(
     memory: {},
     uid: PROBE_UID,
   });
-  // It ends by itself, also when this program does not live to see it.
+  // `timeout` ends QEMU even if this program dies.
   const limit = ["-s", "KILL", String((2 * timeoutMs) / 1000)];
   const words = [...limit, qemu.program, ...qemu.args, ...args];
   const child = spawn("timeout", words, { cwd: directory, env: { ...process.env, ...qemu.env }, stdio: "ignore" });
@@ -73,7 +73,7 @@ export async function bootsGuest(
   try {
     return await answers(directory, giveUp);
   } finally {
-    // `timeout` passes it on.
+    // `timeout` passes the signal on.
     child.kill("SIGTERM");
     await ended;
     await rm(directory, { recursive: true, force: true });

@@ -20,8 +20,8 @@ async function watch({ ask, isHeard = () => false, isStill = () => false }: Scen
 
 const never: AskAgent = () => new Promise(() => {});
 
-describe("the pulse of a guest", () => {
-  it("goes on for as long as its agent answers", async () => {
+describe("GuestPulse", () => {
+  it("stays quiet while the agent answers", async () => {
     let asked = 0;
     const ask = async () => {
       asked++;
@@ -30,28 +30,28 @@ describe("the pulse of a guest", () => {
     expect(asked).toBe(10);
   });
 
-  it("tells once of an agent that does not answer for a minute, and not of one that takes a little less", async () => {
+  it("reports once an agent that is silent for a minute, and none that answers sooner", async () => {
     expect(await watch({ ask: never }, 300_000)).toEqual([expect.stringContaining("did not answer for 60 s")]);
     expect(await watch({ ask: never }, 74_000)).toEqual([]);
   });
 
-  it("takes any byte for a sign of life", async () => {
+  it("counts any byte as a sign of life", async () => {
     let beats = 0;
     expect(await watch({ ask: never, isHeard: () => ++beats % 3 === 0 }, 600_000)).toEqual([]);
   });
 
-  it("waits for a machine that stands still because it is being saved", async () => {
+  it("waits for a machine that is paused for a checkpoint", async () => {
     expect(await watch({ ask: never, isStill: () => true }, 600_000)).toEqual([]);
   });
 
-  it("asks again on a channel that was opened anew", async () => {
+  it("asks again on a new channel", async () => {
     let asked = 0;
     const ask = () => (++asked === 1 ? Promise.reject(new Error("the channel is gone")) : Promise.resolve());
     expect(await watch({ ask }, 90_000)).toEqual([]);
     expect(asked).toBe(6);
   });
 
-  it("gives up its question when it is stopped", async () => {
+  it("cancels its question when it is stopped", async () => {
     const clock = new FakeClock();
     let signal: AbortSignal | undefined;
     const ask: AskAgent = (given) => {

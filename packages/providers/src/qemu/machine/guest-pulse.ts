@@ -2,25 +2,25 @@ import type { AskAgent, Clock } from "@sandpiper/core";
 
 const BEAT_MS = 15_000;
 /**
- * So often in a row. A guest that is merely slow, because it is translated, held to a fraction of a processor or out of memory,
- * answers within seconds: its agent only has to run for a moment. Beats are counted and no time is compared, since a program that
- * was stopped itself finds its clock far ahead before it has read what came meanwhile.
+ * How many beats in a row. A guest that is only slow, because it is translated, throttled or out of memory, answers
+ * within seconds. Beats are counted instead of time: after this program itself was suspended, its clock jumps before it
+ * has read the pending bytes.
  */
 const MISSED_BEATS = 4;
 
 export interface GuestPulseOptions {
   readonly clock: Clock;
-  /** Whether a byte came from the guest since this was asked last. */
+  /** Whether a byte has come from the guest since the last call. */
   readonly takeHeard: () => boolean;
-  /** Whether it stands still because it is told to. */
+  /** Whether the machine is paused on purpose. */
   readonly isStill: () => boolean;
-  /** Told once. */
+  /** Called once. */
   readonly onSilent: (message: string) => void;
 }
 
 /**
- * Asks a quiet agent whether it is there. QEMU answers for itself, also while its guest hangs: what is waited for is any byte of the
- * guest, the answer or something else.
+ * Asks a silent agent whether it still runs. QEMU answers for itself even while its guest hangs, so only bytes from the
+ * guest count.
  */
 export class GuestPulse {
   readonly #options: GuestPulseOptions;
@@ -60,7 +60,7 @@ export class GuestPulse {
 
   async #askOnce(): Promise<void> {
     this.#isAsking = true;
-    // A channel that is lost says so by itself.
+    // A lost channel reports itself.
     await this.#ask(this.#stopping.signal).catch(() => {});
     this.#isAsking = false;
   }

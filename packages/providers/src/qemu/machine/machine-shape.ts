@@ -2,7 +2,7 @@ import type { InstanceSpec } from "@sandpiper/core";
 import type { GuestImage } from "../../guest/guest-image.ts";
 import type { GuestKernel } from "../../guest/kernel.ts";
 
-/** What machines have in common that can be copies of one. */
+/** Everything that a template and its clones have in common. */
 export interface MachineShape {
   readonly image: GuestImage;
   readonly kernel: GuestKernel;

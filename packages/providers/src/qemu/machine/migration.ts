@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { QmpClient } from "../qmp/qmp-client.ts";
 
-/** QEMU would otherwise spare a network that is not there. */
+/** QEMU limits its bandwidth by default, for networks. */
 const UNLIMITED_BYTES_PER_SECOND = 2 ** 40;
 const SAVE_SOCKET = "save.sock";
 const BUFFER_BYTES = 2 ** 20;
 
-/** Has to be said before the first migration of a machine, in either direction. */
+/** Must run before the first migration of a machine, in either direction. */
 export async function prepareMigration(
   monitor: QmpClient,
   { ignoresShared }: { readonly ignoresShared: boolean },
@@ -25,13 +25,13 @@ export async function prepareMigration(
   ]);
 }
 
-/** Brings a machine that waits for its state to life with what it reads as descriptor 3. */
+/** Resumes a machine that waits for its state; QEMU reads it from descriptor 3. */
 export async function loadState(monitor: QmpClient): Promise<void> {
   await migrated(monitor, () => monitor.execute("migrate-incoming", { uri: "fd:3" }));
   await monitor.execute("cont", {});
 }
 
-/** Saves the state of a machine that stands still: through a socket in its directory, the one place that QEMU still sees. */
+/** Saves the state of a paused machine through a socket in its directory, which is all that QEMU can reach. */
 export async function saveState(monitor: QmpClient, directory: string, file: FileHandle): Promise<void> {
   const socketPath = join(directory, SAVE_SOCKET);
   const { promise: written, resolve, reject } = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ export async function saveState(monitor: QmpClient, directory: string, file: Fil
   try {
     await rm(socketPath, { force: true });
     await new Promise<void>((listening) => server.listen(socketPath, listening));
-    // Only who may enter the directory can reach it.
+    // Only users who may enter the directory can reach the socket.
     await chmod(socketPath, 0o666);
     const failed = written.then(() => new Promise<never>(() => {}));
     await Promise.race([migrated(monitor, () => monitor.execute("migrate", { uri: `unix:${SAVE_SOCKET}` })), failed]);
@@ -56,7 +56,7 @@ export async function saveState(monitor: QmpClient, directory: string, file: Fil
   }
 }
 
-/** QEMU says that it has begun, and later how it ended. */
+/** QEMU reports the start in its answer and the end in an event. */
 async function migrated(monitor: QmpClient, begin: () => Promise<unknown>): Promise<void> {
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   const stop = monitor.onEvent(({ event, data }) => {
@@ -72,7 +72,7 @@ async function migrated(monitor: QmpClient, begin: () => Promise<unknown>): Prom
     throw new SandboxError("internal", {
       reason: "migration_failed",
       message: `QEMU could not save or load the state of a machine: it ${status === "gone" ? "ended" : status}${why ? `: ${why}` : ""}`,
-      hint: "if it happens again, please report this",
+      hint: "if it happens again, report this as a bug",
     });
   } finally {
     stop();

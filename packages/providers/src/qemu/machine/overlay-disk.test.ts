@@ -13,19 +13,19 @@ afterAll(() => rm(directory, { recursive: true }));
 const CLUSTER = 65_536;
 
 describe("an overlay disk", () => {
-  it("takes the place of its tables alone while nothing is on it", async () => {
+  it("contains only its tables while it is empty", async () => {
     const path = join(directory, "empty");
     await writeOverlayDisk(path, { sizeBytes: 2 ** 40 });
     expect((await stat(path)).size).toBe(4 * CLUSTER);
   });
 
-  it("is never written over another one", async () => {
+  it("never overwrites another disk", async () => {
     const path = join(directory, "there");
     await writeFile(path, "there");
     await expect(writeOverlayDisk(path, { sizeBytes: 2 ** 20 })).rejects.toMatchObject({ code: "EEXIST" });
   });
 
-  it("leads to each cluster that is on it, through the tables of the format", async () => {
+  it("maps each cluster through the tables of the qcow2 format", async () => {
     const path = join(directory, "filled");
     const far = 10_000;
     async function* clusters() {
@@ -33,7 +33,7 @@ describe("an overlay disk", () => {
       yield [far, cluster("second")] as const;
     }
     await writeOverlayDisk(path, { sizeBytes: 2 ** 30, clusters: clusters() });
-    // Four of the header and its tables, two tables of pointers, two of data.
+    // Four clusters of header and tables, two of pointers, two of data.
     expect((await stat(path)).size).toBe(8 * CLUSTER);
     expect(await read(path, 3 * CLUSTER, 5)).toBe("first");
     expect(await read(path, far * CLUSTER, 6)).toBe("second");
@@ -41,8 +41,8 @@ describe("an overlay disk", () => {
   });
 });
 
-describe("the clusters of a file", () => {
-  it("are those that hold anything but zeros", async () => {
+describe("filledClusters", () => {
+  it("yields the clusters that contain more than zeros", async () => {
     const path = join(directory, "raw");
     {
       await using file = await open(path, "w");
@@ -62,7 +62,7 @@ function cluster(text: string): Buffer {
   return bytes;
 }
 
-/** As QEMU looks it up; undefined where there is nothing. */
+/** Reads like QEMU; undefined where no cluster is allocated. */
 async function read(path: string, position: number, size: number): Promise<string | undefined> {
   await using file = await open(path);
   const pointerAt = async (at: number) => {

@@ -21,11 +21,14 @@ export interface StartMachineOptions extends Becoming {
 export interface StartedMachine {
   readonly pid: number;
   readonly monitor: QmpClient;
-  /** To its agent, held before the guest runs: it finds its port as it was when it was saved. */
+  /**
+   * The connection to the agent, opened before the guest runs, so that the guest finds its port connected as it was
+   * saved.
+   */
   readonly agent: Socket;
 }
 
-/** Starts QEMU as a process that outlives this program, and waits until its monitor answers and it is within its limits. */
+/** Starts QEMU as a process that outlives this program; waits until its monitor answers and its cgroup limits apply. */
 export async function startMachine(options: StartMachineOptions): Promise<StartedMachine> {
   const { directory, shell, signal } = options;
   signal.throwIfAborted();
@@ -52,14 +55,14 @@ export async function startMachine(options: StartMachineOptions): Promise<Starte
       throw startFailed("it could not be taken into its cgroup", await explainMachine(directory));
     }
   } catch (error) {
-    // It may not be in its cgroup yet, by which it would be found.
+    // It may not be in its cgroup yet, so removing the cgroup would miss it.
     child.kill("SIGKILL");
     await entered;
     throw error;
   }
 }
 
-/** QEMU greets, and has its sockets, while it still makes devices: what has to be said before anything else is said meanwhile. */
+/** QEMU opens its sockets while it still creates devices, so the first commands are sent in the meantime. */
 async function connectMachine(
   options: Pick<StartMachineOptions, "directory" | "ignoresShared" | "signal">,
 ): Promise<Omit<StartedMachine, "pid">> {
@@ -74,19 +77,19 @@ async function connectMachine(
 
 async function connectAgent(directory: string, signal: AbortSignal): Promise<Socket> {
   const agent = await connectSocket(join(directory, AGENT_SOCKET), signal);
-  // Whoever uses it sees its end; until then QEMU's own end says more.
+  // The user of the connection handles its end; before that QEMU's exit explains more.
   agent.on("error", () => {});
   return agent;
 }
 
-/** Of a connection to a socket that QEMU has not made yet, or has just made, or no longer serves. */
+/** Ignores errors of a socket that QEMU has not opened yet, has just opened, or no longer serves. */
 function ifNotThereYet(error: NodeJS.ErrnoException): undefined {
   const isGone = error instanceof SandboxError && error.reason === "monitor_gone";
   if (isGone || error.code === "ENOENT" || error.code === "ECONNREFUSED") return undefined;
   throw error;
 }
 
-/** The last words of QEMU and of the guest's kernel. */
+/** The last output of QEMU and of the guest's kernel. */
 export async function explainMachine(directory: string): Promise<string> {
   const logs = [QEMU_LOG, CONSOLE_LOG].map((name) => readFile(join(directory, name), "utf8").catch(() => ""));
   return (await Promise.all(logs)).join("\n").trim().slice(-MAX_EXPLANATION_CHARACTERS);
@@ -96,6 +99,6 @@ function startFailed(failure: string, explanation: string): SandboxError {
   return new SandboxError("internal", {
     reason: "boot_failed",
     message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });
 }

@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What it says when it has become a script that runs and ends. */
+/** The output of a shell that has become a script, once the script has ended. */
 async function say(script: string, options: { readonly stateFile?: string; readonly entrance?: string } = {}) {
   const entrance = options.entrance ?? join(directory, "procs");
   const command = ["/bin/sh", "-c", script, "a word", "'; exit 3 #"];
@@ -33,22 +33,22 @@ async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
 }
 
-describe("a shell that waits", () => {
-  it("becomes what it is told: there, with its state, its environment and its words as they are", async () => {
+describe("WaitingShell", () => {
+  it("becomes the command in its directory, with its state file, environment and literal arguments", async () => {
     const stateFile = join(directory, "state of it");
     await writeFile(stateFile, "saved\n");
     const { said } = await say('pwd; cat <&3; echo "$GREETING $0 $1" >&2; cat', { stateFile });
     expect(said).toBe(`${directory}\nsaved\nhello a word '; exit 3 #\n`);
   });
 
-  it("is taken into its cgroup under its own number, and says whether it was", async () => {
+  it("enters its cgroup with its own process id, and reports whether it did", async () => {
     const { child, entered } = await say("true");
     expect(entered).toBe(true);
     expect(await readFile(join(directory, "procs"), "utf8")).toBe(`${child.pid}\n`);
     expect((await say("true", { entrance: join(directory, "missing/procs") })).entered).toBe(false);
   });
 
-  it("is there before it is needed", async () => {
+  it("starts the next shell before it is needed", async () => {
     await say("true");
     const waiting = childrenOf(process.pid);
     const { child } = await say("true");
@@ -59,14 +59,14 @@ describe("a shell that waits", () => {
     await expect.poll(() => childrenOf(process.pid)).toEqual([]);
   });
 
-  it("refuses what is not one line", () => {
+  it("refuses an argument that is not exactly one line", () => {
     for (const wrong of ["two\nlines", ""]) {
       const become = () => shell.become({ directory, cgroupEntrances: [], command: ["/bin/true", wrong] });
       expect(become).toThrow(expect.objectContaining({ reason: "unusable_path" }));
     }
   });
 
-  it("neither keeps its program from ending nor outlives it", async () => {
+  it("neither keeps its program running nor outlives it", async () => {
     const source = pathToFileURL(join(import.meta.dirname, "waiting-shell.ts")).href;
     const program = `
       import { WaitingShell } from ${JSON.stringify(source)};
@@ -82,7 +82,7 @@ describe("a shell that waits", () => {
   });
 });
 
-/** Those that have not ended. */
+/** Children that have not ended. */
 function childrenOf(parent: number): number[] {
   return processes().filter((pid) => {
     const [state, parentOf] = read(`/proc/${pid}/stat`)
@@ -92,7 +92,7 @@ function childrenOf(parent: number): number[] {
   });
 }
 
-/** Those that were started with this in their environment, and have not ended. */
+/** Running processes with this value in their environment. */
 function alive(environment: string): number[] {
   return processes().filter((pid) => read(`/proc/${pid}/environ`).includes(`WAITS_FOR=${environment}`));
 }

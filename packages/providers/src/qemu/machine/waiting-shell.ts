@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 
-/** In the machine's directory. */
+/** Lies in the machine's directory. */
 export const QEMU_LOG = "qemu.log";
 
 /**
- * Reads where it is to be, what it is to have as descriptor 3, and its words, one a line, and becomes them. It is taken into each cgroup
- * meanwhile: the kernel lets whoever moves a process wait for milliseconds, in which QEMU starts. Says so on descriptor 4 once it is there.
- * The one that does it is nobody's child, so that QEMU has no dead one.
+ * Reads its directory, the file for descriptor 3 and its arguments, one a line, and becomes the command. A detached
+ * child enters the cgroups in the meantime, because the kernel takes milliseconds to move a process; it confirms on
+ * descriptor 4. Being detached, it leaves QEMU no zombie.
  */
 const BECOME = `
 IFS= read -r directory && cd "$directory" || exit 1
@@ -21,18 +21,18 @@ while [ "$1" != -- ]; do shift; done; shift
 exec "$@" 4>&-`;
 
 export interface Becoming {
-  /** Where it starts. */
+  /** The working directory. */
   readonly directory: string;
-  /** What it reads as `fd:3`. */
+  /** The file that QEMU reads as `fd:3`. */
   readonly stateFile?: string | undefined;
-  /** Files that take a process into a cgroup. */
+  /** Files that move a process into a cgroup when its id is written to them. */
   readonly cgroupEntrances: readonly string[];
   readonly command: readonly string[];
 }
 
 /**
- * A process that waits to become QEMU. Most of the time in which a program as big as this one starts another it copies the tables of its own
- * memory: that is done before somebody waits for it.
+ * A shell that waits to become QEMU. Starting a process from a large program takes long, because the kernel copies its
+ * page tables; this moves that time before the request.
  */
 export class WaitingShell {
   readonly #env: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export class WaitingShell {
     this.#env = env;
   }
 
-  /** The next one is started while this one becomes what it was told. */
+  /** Starts the next shell while this one becomes the command. */
   become({ directory, stateFile = "/dev/null", cgroupEntrances, command }: Becoming): ChildProcess {
     const words = [directory, stateFile, ...cgroupEntrances, "--", ...command];
     checkWords(words);
@@ -54,7 +54,7 @@ export class WaitingShell {
     return child;
   }
 
-  /** The one that waits ends. */
+  /** Ends the waiting shell. */
   close(): void {
     this.#isClosed = true;
     this.#waiting?.stdin?.end();
@@ -73,23 +73,26 @@ export class WaitingShell {
   }
 }
 
-/** It ends with this program, which it does not keep from ending; what it becomes does not. */
+/**
+ * A waiting shell ends with this program and does not keep it running; the command that it becomes outlives the
+ * program.
+ */
 function start(env: Readonly<Record<string, string>>): ChildProcess {
   const child = spawn("/bin/sh", ["-c", BECOME, "sh"], {
     cwd: "/",
     env: { ...env },
     stdio: ["pipe", "ignore", "ignore", "ignore", "pipe"],
-    // A Ctrl-C in the terminal is not for the machine.
+    // Ctrl-C in the terminal must not reach the machine.
     detached: true,
   });
   child.unref();
   for (const pipe of [child.stdin, child.stdio[4]] as (Socket | undefined)[]) pipe?.unref();
-  // What has ended by itself says so to whoever has it become something.
+  // The exit of a dead shell is reported when it should become a command.
   child.stdin?.on("error", () => {});
   return child;
 }
 
-/** Whether it has been taken into all its cgroups, once that has been tried. */
+/** Resolves with whether the process has entered all its cgroups. */
 export async function hasEntered(child: ChildProcess): Promise<boolean> {
   const said = child.stdio[4] as Socket | undefined;
   const pieces = await said
@@ -104,7 +107,7 @@ function checkWords(words: readonly string[]): void {
   if (wrong === undefined) return;
   throw new SandboxError("failed_precondition", {
     reason: "unusable_path",
-    message: `QEMU cannot be started with ${JSON.stringify(wrong)}: it is empty or has more than one line`,
+    message: `QEMU cannot be started with the argument ${JSON.stringify(wrong)}: it is empty or has line breaks`,
     hint: "use paths without line breaks",
   });
 }

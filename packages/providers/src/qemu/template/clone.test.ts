@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-/** Two clocks of one machine, read one after the other, on a host that may be busy. */
+/** Two clocks are read one after the other, on a host that may be busy. */
 const CLOCK_TOLERANCE_S = 5;
 
 async function describeSelf(sandbox: Sandbox) {
@@ -21,8 +21,8 @@ async function describeSelf(sandbox: Sandbox) {
   return { hostname, random, lateS: Math.abs(Date.now() / 1000 - Number(seconds)) };
 }
 
-describe("copies of one template", () => {
-  it("have names and random numbers of their own, and the right time", async () => {
+describe("clones of one template", () => {
+  it("have their own hostnames and random numbers, and the right time", async () => {
     await using one = await fixture.create();
     await using other = await fixture.create();
     const selves = await Promise.all([one, other].map(describeSelf));
@@ -31,7 +31,7 @@ describe("copies of one template", () => {
     for (const { lateS } of selves) expect(lateS).toBeLessThan(CLOCK_TOLERANCE_S);
   });
 
-  it("find what the one before read of their root still in the host's memory", async () => {
+  it("share the host's page cache of their root filesystem", async () => {
     await using one = await fixture.create();
     const readBytes = await readRoot(one);
     await using other = await fixture.create();
@@ -42,7 +42,7 @@ describe("copies of one template", () => {
   });
 });
 
-/** All of its files; answers with how much that was. */
+/** Reads all files and returns their total size. */
 async function readRoot(sandbox: Sandbox): Promise<number> {
   const { stdout } = await sandbox.exec("find /bin/ /usr -xdev -type f -exec cat {} + | wc -c", { user: "root" });
   expect(Number(stdout)).toBeGreaterThan(2 ** 20);
@@ -50,7 +50,7 @@ async function readRoot(sandbox: Sandbox): Promise<number> {
 }
 
 describe("forks of one sandbox", () => {
-  it("have names and random numbers of their own, and the time of now, not of when it was saved", async () => {
+  it("have their own hostnames and random numbers, and the current time", async () => {
     await using sandbox = await fixture.create();
     const directory = await mkdtemp(join(fixture.stateDirectory, "checkpoint-"));
     await sandbox.checkpoint(directory, { keepsRunning: true });

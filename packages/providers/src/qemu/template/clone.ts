@@ -10,17 +10,17 @@ export interface CloneOptions {
   readonly template: Template;
   readonly shape: MachineShape;
   readonly name: string;
-  /** Empty. */
+  /** An empty directory. */
   readonly directory: string;
   readonly signal: AbortSignal;
 }
 
-/** Starts a copy of a template, which waits to be told to go on. Memory and disk are the template's until it writes to them. */
+/** Starts a clone of a template, which waits for `loadState`. Memory and disk are copied on write. */
 export async function launchClone(host: QemuHost, options: CloneOptions): Promise<LaunchedMachine> {
   const { template, shape, directory } = options;
   await Promise.all([
     writeOverlayDisk(join(directory, DISK), { sizeBytes: shape.diskMib * 2 ** 20 }),
-    // Under a name of its own: it stays when the template is removed.
+    // A link, so that it stays when the template is removed.
     link(template.disk, join(directory, BASE_DISK)),
   ]);
   return await launchMachine(host, {

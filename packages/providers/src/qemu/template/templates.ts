@@ -3,7 +3,7 @@ import type { QemuHost } from "../host.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
 import { findTemplate, makeTemplate, type Template, templateKey } from "./template.ts";
 
-/** The templates of this host. Each is made once, by whoever needs it first, while the others wait for it. */
+/** The templates of this host. Each is made once, while all other creations that need it wait. */
 export class Templates {
   readonly #making = new Map<string, Promise<void>>();
 
@@ -16,7 +16,7 @@ export class Templates {
     }
   }
 
-  /** Not ended with whoever asked first: others may wait for it, and the next will. */
+  /** Continues when the first caller aborts, because others may wait for the template. */
   #make(host: QemuHost, key: string, shape: MachineShape): Promise<void> {
     const known = this.#making.get(key);
     if (known !== undefined) return known;

@@ -3,14 +3,14 @@ import { AgentClient, type Channel, type ChannelReceiver, exec } from "@sandpipe
 import { writePieces } from "../../host/write-pieces.ts";
 
 /**
- * Has a guest run something, so that its code is translated when somebody needs it, and then stand still at a point where nothing is
- * half-written. The socket is as good as new afterwards.
+ * Runs commands in a guest so that its code is translated, and quiesces its agent. The socket can then be used like a
+ * new one.
  */
 export async function warmMachine(agent: Socket, signal: AbortSignal): Promise<void> {
   const connected = { channel: new LentChannel(agent), needsResync: false };
   const client = await AgentClient.open(connected, { signal });
   try {
-    // In both ways in which a command can be asked for.
+    // Both ways to run a command.
     await exec(client, { argv: ["true"] });
     await client.exec("true");
     await exec(client, { argv: ["true"] });
@@ -20,7 +20,7 @@ export async function warmMachine(agent: Socket, signal: AbortSignal): Promise<v
   }
 }
 
-/** A channel whose end is not that of its socket. */
+/** A channel that leaves its socket open when it closes. */
 class LentChannel implements Channel {
   readonly #socket: Socket;
   #receiver: ChannelReceiver | undefined;
