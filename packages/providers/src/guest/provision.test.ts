@@ -14,7 +14,7 @@ afterAll(() => rm(directory, { recursive: true }));
 
 const patient = () => new AbortController().signal;
 
-/** Set-up that does as the script says. */
+/** A set-up that runs the given script. */
 async function setUpThat(name: string, script: string) {
   const path = join(directory, `${name}.mjs`);
   const say = "const say = (line) => console.log(JSON.stringify(line));";
@@ -22,8 +22,8 @@ async function setUpThat(name: string, script: string) {
   return provisionBy(path);
 }
 
-describe("what set-up provides", () => {
-  it("is told of as it comes, as the layers of an image are", async () => {
+describe("provision", () => {
+  it("reports progress like the layers of an image", async () => {
     const provision = await setUpThat(
       "progress",
       `say({ part: process.argv.slice(2).join(" "), status: "downloading", doneBytes: 1, totalBytes: 2 });
@@ -38,7 +38,7 @@ describe("what set-up provides", () => {
     ]);
   });
 
-  it("is refused with everything that is missing, and what to do about each", async () => {
+  it("reports everything that is missing, each with its remedy", async () => {
     const provision = await setUpThat(
       "missing",
       `say({ problems: [{ missing: "QEMU.", remedy: "Run: one" }, { missing: "A kernel.", remedy: "Copy two" }] });
@@ -52,7 +52,7 @@ describe("what set-up provides", () => {
     });
   });
 
-  it("is not there when a command of set-up fails, whose last words are told", async () => {
+  it("reports the last lines of a failing set-up command", async () => {
     const text = "Downloading: `apt-get` exited with 100\\n  │ Could not resolve\\nCheck the network.";
     const provision = await setUpThat("failure", `say({ error: "${text}" }); process.exitCode = 1;`);
     await expect(provision(["qemu"], { signal: patient() })).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe("what set-up provides", () => {
     });
   });
 
-  it("is fetched once for all who wait for it, and no more when the last of them has gone", async () => {
+  it("runs set-up once for all callers, and ends it when the last of them aborts", async () => {
     const [starts, end] = ["starts", "end"].map((name) => join(directory, name)) as [string, string];
     const provision = await setUpThat(
       "long",
@@ -87,7 +87,7 @@ describe("what set-up provides", () => {
     expect(await readFile(starts, "utf8")).toBe("x");
   });
 
-  it("is known to set-up by the names that are asked for", async () => {
+  it("asks only for steps that set-up has", async () => {
     const parts: Record<Part, true> = { agent: true, qemu: true, kernel: true, image: true, "docker-image": true };
     const source = await readFile(new URL("../../../../scripts/setup.mjs", import.meta.url), "utf8");
     for (const part of Object.keys(parts)) expect(source).toMatch(new RegExp(`^  "?${part}"?: plan`, "m"));

@@ -10,13 +10,13 @@ import { Runsc } from "./runsc.ts";
 
 export interface GvisorOptions {
   readonly stateDirectory: string;
-  /** The path of runsc; found by itself when not given. */
+  /** The path of runsc; found automatically by default. */
   readonly runsc?: string | undefined;
-  /** An existing cgroup to make the sandboxes' cgroups in, for example one with a limit for all of them together. */
+  /** An existing cgroup for the sandboxes' cgroups, for example one with a limit for all sandboxes together. */
   readonly cgroupParent?: string | undefined;
 }
 
-/** Everything on this host that sandboxes are made with. */
+/** Everything on this host that is needed to make sandboxes. */
 export interface GvisorHost {
   readonly stateDirectory: string;
   readonly store: InstanceStore;
@@ -27,7 +27,7 @@ export interface GvisorHost {
   cgroupPath(id: SandboxId): string;
 }
 
-/** Looks for what gVisor sandboxes need; what is missing is said with what to do about it. */
+/** Throws when this host lacks something that gVisor sandboxes need, with the remedy. */
 export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost> {
   if (process.platform !== "linux") {
     throw missing("not_linux", `gVisor runs on Linux; this is ${process.platform}`, "use a Linux machine");
@@ -37,14 +37,14 @@ export async function findGvisorHost(options: GvisorOptions): Promise<GvisorHost
     throw missing("not_root", "gVisor sandboxes need root, for their namespaces and cgroups", hint);
   }
   if (options.stateDirectory.includes(",")) {
-    const message = `the state directory ${options.stateDirectory} has a comma in its path, which runsc cannot take`;
+    const message = `the state directory ${options.stateDirectory} has a comma in its path, which runsc does not support`;
     throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to another directory");
   }
   const runsc = await findRunsc(options.runsc);
   if ("reason" in runsc) throw missing("runsc_missing", runsc.reason, runsc.hint);
   const cgroups = findCgroups();
   if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
+    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing";
     const message =
       "this host has no cgroups with the controllers cpu, memory and pids, in version 2 also cpuset and io";
     throw missing("cgroups_missing", message, hint);

@@ -26,10 +26,10 @@ import { GvisorPrepared } from "./prepared.ts";
 import { probeGvisor } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
-/** Sandboxes in gVisor: a kernel in user space stands between them and the host's. */
+/** Sandboxes in gVisor, a kernel in user space between them and the host's kernel. */
 export class GvisorProvider implements Provider {
   readonly name = "gvisor";
   readonly capabilities = gvisorCapabilities;
@@ -78,7 +78,7 @@ export class GvisorProvider implements Provider {
     throw new SandboxError("gone", {
       reason: "instance_ended",
       message: `instance ${id} cannot be adopted: it has ended`,
-      hint: "remove what is left of it, and create a new one",
+      hint: "remove the instance, and create a new sandbox",
     });
   }
 
@@ -100,7 +100,7 @@ export class GvisorProvider implements Provider {
     });
   }
 
-  /** Writes down what is to run, and then has it run; on failure nothing is left. */
+  /** Records the instance before it starts; removes it on failure. */
   async #launch<T>(
     host: GvisorHost,
     spec: InstanceSpec,

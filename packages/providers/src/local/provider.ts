@@ -104,7 +104,7 @@ export class LocalProvider implements Provider {
 function onlyHost(rootfs: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "rootfs_not_supported",
-    message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it has only this machine's own`,
+    message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it supports only this machine's own`,
     hint: 'leave rootfs at "host", or use the provider gvisor',
   });
 }

@@ -86,7 +86,7 @@ describe("VsockChannel", () => {
     const lost = new VsockChannel(await connectVsock(path, 52, signal));
     const heard = listen(lost);
     accepted[0]?.destroy();
-    await expect.poll(() => heard.closed).toEqual(["the other side has gone"]);
+    await expect.poll(() => heard.closed).toEqual(["the connection has ended"]);
     const given = new VsockChannel(await connectVsock(path, 52, signal));
     const other = listen(given);
     given.beginReplacing();

@@ -43,7 +43,7 @@ describe("the accelerator probe", () => {
     const found = findAccelerator({ ...host.qemu, program: process.execPath }, () =>
       Promise.reject(new Error("it probed again")),
     );
-    if (existsSync("/dev/kvm")) await expect(found).rejects.toThrow("it looked again");
+    if (existsSync("/dev/kvm")) await expect(found).rejects.toThrow("it probed again");
     else expect(await found).toBe("tcg");
   });
 });
