@@ -9,7 +9,7 @@ import { describeLife } from "./life-contract.ts";
 import { describeProcesses } from "./process-contract.ts";
 import type { ContractContext, ProviderContractOptions } from "./provider-contract.ts";
 
-/** What every provider promises, as tests against the real thing. Commands are plain POSIX sh. */
+/** The promises of every provider, as tests against the real one. Commands are plain POSIX sh. */
 export function describeProvider(
   name: string,
   makeProvider: () => Provider | Promise<Provider>,
@@ -21,7 +21,7 @@ export function describeProvider(
     const context: ContractContext = {
       ...options,
       provider() {
-        if (made === undefined) throw new Error(`provider ${name} was not made`);
+        if (made === undefined) throw new Error(`provider ${name} was not created`);
         return made;
       },
     };
@@ -33,7 +33,7 @@ export function describeProvider(
       expect(await context.provider().probe()).toMatchObject({ available: true });
     });
 
-    it("declares the capabilities that this suite was told", async () => {
+    it("declares the capabilities that this suite expects", async () => {
       expect(context.provider().capabilities).toEqual(options.capabilities);
     });
 

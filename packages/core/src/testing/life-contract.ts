@@ -7,7 +7,7 @@ export function describeLife(context: ContractContext): void {
   const { describe, it, expect } = framework;
 
   describe("life", () => {
-    it("creates a sandbox that is ready and listed, and destroys it without leaving anything", async () => {
+    it("creates a sandbox that is ready and listed, and destroys it without leftovers", async () => {
       const sandbox = await Sandbox.create(provider(), { ...config });
       expect(sandbox.state).toBe("ready");
       expect(await sandbox.isHealthy()).toBe(true);
@@ -27,14 +27,14 @@ export function describeLife(context: ContractContext): void {
       });
     });
 
-    it("keeps the files of two sandboxes apart", async () => {
+    it("isolates the files of two sandboxes", async () => {
       await using one = await Sandbox.create(provider(), { ...config });
       await using other = await Sandbox.create(provider(), { ...config });
       await one.writeFile("only-in-one.txt", "secret");
       expect((await rejection(other.readFile("only-in-one.txt"))).code).toBe("not_found");
     });
 
-    it("ends what is running with the reason when an instance crashes, and can still be destroyed", async () => {
+    it("fails running commands with the reason when an instance crashes, and can still be destroyed", async () => {
       const sandbox = await Sandbox.create(provider(), { ...config });
       const running = rejection(sandbox.exec("sleep 60"));
       await crash(provider(), sandbox.id);

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { PullProgress } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Part, provisionBy } from "./provision.ts";
@@ -18,7 +17,7 @@ const patient = () => new AbortController().signal;
 async function setUpThat(name: string, script: string) {
   const path = join(directory, `${name}.mjs`);
   const say = "const say = (line) => console.log(JSON.stringify(line));";
-  await writeFile(path, `import { appendFileSync, writeFileSync } from "node:fs";\n${say}\n${script}`);
+  await writeFile(path, `import { appendFileSync, existsSync, writeFileSync } from "node:fs";\n${say}\n${script}`);
   return provisionBy(path);
 }
 
@@ -63,23 +62,27 @@ describe("provision", () => {
   });
 
   it("runs set-up once for all callers, and ends it when the last of them aborts", async () => {
-    const [starts, end] = ["starts", "end"].map((name) => join(directory, name)) as [string, string];
+    const [starts, end, go] = ["starts", "end", "go"].map((name) => join(directory, name)) as [string, string, string];
     const provision = await setUpThat(
       "long",
       `appendFileSync(${JSON.stringify(starts)}, "x");
        process.on("SIGTERM", () => { writeFileSync(${JSON.stringify(end)}, "ended"); process.exit(1); });
        say({ part: "qemu", status: "downloading" });
-       setInterval(() => {}, 1000);`,
+       setInterval(() => {
+         if (existsSync(${JSON.stringify(go)})) say({ part: "qemu", status: "unpacking" });
+       }, 5);`,
     );
     const [one, other] = [new AbortController(), new AbortController()];
-    const started = Promise.withResolvers<void>();
+    const [started, continued] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = provision(["qemu"], { signal: one.signal, onProgress: () => started.resolve() });
-    const second = provision(["qemu"], { signal: other.signal });
+    const onProgress = ({ status }: PullProgress) => status === "unpacking" && continued.resolve();
+    const second = provision(["qemu"], { signal: other.signal, onProgress });
     const outcomes = Promise.allSettled([first, second]);
     await started.promise;
     one.abort();
     await expect(first).rejects.toMatchObject({ name: "AbortError" });
-    await sleep(50);
+    await writeFile(go, "");
+    await continued.promise;
     await expect(readFile(end)).rejects.toMatchObject({ code: "ENOENT" });
     other.abort();
     await outcomes;

@@ -8,5 +8,5 @@ export async function findExit(host: GvisorHost, { id, memoryMib }: InstanceSpec
     return { reason: "out_of_memory", message: `its limit is ${memoryMib} MiB` };
   }
   const explanation = await host.runsc.explain(host.store.directory(id));
-  return { reason: "crashed", message: explanation || "its processes ended, and left no word why" };
+  return { reason: "crashed", message: explanation || "its processes ended without an error message" };
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 let known: string | undefined;
 
-/** The features of this host's processor: memory that was saved with them needs them where it is restored. */
+/** The features of this host's processor: saved memory needs them where it is restored. */
 export function cpuFeatures(): string {
   known ??=
     /^(?:flags|Features)\s*:\s*(.*)$/m

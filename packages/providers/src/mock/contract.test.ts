@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(scratch, { recursive: true }));
 
-describe.each(["memory", "filesystem"] as const)("with checkpoints of %s", (checkpoint) => {
+describe.each(["memory", "filesystem"] as const)("the mock provider with checkpoints of %s", (checkpoint) => {
   const base = new MockProvider({ checkpoint });
   describeProvider("mock", () => base, {
     framework: { describe, it, beforeAll, afterAll, expect },

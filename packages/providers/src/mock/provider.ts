@@ -31,20 +31,20 @@ interface Entry {
 export interface MockProviderOptions {
   readonly clock?: Clock;
   readonly faults?: MockFaults;
-  /** Has it make containers. */
+  /** Makes it a provider of containers. */
   readonly containers?: MockContainers | undefined;
-  /** What its checkpoints keep; memory unless given. */
+  /** What its checkpoints keep; memory by default. */
   readonly checkpoint?: "memory" | "filesystem" | undefined;
 }
 
-/** Runs instances in memory, for tests: nothing is isolated, everything can be made to fail. */
+/** Runs instances in memory for tests. It isolates nothing, and every step can be made to fail. */
 export class MockProvider implements Provider {
   readonly name = "mock";
   readonly capabilities: ProviderCapabilities;
   readonly containers: MockContainers | undefined;
   readonly faults: MockFaults;
   readonly #clock: Clock;
-  /** The host that successive programs share. */
+  /** The host that all its programs share. */
   readonly #host: Map<SandboxId, Entry>;
   #isAlive = true;
 
@@ -108,19 +108,19 @@ export class MockProvider implements Provider {
     this.containers?.drop(id, options);
   }
 
-  /** The instance of a sandbox, to break it. */
+  /** The instance of a sandbox, so that a test can break it. */
   instance(id: SandboxId): MockInstance {
     const entry = this.#host.get(id);
     if (entry === undefined) throw new Error(`the mock has no instance ${id}`);
     return entry.instance;
   }
 
-  /** What is left of a sandbox. */
+  /** The leftovers of a sandbox. */
   leftovers(id: SandboxId): readonly string[] {
     return this.#host.has(id) ? [`instance ${id}`] : [];
   }
 
-  /** How many instances there are, running or not. */
+  /** The number of instances, running or not. */
   get size(): number {
     return this.#host.size;
   }
