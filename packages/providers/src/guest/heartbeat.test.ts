@@ -28,7 +28,7 @@ describe("Heartbeat", () => {
   });
 
   it("reports once a machine that has failed", async () => {
-    expect(await beat(async () => "it stands still", 60_000)).toEqual({ heard: ["it stands still"], beats: 0 });
+    expect(await beat(async () => "it has failed", 60_000)).toEqual({ heard: ["it has failed"], beats: 0 });
   });
 
   it("does not report a machine that is gone", async () => {

@@ -152,7 +152,11 @@ describe("a checkpoint", () => {
 describe("a restore", () => {
   it.each<[string, MockFaults, string]>([
     ["fails", { restoreFailure: new SandboxError("internal", { reason: "no_memory", message: "?" }) }, "no_memory"],
-    ["finds no place", { bootFailure: new SandboxError("internal", { reason: "no_place", message: "?" }) }, "no_place"],
+    [
+      "cannot be prepared",
+      { bootFailure: new SandboxError("internal", { reason: "not_prepared", message: "?" }) },
+      "not_prepared",
+    ],
   ])("leaves nothing behind when it %s", async (_, faults, reason) => {
     const { sandbox, other, otherFaults, restore } = await setUp();
     await sandbox.checkpoint(directory, { keepsRunning: true });

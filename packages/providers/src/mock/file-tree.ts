@@ -121,7 +121,10 @@ export class FileTree {
   /** Sorted by path, relative to the directory. */
   list(path: string, depth: number): FileInfo[] {
     if (this.#get(path).kind !== "directory") {
-      throw new SandboxError("failed_precondition", { reason: "not_a_directory", message: `${path} is no directory` });
+      throw new SandboxError("failed_precondition", {
+        reason: "not_a_directory",
+        message: `${path} is not a directory`,
+      });
     }
     const prefix = path === "/" ? "/" : `${path}/`;
     const infos = this.#below(path).map((each) => this.#describe(each.slice(prefix.length), this.#get(each)));

@@ -45,8 +45,8 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
 type Program = Pick<Qemu, "program" | "args" | "env">;
 
 function unpacked(root: string, name: string): Program {
-  const libraries = ["usr/lib", "lib"].map((place) => join(root, place, LIBRARIES[process.arch] ?? ""));
-  const firmware = ["usr/share/qemu", "usr/share/seabios"].map((place) => join(root, place)).filter(existsSync);
+  const libraries = ["usr/lib", "lib"].map((path) => join(root, path, LIBRARIES[process.arch] ?? ""));
+  const firmware = ["usr/share/qemu", "usr/share/seabios"].map((path) => join(root, path)).filter(existsSync);
   return {
     program: join(root, "usr/bin", name),
     args: firmware.flatMap((directory) => ["-L", directory]),

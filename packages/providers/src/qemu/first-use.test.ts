@@ -6,15 +6,15 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Provision } from "../guest/provision.ts";
 import { QemuProvider } from "./provider.ts";
 
-let place: string;
+let directory: string;
 beforeEach(async () => {
-  place = await mkdtemp(join(tmpdir(), "sp-"));
-  vi.stubEnv("XDG_CACHE_HOME", join(place, "cache"));
+  directory = await mkdtemp(join(tmpdir(), "sp-"));
+  vi.stubEnv("XDG_CACHE_HOME", join(directory, "cache"));
   vi.stubEnv("SANDPIPER_QEMU", "");
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
-  await rm(place, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const offline = new SandboxError("failed_precondition", { reason: "set_up_failed", message: "there is no network" });
@@ -22,7 +22,7 @@ const offline = new SandboxError("failed_precondition", { reason: "set_up_failed
 describe("the first use of the QEMU provider", () => {
   it("downloads nothing for a probe, a list or a removal, and says that the first sandbox will", async () => {
     const provision = vi.fn<Provision>();
-    const provider = new QemuProvider({ stateDirectory: place, provision });
+    const provider = new QemuProvider({ stateDirectory: directory, provision });
     expect(await provider.probe()).toMatchObject({
       available: true,
       isFirstUse: true,
@@ -39,7 +39,7 @@ describe("the first use of the QEMU provider", () => {
       asked.push([...parts]);
       throw offline;
     };
-    const provider = new QemuProvider({ stateDirectory: place, provision });
+    const provider = new QemuProvider({ stateDirectory: directory, provision });
     await expect(Sandbox.create(provider, {})).rejects.toMatchObject({ message: "there is no network" });
     await expect(Sandbox.create(provider, { rootfs: "/srv/own" })).rejects.toMatchObject({ reason: "set_up_failed" });
     expect(asked).toEqual([

@@ -7,11 +7,11 @@ import { createTransientMachine } from "../host/transient-machine.ts";
 import { findQemuState } from "./host.ts";
 
 it("keeps the paths of transient machines as short as those of instances, so that sockets fit", async () => {
-  const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-nursery-"));
+  const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-transient-"));
   try {
-    const place = findQemuState({ stateDirectory });
-    const { directory } = await createTransientMachine(place);
-    expect(directory.length).toBeLessThanOrEqual(place.machineDirectory(createSandboxId()).length);
+    const state = findQemuState({ stateDirectory });
+    const { directory } = await createTransientMachine(state);
+    expect(directory.length).toBeLessThanOrEqual(state.machineDirectory(createSandboxId()).length);
   } finally {
     await rm(stateDirectory, { recursive: true });
   }

@@ -77,16 +77,16 @@ export function findQemuState(options: QemuOptions): QemuState {
 }
 
 /** Finds the parts that set-up installs. */
-export async function findQemuHost(place: QemuState): Promise<QemuHost> {
+export async function findQemuHost(state: QemuState): Promise<QemuHost> {
   const agent = findAgent();
   const qemu = await findQemu();
   if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
-  const kernels = guestKernels(join(place.stateDirectory, "qemu/boot"), agent);
+  const kernels = guestKernels(join(state.stateDirectory, "qemu/boot"), agent);
   const accelerator = await findAccelerator(qemu, () => kernels(kernel));
   return {
-    ...place,
+    ...state,
     qemu,
     shell: new WaitingShell(qemu.env),
     accelerator,

@@ -19,7 +19,7 @@ const REST_MS = 50;
  */
 export class PreparedMachines implements AsyncDisposable {
   readonly #count: number;
-  readonly #shelves = new Map<string, LaunchedMachine[]>();
+  readonly #machines = new Map<string, LaunchedMachine[]>();
   readonly #filling = new Map<string, Promise<void>>();
   #host: QemuHost | undefined;
   #isClosed = false;
@@ -30,9 +30,9 @@ export class PreparedMachines implements AsyncDisposable {
   }
 
   take(host: QemuHost, shape: MachineShape): LaunchedMachine | undefined {
-    const shelf = this.#shelves.get(shelfKey(host, shape)) ?? [];
+    const machines = this.#machines.get(machineKey(host, shape)) ?? [];
     for (;;) {
-      const machine = shelf.shift();
+      const machine = machines.shift();
       if (machine === undefined) return undefined;
       if (!machine.monitor.isClosed) {
         hold(machine, true);
@@ -45,7 +45,7 @@ export class PreparedMachines implements AsyncDisposable {
 
   /** Works in the background. A creation in the meantime starts its own machine. */
   refill(host: QemuHost, shape: MachineShape, template: Template): void {
-    const key = shelfKey(host, shape);
+    const key = machineKey(host, shape);
     this.#host = host;
     if (this.#count === 0 || this.#isClosed || this.#filling.has(key)) return;
     const filling = this.#fill(host, key, { shape, template })
@@ -62,7 +62,7 @@ export class PreparedMachines implements AsyncDisposable {
     const host = this.#host;
     if (host === undefined) return;
     await Promise.all(this.#all().map((machine) => discard(host, machine)));
-    this.#shelves.clear();
+    this.#machines.clear();
   }
 
   async #fill(
@@ -70,28 +70,28 @@ export class PreparedMachines implements AsyncDisposable {
     key: string,
     { shape, template }: { readonly shape: MachineShape; readonly template: Template },
   ): Promise<void> {
-    const shelf = this.#shelves.get(key) ?? [];
-    this.#shelves.set(key, shelf);
+    const machines = this.#machines.get(key) ?? [];
+    this.#machines.set(key, machines);
     await sleep(REST_MS);
-    while (shelf.length < this.#count && !this.#isClosed) {
-      const place = await createTransientMachine(host);
+    while (machines.length < this.#count && !this.#isClosed) {
+      const transient = await createTransientMachine(host);
       try {
         const signal = AbortSignal.timeout(START_TIMEOUT_MS);
-        const machine = await launchClone(host, { ...place, template, shape, signal });
+        const machine = await launchClone(host, { ...transient, template, shape, signal });
         await loadState(machine.monitor);
         await warmMachine(machine.agent, signal);
         await machine.monitor.execute("stop", {});
         hold(machine, false);
-        shelf.push(machine);
+        machines.push(machine);
       } catch (error) {
-        await removeTransientMachine(host, place);
+        await removeTransientMachine(host, transient);
         throw error;
       }
     }
   }
 
   #all(): LaunchedMachine[] {
-    return [...this.#shelves.values()].flat();
+    return [...this.#machines.values()].flat();
   }
 
   /** An exiting process cannot wait. The next program finds the directories and removes them. */
@@ -112,6 +112,6 @@ async function discard(host: QemuHost, machine: LaunchedMachine): Promise<void> 
 }
 
 /** What a machine cannot change once QEMU has started. */
-function shelfKey(host: QemuHost, shape: MachineShape): string {
+function machineKey(host: QemuHost, shape: MachineShape): string {
   return `${templateKey(host, shape)} ${shape.vcpuCount} ${shape.maxProcesses}`;
 }

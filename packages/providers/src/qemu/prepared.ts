@@ -37,8 +37,8 @@ export class QemuPrepared implements PreparedInstance {
       const directory = await makeMachineDirectory(host.machineDirectory(this.id));
       await copyDisks(saved, directory);
       const stateFile = join(saved, STATE_FILE);
-      const place = { name: this.id, directory, shape, memory: {}, hasBaseDisk: true };
-      const { monitor, agent } = await launchMachine(host, { ...place, stateFile, ignoresShared: false, signal });
+      const machine = { name: this.id, directory, shape, memory: {}, hasBaseDisk: true };
+      const { monitor, agent } = await launchMachine(host, { ...machine, stateFile, ignoresShared: false, signal });
       await loadState(monitor);
       return new QemuInstance(host, { spec, clock, monitor, agent });
     });

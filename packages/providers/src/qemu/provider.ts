@@ -139,21 +139,21 @@ export class QemuProvider implements Provider, AsyncDisposable {
     { id }: InstanceSpec,
     options: Pick<CloneOptions, "template" | "shape" | "signal">,
   ): Promise<LaunchedMachine> {
-    const place = { name: id, directory: host.machineDirectory(id), ...options };
-    const spare = this.#prepared.take(host, options.shape);
-    if (spare === undefined) {
-      await makeMachineDirectory(place.directory);
-      const machine = await launchClone(host, place);
+    const target = { name: id, directory: host.machineDirectory(id), ...options };
+    const prepared = this.#prepared.take(host, options.shape);
+    if (prepared === undefined) {
+      await makeMachineDirectory(target.directory);
+      const machine = await launchClone(host, target);
       await loadState(machine.monitor);
       return machine;
     }
     try {
-      await moveMachine(spare, place.directory);
-      await spare.monitor.execute("cont", {});
-      return spare;
+      await moveMachine(prepared, target.directory);
+      await prepared.monitor.execute("cont", {});
+      return prepared;
     } catch (error) {
       // A directory that was already moved is removed with the instance.
-      await removeTransientMachine(host, spare);
+      await removeTransientMachine(host, prepared);
       throw error;
     }
   }

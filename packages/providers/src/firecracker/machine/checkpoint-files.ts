@@ -25,7 +25,7 @@ export async function linkSnapshot(saved: string, { machine }: Pick<Jail, "machi
 }
 
 /** An empty directory that Firecracker can write a snapshot to. */
-export async function makeSnapshotPlace(machine: string, uid: number): Promise<string> {
+export async function makeSnapshotDirectory(machine: string, uid: number): Promise<string> {
   const directory = join(machine, NEXT_SNAPSHOT);
   await rm(directory, { recursive: true, force: true });
   await mkdir(directory, { mode: 0o700 });
@@ -37,14 +37,14 @@ export async function makeSnapshotPlace(machine: string, uid: number): Promise<s
 export const NEXT_SNAPSHOT = "next-snapshot";
 
 /** Moves a snapshot out of the jail. */
-export async function takeSnapshot(place: string, directory: string): Promise<void> {
+export async function takeSnapshot(snapshot: string, directory: string): Promise<void> {
   for (const name of SAVED) {
-    const [from, to] = [join(place, name), join(directory, name)];
+    const [from, to] = [join(snapshot, name), join(directory, name)];
     await rename(from, to).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== "EXDEV") throw error;
       await copyFile(from, to, constants.COPYFILE_EXCL);
     });
     await chown(to, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
   }
-  await rm(place, { recursive: true, force: true });
+  await rm(snapshot, { recursive: true, force: true });
 }

@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { ApiClient } from "../api/api-client.ts";
-import { makeSnapshotPlace, NEXT_SNAPSHOT, takeSnapshot } from "./checkpoint-files.ts";
+import { makeSnapshotDirectory, NEXT_SNAPSHOT, takeSnapshot } from "./checkpoint-files.ts";
 import { copySparse } from "./copy-sparse.ts";
 import { machineUid } from "./jail.ts";
 import { DISK, MEMORY, STATE } from "./machine-files.ts";
@@ -19,7 +19,7 @@ export interface SaveMachineOptions {
 /** Saves memory, device state and disk. The machine continues afterwards if it keeps running or if the save fails. */
 export async function saveMachine(api: ApiClient, options: SaveMachineOptions): Promise<void> {
   const { id, machine, directory, keepsRunning } = options;
-  const place = await makeSnapshotPlace(machine, machineUid(id));
+  const snapshot = await makeSnapshotDirectory(machine, machineUid(id));
   await api.send("PATCH /vm", { state: "Paused" });
   try {
     await api.send("PUT /snapshot/create", {
@@ -28,10 +28,10 @@ export async function saveMachine(api: ApiClient, options: SaveMachineOptions): 
       mem_file_path: join(NEXT_SNAPSHOT, MEMORY),
     });
     await copySparse(join(machine, DISK), join(directory, DISK));
-    await takeSnapshot(place, directory);
+    await takeSnapshot(snapshot, directory);
   } catch (error) {
     await api.send("PATCH /vm", { state: "Resumed" });
-    await rm(place, { recursive: true, force: true });
+    await rm(snapshot, { recursive: true, force: true });
     throw error;
   }
   if (keepsRunning) await api.send("PATCH /vm", { state: "Resumed" });

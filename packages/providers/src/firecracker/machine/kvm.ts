@@ -37,14 +37,14 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
   requireDevice(device);
   const files = await host.bootFiles(undefined);
   const bootId = (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
-  const place = join(directory, "kvm");
+  const results = join(directory, "kvm");
   // The name of the initramfs depends on the kernel too.
-  const path = join(place, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
+  const path = join(results, `${bootId}-${host.firecracker.version}-${basename(files.initramfs)}`);
   let verdict = await readFile(path, "utf8").catch(() => undefined);
   if (verdict === undefined) {
     verdict = await tryKvm(host, files);
-    await rm(place, { recursive: true, force: true });
-    await mkdir(place, { recursive: true, mode: 0o700 });
+    await rm(results, { recursive: true, force: true });
+    await mkdir(results, { recursive: true, mode: 0o700 });
     await writeFile(path, verdict);
   }
   if (verdict === "") return;
@@ -85,20 +85,20 @@ function requireDevice(device: string): void {
 /** Returns an empty text when a guest without disks answers in time, otherwise the error. */
 async function tryKvm(host: FirecrackerHost, files: BootFiles): Promise<string> {
   await removeAbandonedMachines(host);
-  const place = await createTransientMachine(host);
+  const transient = await createTransientMachine(host);
   const signal = AbortSignal.timeout(BOOT_MS);
   try {
-    await bootMachine(host, files, { ...place, shape: PROBE_SHAPE, signal });
-    const socket = await untilConnected(join(machineDirectory(place.directory), VSOCK_SOCKET), signal);
+    await bootMachine(host, files, { ...transient, shape: PROBE_SHAPE, signal });
+    const socket = await untilConnected(join(machineDirectory(transient.directory), VSOCK_SOCKET), signal);
     const channel = new VsockChannel(socket);
     const client = await AgentClient.open({ channel, needsResync: false }, { signal });
     client.close();
     return "";
   } catch (error) {
     const words = signal.aborted ? `it did not answer within ${BOOT_MS / 1000} s` : SandboxError.from(error).message;
-    const explanation = await explainMachine(place.directory);
+    const explanation = await explainMachine(transient.directory);
     return explanation === "" || words.includes(explanation) ? words : `${words}: ${explanation}`;
   } finally {
-    await removeTransientMachine(host, place);
+    await removeTransientMachine(host, transient);
   }
 }

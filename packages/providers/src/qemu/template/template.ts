@@ -51,8 +51,8 @@ export async function findTemplate(host: QemuHost, key: string): Promise<Templat
 /** Boots a machine, waits until it is idle, and saves it with the programs that it ran in memory. */
 export async function makeTemplate(host: QemuHost, key: string, shape: MachineShape): Promise<void> {
   const signal = AbortSignal.timeout(BOOT_TIMEOUT_MS);
-  const place = await createTransientMachine(host);
-  const { directory } = place;
+  const transient = await createTransientMachine(host);
+  const { directory } = transient;
   try {
     const blank = join(host.templates, `blank-${shape.diskMib}.qcow2`);
     await blankDisk(blank, shape.diskMib);
@@ -60,13 +60,13 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
     const memory = join(directory, MEMORY);
     await using file = await open(memory, "wx", 0o600);
     await file.truncate(shape.memoryMib * 2 ** 20);
-    const options = { ...place, shape, memory: { file: memory, isShared: true }, hasBaseDisk: false, signal };
+    const options = { ...transient, shape, memory: { file: memory, isShared: true }, hasBaseDisk: false, signal };
     const machine = await launchMachine(host, { ...options, ignoresShared: true });
     await save(machine, { accelerator: host.accelerator, path: join(directory, STATE), signal });
     await publish(directory, join(host.templates, key));
     await pruneTemplates(host.templates);
   } finally {
-    await removeTransientMachine(host, place);
+    await removeTransientMachine(host, transient);
   }
 }
 
