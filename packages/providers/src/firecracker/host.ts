@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type Kernel } from "../guest/kernel.ts";
-import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import type { Cgroups } from "../host/cgroups.ts";
+import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { type Firecracker, findFirecracker } from "./find-firecracker.ts";
@@ -11,9 +11,6 @@ import { requireKvm } from "./machine/kvm.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { SharedFiles } from "./machine/shared-files.ts";
 
-/** The longest path of a socket that the kernel accepts. */
-const MAX_SOCKET_PATH_BYTES = 107;
-const ID_BYTES = 36;
 /** For the bus of the devices and for the agent's channel. */
 const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 
@@ -50,15 +47,10 @@ export interface FirecrackerHost extends FirecrackerState {
 }
 
 export function findFirecrackerState(options: FirecrackerOptions): FirecrackerState {
-  const cgroups = findCgroups();
-  if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
-  }
   const directory = join(options.stateDirectory, "firecracker");
   return {
     store: new InstanceStore(join(directory, "instances")),
-    cgroups,
+    cgroups: requireCgroups(),
     transientMachines: join(directory, "transient"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
   };
@@ -66,17 +58,12 @@ export function findFirecrackerState(options: FirecrackerOptions): FirecrackerSt
 
 /** Throws when this host lacks something that machines need, with the remedy. */
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
-  if (process.platform !== "linux") {
-    throw missing("not_linux", `Firecracker needs Linux; this is ${process.platform}`, "use a Linux machine");
-  }
+  requireLinux("Firecracker machines");
   const firecracker = await findFirecracker(options.environment);
   if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
-  if (process.getuid?.() !== 0) {
-    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "Firecracker machines need root, to run each in its own jail", hint);
-  }
+  requireRoot("Firecracker machines", "to run each in its own jail");
+  requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
   const directory = join(options.stateDirectory, "firecracker");
-  requireShortPath(directory, options.stateDirectory);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const host: FirecrackerHost = {
@@ -92,14 +79,6 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   return host;
 }
 
-function requireShortPath(directory: string, stateDirectory: string): void {
-  const names = [API_SOCKET, VSOCK_SOCKET].map((name) => join("x".repeat(ID_BYTES), "machine", name));
-  const longest = Math.max(...names.map((name) => Buffer.byteLength(join(directory, "instances", name))));
-  if (longest <= MAX_SOCKET_PATH_BYTES) return;
-  const message = `the path of the state directory ${stateDirectory} is too long for the sockets in it`;
-  throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
-}
-
 function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles"] {
   const known = new Map<string, Promise<BootFiles>>();
   return (path = found.path) => {
@@ -109,8 +88,4 @@ function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles
     made.catch(() => known.delete(path));
     return made;
   };
-}
-
-function missing(reason: string, message: string, hint: string): SandboxError {
-  return new SandboxError("failed_precondition", { reason, message, hint });
 }

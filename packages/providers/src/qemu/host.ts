@@ -1,19 +1,16 @@
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
-import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import type { Cgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
+import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
 import { findAccelerator } from "./machine/accelerator.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
 import { WaitingShell } from "./machine/waiting-shell.ts";
-
-/** The longest path of a socket that the kernel accepts. */
-const MAX_SOCKET_PATH_BYTES = 107;
-const ID_BYTES = 36;
 
 export interface QemuOptions {
   readonly stateDirectory: string;
@@ -46,24 +43,11 @@ export interface QemuHost extends QemuState {
 
 /** Throws when this host lacks something that set-up cannot install, with the remedy. */
 export function findQemuState(options: QemuOptions): QemuState {
-  if (process.platform !== "linux") {
-    throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
-  }
-  if (process.getuid?.() !== 0) {
-    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "QEMU machines need root, to run each as its own user and in its own cgroup", hint);
-  }
+  requireLinux("QEMU machines");
+  requireRoot("QEMU machines", "to run each as its own user and in its own cgroup");
+  requireShortPath(options.stateDirectory, "qemu", [MONITOR_SOCKET]);
   const directory = join(options.stateDirectory, "qemu");
-  const longest = join(directory, "instances", "x".repeat(ID_BYTES), "machine", MONITOR_SOCKET);
-  if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
-    const message = `the path of the state directory ${options.stateDirectory} is too long for the sockets in it`;
-    throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
-  }
-  const cgroups = findCgroups();
-  if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or reports what is missing";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
-  }
+  const cgroups = requireCgroups();
   const store = new InstanceStore(join(directory, "instances"));
   return {
     stateDirectory: options.stateDirectory,
@@ -109,8 +93,4 @@ function guestKernels(directory: string, agent: string): (kernel: Kernel) => Pro
     made.catch(() => known.delete(kernel.path));
     return made;
   };
-}
-
-function missing(reason: string, message: string, hint: string): SandboxError {
-  return new SandboxError("failed_precondition", { reason, message, hint });
 }
