@@ -5,14 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testRoot } from "../guest/testing/test-root.ts";
 import { crashMachine, tracesOf } from "../host/testing/machine-traces.ts";
 import { QemuProvider } from "./provider.ts";
-import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { createQemuFixture, type QemuFixture, TEMPLATE_TIMEOUT_MS } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
 const rootfs = await testRoot();
 let fixture: QemuFixture;
 beforeAll(async () => {
   fixture = await createQemuFixture();
-});
+  await (await fixture.create()).destroy();
+}, TEMPLATE_TIMEOUT_MS);
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 describeProvider("qemu", () => fixture.provider, {

@@ -7,14 +7,14 @@ import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
 import { QemuProvider } from "./provider.ts";
-import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { createQemuFixture, type QemuFixture, TEMPLATE_TIMEOUT_MS } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {
   fixture = await createQemuFixture();
   await (await fixture.create()).destroy();
-});
+}, TEMPLATE_TIMEOUT_MS);
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);

@@ -4,12 +4,13 @@ import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { machineProcesses } from "../../host/testing/machine-traces.ts";
-import { createQemuFixture, type QemuFixture } from "../testing/fixture.ts";
+import { createQemuFixture, type QemuFixture, TEMPLATE_TIMEOUT_MS } from "../testing/fixture.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {
   fixture = await createQemuFixture();
-});
+  await (await fixture.create()).destroy();
+}, TEMPLATE_TIMEOUT_MS);
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 /** Two clocks are read one after the other, on a host that may be busy. */

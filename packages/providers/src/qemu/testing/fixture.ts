@@ -5,6 +5,9 @@ import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
 import { testRoot } from "../../guest/testing/test-root.ts";
 import { QemuProvider } from "../provider.ts";
 
+/** For a hook that boots the first machine of a shape, which takes long on a busy host. */
+export const TEMPLATE_TIMEOUT_MS = 120_000;
+
 /** A provider with its own state directory, which is removed at the end. */
 export interface QemuFixture extends AsyncDisposable {
   readonly provider: QemuProvider;
