@@ -22,7 +22,7 @@ describe("the accelerator probe", () => {
     const before = await probes();
     expect(await bootsGuest(host.qemu, kernel, { accelerator: "tcg", timeoutMs: 60_000 })).toBe(true);
     expect(await probes()).toEqual(before);
-  });
+  }, 90_000);
 
   it("gives up a guest that does not answer in time", async () => {
     const kernel = await host.guestKernel();
