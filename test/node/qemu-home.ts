@@ -35,7 +35,7 @@ export class QemuHome implements AsyncDisposable {
 
   /** Everything of any machine: what runs in this directory, and what instances and machines in the making left in it. */
   left(): readonly string[] {
-    const directories = ["instances", "nursery"].map((name) => join(this.path, "node/qemu", name));
+    const directories = ["instances", "transient"].map((name) => join(this.path, "node/qemu", name));
     return [...processesIn(this.path), ...directories.flatMap(namesIn)];
   }
 
