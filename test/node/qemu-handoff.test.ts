@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Client, type Process, type Sandbox } from "@sandpiper/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
-import { crashMachine } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { crashMachine } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { NodeProcess } from "./node-process.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 

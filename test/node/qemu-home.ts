@@ -5,8 +5,8 @@ import { basename, join } from "node:path";
 import { createProvider } from "@sandpiper/node";
 import type { NodeConfigOptions } from "@sandpiper/node/server";
 import type { SandboxId } from "@sandpiper/protocol";
-import { testRoot } from "../../packages/providers/src/qemu/testing/test-root.ts";
-import { tracesOf } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { testRoot } from "../../packages/providers/src/guest/testing/test-root.ts";
+import { tracesOf } from "../../packages/providers/src/host/testing/machine-traces.ts";
 
 /** Of every machine: a small root filesystem, and little of everything. */
 export const MACHINE = { image: "small", memoryMib: 192, diskMib: 64, vcpuCount: 1 };
@@ -35,7 +35,7 @@ export class QemuHome implements AsyncDisposable {
 
   /** Everything of any machine: what runs in this directory, and what instances and machines in the making left in it. */
   left(): readonly string[] {
-    const directories = ["instances", "nursery"].map((name) => join(this.path, "node/qemu", name));
+    const directories = ["instances", "transient"].map((name) => join(this.path, "node/qemu", name));
     return [...processesIn(this.path), ...directories.flatMap(namesIn)];
   }
 

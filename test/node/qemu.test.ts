@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { NodeProcess } from "./node-process.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 
@@ -95,11 +95,11 @@ describe("a node with virtual machines", () => {
     expect(home.left()).toEqual([]);
   });
 
-  it("that keeps machines ready has none left when it stops", async () => {
+  it("that keeps prepared machines has none left when it stops", async () => {
     await node.stop();
-    node = await NodeProcess.start(home.config({ qemu: { preStarted: 1 } }));
+    node = await NodeProcess.start(home.config({ qemu: { prepared: 1 } }));
     await (await node.client.sandboxes.create(MACHINE)).destroy();
-    // A process, and the directory that it has while nobody has asked for it.
+    // A prepared machine is a process and a directory.
     await expect.poll(() => home.left()).toHaveLength(2);
     const ready = home.left().find((name) => name.includes("~")) ?? "";
     await node.stop();

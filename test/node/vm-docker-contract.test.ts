@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
 import { createDockerFixture, type DockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
 import { startHostProgram } from "../../packages/providers/src/docker/testing/start-host-program.ts";
-import { crashContainer, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
+import { crashContainer, settleTraces, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
@@ -74,11 +74,10 @@ describeProvider("vm-docker", () => createProvider(), {
   crash: (_provider, id) => crashContainer(id, fixture),
   leftovers: (_provider, id) => tracesOf(id, fixture),
   makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
-  orphan: async (config) => {
-    const program = startHostProgram(fixture, { config });
-    const { id } = await program.ready();
-    await program.kill();
-    return { provider: createProvider([{ id: "host", projectId: PROJECT, isRunning: true }]), id };
+  programs: {
+    start: (options) => startHostProgram(fixture, options),
+    next: () => createProvider([{ id: "host", projectId: PROJECT, isRunning: true }]),
+    settle: (id) => settleTraces(() => tracesOf(id, fixture)),
   },
 });
 

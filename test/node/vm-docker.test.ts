@@ -6,7 +6,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
 import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
-import { crashMachine, machineProcesses } from "../../packages/providers/src/qemu/testing/traces.ts";
+import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
 import { MachineVm } from "../../packages/providers/src/vm-docker/driver/machine-vm.ts";
 import { DEFAULT_VM_IDLE_MS } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";

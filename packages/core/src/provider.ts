@@ -106,12 +106,12 @@ export interface CheckpointOptions {
   readonly onCaptured?: (() => void) | undefined;
 }
 
-/** A place for an instance that is to be restored, made while its checkpoint is still under way. */
+/** An instance that is prepared for a restore, while its checkpoint may still be in progress. */
 export interface PreparedInstance {
   readonly id: SandboxId;
-  /** Its agent is still quiesced; a hello thaws it. On failure nothing is left behind. Once only. */
+  /** May be called once. The agent stays quiesced until a hello thaws it. Leaves nothing behind on failure. */
   restore(directory: string, signal: AbortSignal): Promise<Instance>;
-  /** For one that is not needed after all. */
+  /** Removes a prepared instance that is not needed. */
   destroy(): Promise<void>;
 }
 
@@ -144,19 +144,19 @@ export interface Provider {
   probe(): Promise<ProviderStatus>;
   /** What a provider of containers can do beside. */
   readonly containers?: Containers | undefined;
-  /** Fetches or builds ahead what instances of this root filesystem need, where that may take minutes. */
+  /** Downloads or builds what instances of this root filesystem need, where that may take minutes. */
   provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */
   create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance>;
   list(): Promise<readonly InstanceRecord[]>;
   /** Takes over a running instance that no living program owns. */
   adopt(id: SandboxId): Promise<Instance>;
-  /** Makes room for an instance that `restore` then brings to life. On failure or abort nothing is left behind. */
+  /** Prepares an instance for a restore. Leaves nothing behind on failure or abort. */
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance>;
   /** Of this host, for instances of this image: a checkpoint taken here can be restored wherever they are the same. */
   checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
   /** Removes what is left of an instance by its id alone; an unknown id is fine. */
   remove(id: SandboxId, options?: DestroyOptions): Promise<void>;
-  /** Ends what it keeps ready and nobody has asked for; instances go on. */
+  /** Ends prepared machines that no sandbox uses; instances keep running. */
   [Symbol.asyncDispose]?(): Promise<void>;
 }

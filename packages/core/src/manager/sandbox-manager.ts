@@ -30,14 +30,14 @@ export interface CreateOptions extends CreateInstanceOptions {
   readonly id?: SandboxId | undefined;
 }
 
-/** A place for a sandbox, in which it is not yet. */
+/** A prepared instance for a sandbox. */
 export interface PreparedSandbox {
   /** Once only. On failure nothing is left. */
   restore(
     directory: string,
     options: { readonly createdAt: Date; readonly signal?: AbortSignal | undefined },
   ): Promise<Sandbox>;
-  /** For one that is not needed after all. */
+  /** Removes a prepared instance that is not needed. */
   destroy(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export class SandboxManager implements AsyncDisposable {
     );
   }
 
-  /** Makes a place for a sandbox that was saved; its `restore` brings it to life there and takes it in. */
+  /** Prepares an instance for a saved sandbox; its `restore` also registers the sandbox. */
   async prepare(options: SandboxConfigOptions, { id, signal }: PrepareOptions): Promise<PreparedSandbox> {
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
     const provider = this.#provider;

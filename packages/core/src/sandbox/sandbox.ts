@@ -123,12 +123,12 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
   }
 
-  /** Makes a place for a sandbox that is to be restored; under its own id, or as a fork under another. */
+  /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, under another. */
   static prepare(provider: Provider, config: SandboxConfig, options: PrepareOptions): Promise<PreparedInstance> {
     return provider.prepare(instanceSpec(options.id, config), options.signal ?? new AbortController().signal);
   }
 
-  /** Brings one that was saved to life, in a place made for it. */
+  /** Restores a saved sandbox in a prepared instance. */
   static async restore(
     provider: Provider,
     config: SandboxConfig,

@@ -29,16 +29,16 @@ interface YardBoot {
 
 export const alpine: YardKey = { image: "alpine", memoryMib: 256 };
 
-/** A pool of members that boot, die and fail when the test says so. */
+/** A pool whose members boot, die and fail when the test says so. */
 export class BootYard implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly members: YardMember[] = [];
   readonly errors: SandboxError[] = [];
-  /** Under way, oldest first. */
+  /** Boots in progress, oldest first. */
   readonly boots: YardBoot[] = [];
   readonly pool: WarmPool<YardKey, YardMember>;
   started = 0;
-  /** Whether an aborted boot stops, or goes on to its end. */
+  /** Whether an aborted boot stops, or continues to its end. */
   obeysAbort = true;
   discardError: unknown;
 
@@ -61,7 +61,7 @@ export class BootYard implements AsyncDisposable {
     });
   }
 
-  /** Ends the oldest boot under way well, and lets what follows come to rest. */
+  /** Completes the oldest boot, and lets its consequences settle. */
   async finish(): Promise<YardMember> {
     const member = this.#oldest().finish();
     await this.clock.advance(0);
@@ -73,7 +73,7 @@ export class BootYard implements AsyncDisposable {
     await this.clock.advance(0);
   }
 
-  /** Sets the target and ends boots until it is reached. */
+  /** Sets the target and completes boots until it is reached. */
   async fill(key: YardKey, target: number): Promise<readonly YardMember[]> {
     this.pool.setTarget(key, target);
     await this.clock.advance(0);
@@ -89,7 +89,7 @@ export class BootYard implements AsyncDisposable {
 
   #oldest(): YardBoot {
     const [boot] = this.boots;
-    if (boot === undefined) throw new Error("no boot is under way");
+    if (boot === undefined) throw new Error("no boot is in progress");
     return boot;
   }
 
@@ -119,5 +119,5 @@ export class BootYard implements AsyncDisposable {
 }
 
 function bootFailed(): SandboxError {
-  return new SandboxError("unavailable", { reason: "boot_failed", message: "the yard was told to fail this boot" });
+  return new SandboxError("unavailable", { reason: "boot_failed", message: "the test failed this boot" });
 }

@@ -6,10 +6,10 @@ import { describeMemoryCheckpoints } from "./memory-checkpoint-contract.ts";
 import type { ContractContext } from "./provider-contract.ts";
 import { rejection } from "./rejection.ts";
 
-/** Brings what is saved of a sandbox to life, under its own id or another. */
+/** Restores a saved sandbox under its own id or another. */
 type Restore = (directory: string, id: SandboxId, saved: Sandbox) => Promise<Sandbox>;
 
-/** What the parts about what a checkpoint keeps work with. */
+/** What the parts about checkpoints work with. */
 export interface CheckpointContext extends ContractContext {
   readonly makeDirectory: () => Promise<string>;
   readonly restore: Restore;
@@ -20,7 +20,7 @@ export function describeCheckpoints(context: ContractContext): void {
   const { describe, it, expect } = framework;
   if (capabilities.checkpoint === "none") {
     describe("checkpoints", () => {
-      it("are refused by a provider that has none", async () => {
+      it("refuses a checkpoint where the provider has none", async () => {
         const sandbox = await Sandbox.create(provider(), { ...config });
         try {
           expect(await rejection(sandbox.checkpoint("/nowhere", { keepsRunning: true }))).toMatchObject({
@@ -46,7 +46,7 @@ export function describeCheckpoints(context: ContractContext): void {
   else describeFileCheckpoints(parts);
 
   describe("checkpoints", () => {
-    it("leave a sandbox running, and readers and callers only wait", async () => {
+    it("keeps a sandbox running through a checkpoint, and readers and callers only wait", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       try {
@@ -64,7 +64,7 @@ export function describeCheckpoints(context: ContractContext): void {
       }
     });
 
-    it("that fail leave the sandbox as it was", async () => {
+    it("leaves a sandbox unchanged when a checkpoint fails", async () => {
       const sandbox = await Sandbox.create(provider(), { ...config });
       try {
         for (const keepsRunning of [true, false]) {
@@ -77,7 +77,7 @@ export function describeCheckpoints(context: ContractContext): void {
       }
     });
 
-    it("need a place, which leaves nothing when it is not used or what it was for is damaged", async () => {
+    it("leaves nothing of a prepared instance that is not used or whose checkpoint is damaged", async () => {
       const unused = await Sandbox.create(provider(), { ...config });
       await unused.destroy();
       const prepared = await Sandbox.prepare(provider(), unused.config, { id: unused.id });
@@ -87,7 +87,7 @@ export function describeCheckpoints(context: ContractContext): void {
       expect(await leftovers(provider(), unused.id)).toEqual([]);
     });
 
-    it("say what must be the same where they are restored", async () => {
+    it("names the requirements of a restore", async () => {
       const [one, other] = [await requirements(), await requirements()];
       expect(one).toEqual(other);
       expect(Object.values(one).every((value) => typeof value === "string")).toBe(true);

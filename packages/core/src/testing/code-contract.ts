@@ -24,13 +24,13 @@ export function describeCode(context: ContractContext): void {
       expect(result.stdout).toBe("me\ninput");
     });
 
-    it("names the languages there are when it does not know one", async () => {
+    it("lists the available languages when it does not know one", async () => {
       const error = await rejection(sandbox().executeCode("klingon", "batlh"));
       expect(error).toMatchObject({ code: "invalid_argument", reason: "unknown_language" });
       expect(error.hint).toContain("sh");
     });
 
-    it("starts code as a process that is read at leisure", async () => {
+    it("starts code as a process whose output can be read later", async () => {
       const started = await sandbox().startCode("sh", 'echo "$WHO"; echo "$0"; exit 3', {
         id: "code",
         env: { WHO: "me" },

@@ -1,7 +1,7 @@
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
 
-/** One sandbox for the tests of one part of the suite: made before them, destroyed after them. */
+/** One sandbox for the tests of one part of the suite, created before them and destroyed after them. */
 export function shareSandbox({ framework, provider, config }: ContractContext): () => Sandbox {
   let shared: Sandbox | undefined;
   framework.beforeAll(async () => {
@@ -16,7 +16,7 @@ export function shareSandbox({ framework, provider, config }: ContractContext): 
   };
 }
 
-/** Waits for something that becomes true by itself; a framework's time limit is what ends a wait in vain. */
+/** Polls until a condition is true; the framework's time limit ends a wait in vain. */
 export async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 10));
 }

@@ -1,9 +1,9 @@
 import type { ProcessHandle } from "../process/process-handle.ts";
 
-/** Says `1`, `2`, `3`… until it is told to stop, so that a gap or a repetition shows. */
+/** Prints `1`, `2`, `3`… until the file `stop` exists, so that a gap or a repetition shows. */
 export const COUNT = 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "$i"; sleep 0.02; done';
 
-/** Reads until so many lines have come, and tells where the next one begins. */
+/** Reads that many lines, and returns the offset of the next one. */
 export async function readLines(process: ProcessHandle, count: number): Promise<{ text: string; offset: number }> {
   const decoder = new TextDecoder();
   let text = "";

@@ -1,13 +1,15 @@
 import type { Provider } from "../provider.ts";
+import { describeAdoption } from "./adoption-contract.ts";
 import { describeCheckpoints } from "./checkpoint-contract.ts";
 import { describeCode } from "./code-contract.ts";
 import { describeExec } from "./exec-contract.ts";
 import { describeFiles } from "./file-contract.ts";
+import { describeLeftovers } from "./leftover-contract.ts";
 import { describeLife } from "./life-contract.ts";
 import { describeProcesses } from "./process-contract.ts";
 import type { ContractContext, ProviderContractOptions } from "./provider-contract.ts";
 
-/** What every provider promises, as tests against the real thing. Commands are plain POSIX sh. */
+/** The promises of every provider, as tests against the real one. Commands are plain POSIX sh. */
 export function describeProvider(
   name: string,
   makeProvider: () => Provider | Promise<Provider>,
@@ -19,7 +21,7 @@ export function describeProvider(
     const context: ContractContext = {
       ...options,
       provider() {
-        if (made === undefined) throw new Error(`provider ${name} was not made`);
+        if (made === undefined) throw new Error(`provider ${name} was not created`);
         return made;
       },
     };
@@ -31,11 +33,13 @@ export function describeProvider(
       expect(await context.provider().probe()).toMatchObject({ available: true });
     });
 
-    it("declares the capabilities that this suite was told", async () => {
+    it("declares the capabilities that this suite expects", async () => {
       expect(context.provider().capabilities).toEqual(options.capabilities);
     });
 
     describeLife(context);
+    describeLeftovers(context);
+    describeAdoption(context);
     describeExec(context);
     describeProcesses(context);
     describeFiles(context);

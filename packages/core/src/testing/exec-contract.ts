@@ -9,28 +9,28 @@ export function describeExec(context: ContractContext): void {
   describe("exec", () => {
     const sandbox = shareSandbox(context);
 
-    it("gives stdout, stderr and the exit code apart", async () => {
+    it("returns stdout, stderr and the exit code separately", async () => {
       const result = await sandbox().exec("echo out; echo err >&2; exit 3");
       expect(result).toMatchObject({ exitCode: 3, signal: null, stdout: "out\n", stderr: "err\n" });
       expect(result).toMatchObject({ timedOut: false, outOfMemory: false, truncated: false });
     });
 
-    it("passes the arguments of a list as they are", async () => {
+    it("passes the arguments of a list unchanged", async () => {
       const result = await sandbox().exec(["printf", "%s|", "a b", "$HOME", "*"]);
       expect(result.stdout).toBe("a b|$HOME|*|");
     });
 
-    it("feeds standard input and ends it", async () => {
+    it("sends standard input and closes it", async () => {
       expect((await sandbox().exec("cat", { stdin: "grüße\n" })).stdout).toBe("grüße\n");
       expect((await sandbox().exec("cat")).stdout).toBe("");
     });
 
-    it("feeds megabytes of standard input", async () => {
+    it("sends megabytes of standard input", async () => {
       const stdin = "0123456789abcdef".repeat(200_000);
       expect((await sandbox().exec("cat", { stdin })).stdout === stdin).toBe(true);
     });
 
-    it("is not disturbed by a command that does not read its input", async () => {
+    it("tolerates a command that does not read its input", async () => {
       const result = await sandbox().exec("echo done", { stdin: "x".repeat(500_000) });
       expect(result).toMatchObject({ exitCode: 0, stdout: "done\n" });
     });
@@ -44,12 +44,12 @@ export function describeExec(context: ContractContext): void {
       expect((await sandbox().exec("pwd", { cwd: "/tmp" })).stdout).toBe("/tmp\n");
     });
 
-    it("kills a command whose time is up and says so", async () => {
+    it("kills a command at its time limit, and reports it", async () => {
       const result = await sandbox().exec("echo started; sleep 60", { timeoutMs: 400 });
       expect(result).toMatchObject({ exitCode: 137, signal: "SIGKILL", timedOut: true, stdout: "started\n" });
     });
 
-    it("tells a signal from an exit code", async () => {
+    it("distinguishes a signal from an exit code", async () => {
       const result = await sandbox().exec("kill -TERM $$");
       expect(result).toMatchObject({ exitCode: 143, signal: "SIGTERM", timedOut: false });
     });
@@ -61,13 +61,13 @@ export function describeExec(context: ContractContext): void {
       await eventually(async () => (await sandbox().processes()).length === 0);
     });
 
-    it("keeps megabytes of output whole", async () => {
+    it("keeps megabytes of output complete", async () => {
       const result = await sandbox().exec("head -c 5000000 /dev/zero");
       expect(result.stdout.length).toBe(5_000_000);
       expect(result.truncated).toBe(false);
     });
 
-    it("says when there was more output than it may keep, and still reads it all", async () => {
+    it("reports output beyond its limit, and still reads all of it", async () => {
       let seenBytes = 0;
       const result = await sandbox().exec("head -c 3000000 /dev/zero; echo end >&2", {
         maxOutputBytes: 1000,
@@ -80,13 +80,13 @@ export function describeExec(context: ContractContext): void {
       expect(seenBytes).toBe(3_000_000);
     });
 
-    it("decodes characters that lie across the boundaries of chunks", async () => {
+    it("decodes characters that are split between chunks", async () => {
       const text = "é€😀 ".repeat(150_000);
       await sandbox().writeFile("characters.txt", text);
       expect((await sandbox().exec("cat characters.txt")).stdout === text).toBe(true);
     });
 
-    it("runs commands concurrently and gives each its own output", async () => {
+    it("runs commands concurrently, each with its own output", async () => {
       const names = Array.from({ length: 20 }, (_, index) => `n${index}`);
       const results = await Promise.all(names.map((name) => sandbox().exec(`sleep 0.05; echo ${name}`)));
       expect(results.map(({ stdout }) => stdout)).toEqual(names.map((name) => `${name}\n`));
@@ -100,7 +100,7 @@ export function describeExec(context: ContractContext): void {
       expect((await slow).code).toBe("canceled");
     });
 
-    it("reports a command that does not exist as the shell does", async () => {
+    it("reports a missing command like the shell", async () => {
       expect((await sandbox().exec("no-such-command-here 2>/dev/null")).exitCode).toBe(127);
     });
 
@@ -109,7 +109,7 @@ export function describeExec(context: ContractContext): void {
       expect(["not_found", "invalid_argument"]).toContain(error.code);
     });
 
-    it("passes bytes through callbacks unchanged", async () => {
+    it("passes bytes to callbacks unchanged", async () => {
       const bytes = sampleBytes(300_000);
       await sandbox().writeFile("sample.bin", bytes);
       const seen = new ByteCollector();

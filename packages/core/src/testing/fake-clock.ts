@@ -5,7 +5,7 @@ interface Appointment {
   readonly callback: () => void;
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that moves only when the test advances it. */
 export class FakeClock implements Clock {
   #nowMs = 0;
   readonly #appointments = new Set<Appointment>();
@@ -24,12 +24,12 @@ export class FakeClock implements Clock {
     return () => this.#appointments.delete(appointment);
   }
 
-  /** Appointments that nobody has taken back. */
+  /** The number of scheduled callbacks. */
   get pending(): number {
     return this.#appointments.size;
   }
 
-  /** Moves on and keeps every appointment on the way, in order; whatever these set in motion gets its turn. */
+  /** Advances the time and runs all callbacks that are due, in order, with their consequences. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
     await settle();
@@ -51,7 +51,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is already under way in memory come to rest. */
+/** Lets all pending work in memory finish. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);

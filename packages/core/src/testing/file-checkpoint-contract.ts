@@ -8,7 +8,7 @@ import { rejection } from "./rejection.ts";
 export function describeFileCheckpoints(context: CheckpointContext): void {
   const { framework, provider, config, leftovers, capabilities, makeDirectory, restore } = context;
   const { describe, it, expect } = framework;
-  /** In the root filesystem, and where there is one in a volume. */
+  /** In the root filesystem and, if there is one, in a volume. */
   const places = ["kept", ...(capabilities.supportsContainers ? ["/.data/kept"] : [])];
   const write = async (sandbox: Sandbox, text: string) => {
     for (const place of places) await sandbox.writeFile(place, text);
@@ -17,7 +17,7 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
   const everywhere = (text: string) => places.map(() => text);
 
   describe("checkpoints that keep files", () => {
-    it("stop a sandbox that goes on elsewhere with its files, and say which processes are lost", async () => {
+    it("restores a stopped sandbox with its files, and reports lost processes", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       await write(sandbox, "kept");
@@ -43,7 +43,7 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });
 
-    it("are taken of a sandbox that was restored from one, again and again", async () => {
+    it("takes checkpoints of a restored sandbox again and again", async () => {
       let sandbox = await Sandbox.create(provider(), { ...config });
       try {
         for (const round of ["1", "2", "3"]) {
@@ -65,7 +65,7 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });
 
-    it("fork a sandbox: each goes its own way from the same files, and the first is untouched", async () => {
+    it("forks a sandbox: the forks diverge from the same files, and the original is unchanged", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       const forks: Sandbox[] = [];

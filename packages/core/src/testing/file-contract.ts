@@ -9,7 +9,7 @@ export function describeFiles(context: ContractContext): void {
   describe("files", () => {
     const sandbox = shareSandbox(context);
 
-    it("keeps any bytes as they are", async () => {
+    it("keeps any bytes unchanged", async () => {
       const bytes = sampleBytes(3_000_001);
       await sandbox().writeFile("round-trip.bin", bytes);
       expect(isEqualBytes(await sandbox().readFile("round-trip.bin"), bytes)).toBe(true);
@@ -20,18 +20,18 @@ export function describeFiles(context: ContractContext): void {
       expect((await sandbox().readFile("empty")).length).toBe(0);
     });
 
-    it("makes missing directories and replaces what was there", async () => {
+    it("creates missing directories and replaces existing files", async () => {
       await sandbox().writeFile("a/b/c.txt", "old and longer");
       await sandbox().writeFile("a/b/c.txt", "new");
       expect(await sandbox().readTextFile("a/b/c.txt")).toBe("new");
     });
 
-    it("shares files with the commands that run there", async () => {
+    it("shares files with commands", async () => {
       await sandbox().writeFile("shared.txt", "seen by cat\n");
       expect((await sandbox().exec("cat shared.txt")).stdout).toBe("seen by cat\n");
     });
 
-    it("writes what a source gives piece by piece", async () => {
+    it("writes a stream piece by piece", async () => {
       async function* pieces() {
         for (let piece = 0; piece < 30; piece++) yield new TextEncoder().encode(`${piece},`.repeat(10_000));
       }
@@ -57,13 +57,13 @@ export function describeFiles(context: ContractContext): void {
       expect(await textOf(sandbox().files.read("range.txt", { offset: 3, lengthBytes: 4 }))).toBe("3456");
     });
 
-    it("lends its memory to a reader that lets go of each piece", async () => {
+    it("lends its memory to a reader that releases each piece", async () => {
       const bytes = sampleBytes(12_000_001);
       await sandbox().writeFile("lent.bin", bytes);
       const copy = new Uint8Array(bytes.length);
       let copied = 0;
       for await (const piece of sandbox().files.read("lent.bin", { lendsMemory: true })) {
-        // A slow reader, so that pieces wait.
+        // A slow reader makes pieces wait.
         await new Promise((resolve) => setTimeout(resolve, 1));
         copy.set(piece, copied);
         copied += piece.length;
@@ -71,7 +71,7 @@ export function describeFiles(context: ContractContext): void {
       expect(copied === bytes.length && isEqualBytes(copy, bytes)).toBe(true);
     });
 
-    it("goes on after a reader has left early", async () => {
+    it("continues after a reader has stopped early", async () => {
       await sandbox().writeFile("long.bin", sampleBytes(4_000_000));
       for await (const chunk of sandbox().files.read("long.bin")) {
         expect(chunk.length).toBeGreaterThan(0);
@@ -95,7 +95,7 @@ export function describeFiles(context: ContractContext): void {
       expect(all).toEqual(["a.txt", "b.txt", "inner", "inner/deep.txt"]);
     });
 
-    it("describes, moves, protects and removes", async () => {
+    it("describes, moves, protects and removes files", async () => {
       const { files } = sandbox();
       await files.write("moving.txt", "x", { mode: 0o640 });
       expect(await files.stat("moving.txt")).toMatchObject({ kind: "file", sizeBytes: 1, mode: 0o640 });
@@ -108,7 +108,7 @@ export function describeFiles(context: ContractContext): void {
       await files.remove("moved.txt", { missingOk: true });
     });
 
-    it("removes a directory that is not empty only when told to", async () => {
+    it("removes a non-empty directory only on request", async () => {
       const { files } = sandbox();
       await files.write("full/file.txt", "x");
       expect((await rejection(files.remove("full"))).code).toBe("failed_precondition");
@@ -116,12 +116,12 @@ export function describeFiles(context: ContractContext): void {
       expect(await rejection(files.stat("full"))).toMatchObject({ code: "not_found" });
     });
 
-    it("says that a file does not exist", async () => {
+    it("reports that a file does not exist", async () => {
       expect(await rejection(sandbox().readFile("/no/such/file"))).toMatchObject({ code: "not_found" });
       expect(await rejection(sandbox().listDir("/no/such/directory"))).toMatchObject({ code: "not_found" });
     });
 
-    it("reports what happens below a watched directory", async () => {
+    it("reports changes below a watched directory", async () => {
       await sandbox().files.mkdir("watched");
       await using watcher = await sandbox().files.watch("watched");
       await sandbox().writeFile("watched/new.txt", "x");

@@ -4,13 +4,13 @@ import type { CheckpointContext } from "./checkpoint-contract.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import { rejection } from "./rejection.ts";
 
-/** Checkpoints that keep everything. */
+/** Checkpoints that keep memory, processes and files. */
 export function describeMemoryCheckpoints(context: CheckpointContext): void {
   const { framework, provider, config, leftovers, makeDirectory, restore } = context;
   const { describe, it, expect } = framework;
 
   describe("checkpoints that keep memory", () => {
-    it("stop a sandbox that goes on elsewhere, with its files and its running processes", async () => {
+    it("restores a stopped sandbox with its files and running processes", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       await sandbox.writeFile("kept.txt", "kept");
@@ -40,7 +40,7 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });
 
-    it("fork a sandbox: each goes its own way from the same moment, and the first is untouched", async () => {
+    it("forks a sandbox: the forks diverge from the same moment, and the original is unchanged", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       const forks: Sandbox[] = [];
@@ -66,7 +66,7 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
       for (const { id } of [sandbox, ...forks]) expect(await leftovers(provider(), id)).toEqual([]);
     });
 
-    it("lose and repeat nothing of what is typed", async () => {
+    it("neither loses nor repeats input across a checkpoint", async () => {
       const directory = await makeDirectory();
       const sandbox = await Sandbox.create(provider(), { ...config });
       const process = await sandbox.start("cat", { stdin: true });

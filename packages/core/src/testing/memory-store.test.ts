@@ -7,10 +7,10 @@ import { describeStore } from "./store-contract.ts";
 const shared = new MemoryStore();
 describeStore("memory", () => shared, { framework: { describe, it, beforeAll, afterAll, expect } });
 
-describe("a memory store with faults", () => {
+describe("MemoryStore with faults", () => {
   const bytes = Uint8Array.of(1);
 
-  it("fails the call that was named, before or after it took effect", async () => {
+  it("fails the named call, before or after it took effect", async () => {
     const store = new MemoryStore({
       fault: ({ number }) => (number === 1 ? { fail: "before" } : number === 3 ? { fail: "after" } : undefined),
     });
@@ -20,7 +20,7 @@ describe("a memory store with faults", () => {
     expect((await store.get("a"))?.size).toBe(1);
   });
 
-  it("takes its time, by its own clock, before the effect and before the answer", async () => {
+  it("delays a call by its own clock, before the effect and before the answer", async () => {
     const clock = new FakeClock();
     const store = new MemoryStore({
       clock,

@@ -3,7 +3,7 @@ import { SandboxError } from "../sandbox-error.ts";
 import type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "../store/object-store.ts";
 import { checkStoreKey, checkStorePrefix } from "../store/store-key.ts";
 
-/** One call, before it has any effect. */
+/** One call, before it takes effect. */
 export interface StoreCall {
   /** 1 for the store's first call. */
   readonly number: number;
@@ -11,23 +11,23 @@ export interface StoreCall {
   readonly key: string;
 }
 
-/** What goes wrong with a call. */
+/** The fault of a call. */
 export interface StoreFault {
   /** Before: nothing happened. After: it took effect, and only the answer is lost. */
   readonly fail?: "before" | "after";
-  /** Passes before the call takes effect. */
+  /** The delay before the call takes effect. */
   readonly delayMs?: number;
-  /** Passes between the effect and the answer. */
+  /** The delay between the effect and the answer. */
   readonly answerDelayMs?: number;
 }
 
 export interface MemoryStoreOptions {
   readonly clock?: Clock;
-  /** Asked about every call; undefined lets it pass. */
+  /** Decides about every call; undefined lets it pass. */
   readonly fault?: (call: StoreCall) => StoreFault | undefined;
 }
 
-/** A store for tests, whose calls fail and linger as its test says. */
+/** A store for tests, whose calls fail and wait when the test says so. */
 export class MemoryStore implements ObjectStore {
   readonly label = "memory:";
   readonly #objects = new Map<string, StoredObject>();

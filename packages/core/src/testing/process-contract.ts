@@ -8,20 +8,20 @@ export function describeProcesses(context: ContractContext): void {
   describe("processes", () => {
     const sandbox = shareSandbox(context);
 
-    it("reads what was asked for together with the start", async () => {
+    it("reads output that was requested together with the start", async () => {
       const process_ = await sandbox().start("echo one; echo two >&2; exit 3", { isRead: true });
       const seen: string[] = [];
       for await (const { source, bytes } of process_.output) seen.push(`${source} ${new TextDecoder().decode(bytes)}`);
       expect(seen.sort().join("")).toBe("stderr two\nstdout one\n");
       expect((await process_.wait()).exitCode).toBe(3);
-      // A second reader reads again from the start.
+      // A second reader starts from the beginning.
       expect(await textOf(process_.stdout)).toBe("one\n");
       const error = await rejection(sandbox().start("echo again", { id: process_.id, isRead: true }));
       expect(error.code).toBe("already_exists");
       await process_.forget();
     });
 
-    it("waits for a reader that was announced with its start, and drops nothing", async () => {
+    it("waits for a reader that was announced with the start, and drops nothing", async () => {
       await using process_ = await sandbox().start("head -c 3000000 /dev/zero", {
         isRead: true,
         journalBytes: 100_000,
@@ -32,14 +32,14 @@ export function describeProcesses(context: ContractContext): void {
       expect(chunks.reduce((sum, { bytes }) => sum + bytes.length, 0)).toBe(3_000_000);
     });
 
-    it("takes input while it runs and ends with it", async () => {
+    it("accepts input while it runs, and ends with it", async () => {
       await using cat = await sandbox().start("cat", { stdin: true });
       await Promise.all([cat.write("one "), cat.write("two"), cat.closeStdin()]);
       expect(await textOf(cat.stdout)).toBe("one two");
       expect(await cat.wait()).toMatchObject({ exitCode: 0, signal: null });
     });
 
-    it("shows output before the process has ended", async () => {
+    it("delivers output before the process has ended", async () => {
       await using process = await sandbox().start("echo first; cat; echo last", { stdin: true });
       const output = process.output[Symbol.asyncIterator]();
       const first = await output.next();
@@ -53,7 +53,7 @@ export function describeProcesses(context: ContractContext): void {
       expect((await output.next()).done).toBe(true);
     });
 
-    it("tells standard output and standard error apart", async () => {
+    it("separates standard output and standard error", async () => {
       await using process = await sandbox().start("echo out; echo err >&2");
       expect(await textOf(process.stdout)).toBe("out\n");
       expect(await textOf(process.stderr)).toBe("err\n");
@@ -71,7 +71,7 @@ export function describeProcesses(context: ContractContext): void {
       expect(await textOf(again.stdout)).toBe("456789x");
     });
 
-    it("keeps the exit status until it is forgotten", async () => {
+    it("keeps the exit status until the process is forgotten", async () => {
       const process = await sandbox().start("exit 7");
       await process.wait();
       const again = await sandbox().attach(process.id);
@@ -86,13 +86,13 @@ export function describeProcesses(context: ContractContext): void {
       expect(await process.wait()).toMatchObject({ exitCode: 143, signal: "SIGTERM" });
     });
 
-    it("kills", async () => {
+    it("kills a process", async () => {
       await using process = await sandbox().start("sleep 60");
       await process.kill();
       expect(await process.wait()).toMatchObject({ exitCode: 137, signal: "SIGKILL" });
     });
 
-    it("runs on a terminal when asked to", async () => {
+    it("runs on a terminal on request", async () => {
       await using process = await sandbox().start("test -t 1 && echo terminal", { pty: { rows: 24, cols: 80 } });
       const sources: string[] = [];
       let text = "";
@@ -104,12 +104,12 @@ export function describeProcesses(context: ContractContext): void {
       expect(text).toContain("terminal");
     });
 
-    it("changes the size of a terminal", async () => {
+    it("resizes a terminal", async () => {
       await using process = await sandbox().start("cat", { pty: { rows: 24, cols: 80 } });
       await process.resize({ rows: 50, cols: 132 });
     });
 
-    it("holds back for a reader that stalls, loses nothing and blocks nobody", async () => {
+    it("waits for a stalled reader, loses nothing and blocks no other call", async () => {
       await using process = await sandbox().start("head -c 8000000 /dev/zero");
       const output = process.output[Symbol.asyncIterator]();
       let seenBytes = (await output.next()).value?.bytes.length ?? 0;

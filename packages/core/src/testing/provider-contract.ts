@@ -1,6 +1,7 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Provider, ProviderCapabilities } from "../provider.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
+import type { HostPrograms } from "./host-programs.ts";
 
 /** The part of a test framework that the suite uses; Vitest's names fit. */
 export interface TestFramework {
@@ -22,28 +23,27 @@ export interface Expectation {
   toBeInstanceOf(expected: unknown): unknown;
 }
 
-/** What the suite must know about a provider and cannot do through its interface. */
+/** What the suite must know about a provider and cannot learn through its interface. */
 export interface ProviderContractOptions {
   readonly framework: TestFramework;
-  /** What the provider declares; decides which tests are skipped, and is compared with the provider itself. */
+  /** The expected capabilities; they decide which tests are skipped. */
   readonly capabilities: ProviderCapabilities;
-  /** Ends an instance from outside, as a fault would. */
+  /** Kills an instance from outside, like a fault. */
   readonly crash: (provider: Provider, id: SandboxId) => Promise<void>;
-  /** Names everything on the host that still belongs to a sandbox. */
+  /** Lists everything on the host that still belongs to a sandbox. */
   readonly leftovers: (provider: Provider, id: SandboxId) => Promise<readonly string[]>;
-  /**
-   * Creates a sandbox with this config in a program that then dies, and answers with its id and the provider of the
-   * program that comes after it. Needed where instances can be adopted.
-   */
-  readonly orphan?: (config: SandboxConfigOptions) => Promise<{ readonly provider: Provider; readonly id: SandboxId }>;
-  /** An empty directory of the host, for the files of a checkpoint. Needed where there are checkpoints. */
+  /** What `leftovers` must list while a sandbox runs, such as its process and its directory. */
+  readonly traces?: readonly RegExp[];
+  /** Starts programs beside the tests, which are then killed; or says why the suite skips those tests. */
+  readonly programs: HostPrograms | { readonly skipped: string };
+  /** Makes an empty directory of the host for a checkpoint. Needed where there are checkpoints. */
   readonly makeDirectory?: () => Promise<string>;
-  /** Config of every sandbox that the suite makes. */
+  /** The configuration of every sandbox in the suite. */
   readonly config?: SandboxConfigOptions;
 }
 
 /** What each part of the suite works with. */
 export interface ContractContext extends ProviderContractOptions {
-  /** The provider under test; there once the tests run. */
+  /** The provider under test, once the tests run. */
   readonly provider: () => Provider;
 }

@@ -1,11 +1,11 @@
 import { SandboxError } from "../sandbox-error.ts";
 
-/** What a promise rejects with; a promise that resolves is itself the failure. */
+/** Resolves with the error of a promise, and fails if the promise resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<SandboxError> {
   try {
     await promise;
   } catch (thrown) {
     return SandboxError.from(thrown);
   }
-  throw new Error("this was expected to be refused, and was not");
+  throw new Error("the promise was expected to reject");
 }

@@ -4,14 +4,14 @@ import type { Channel, ChannelReceiver } from "../channel.ts";
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** The far end of a channel, as bytes: it records what the client sends and says only what a test makes it say. */
+/** The other end of a channel: it records the client's bytes and sends only what a test tells it to. */
 export class ScriptedAgent {
   readonly received: Frame[] = [];
   writes = 0;
   isClosed = false;
-  /** Bytes written before anything else, such as resync padding, that are no frame. */
+  /** Bytes before the first frame, such as resync padding. */
   faults = 0;
-  /** What write() answers with: the channel's back-pressure. */
+  /** The result of write(): the channel's back-pressure. */
   backPressure: Promise<void> | undefined;
   readonly channel: Channel;
   #receiver: ChannelReceiver | undefined;
@@ -46,7 +46,7 @@ export class ScriptedAgent {
     this.on("ping", ({ message }) => this.answer(message, { pong: true }));
   }
 
-  /** A client that has said hello. */
+  /** A client after its hello. */
   async client(options: AgentClientOptions & { readonly needsResync?: boolean } = {}): Promise<AgentClient> {
     const { needsResync = false, ...clientOptions } = options;
     const client = await AgentClient.open({ channel: this.channel, needsResync }, clientOptions);
@@ -55,12 +55,12 @@ export class ScriptedAgent {
     return client;
   }
 
-  /** What happens, in a later turn, whenever this method or notification arrives. */
+  /** Runs in a later turn whenever this method or notification arrives. */
   on(method: string, reaction: (frame: Frame) => void): void {
     this.#answerers.set(method, reaction);
   }
 
-  /** Requests and notifications of this name, in order of arrival. */
+  /** The requests and notifications of this name, in order of arrival. */
   sent(method: string): Message[] {
     return this.received.map(({ message }) => message).filter((message) => message["method"] === method);
   }
@@ -89,7 +89,7 @@ export class ScriptedAgent {
     this.#receiver?.data(bytes);
   }
 
-  /** The channel breaks. */
+  /** Breaks the channel. */
   hangUp(cause?: Error): void {
     this.#receiver?.closed(cause);
   }

@@ -4,7 +4,10 @@ import { rejection } from "./rejection.ts";
 
 const RIVALS = 20;
 
-/** What every store promises, as tests against the real thing. `open` gives a handle on the same, at first empty, store each time. */
+/**
+ * The promises of every store, as tests against the real one. Each `open` returns a handle on the same, initially
+ * empty, store.
+ */
 export function describeStore(
   name: string,
   open: () => ObjectStore | Promise<ObjectStore>,
@@ -19,14 +22,14 @@ export function describeStore(
       made = await open();
     });
 
-    it("has nothing where nothing was put", async () => {
+    it("finds nothing before the first put", async () => {
       expect(await store().get("nothing/here")).toBe(undefined);
       expect(await store().head("nothing/here")).toBe(undefined);
       expect(await keysOf(store(), "nothing/")).toEqual([]);
       expect(await store().delete("nothing/here")).toBe(true);
     });
 
-    it("gives back what was put, with its size, time and tag", async () => {
+    it("returns an object with its size, time and tag", async () => {
       const beganAtMs = Date.now();
       const tag = await store().put("plain/one", text("hello"));
       const object = await store().get("plain/one");
@@ -34,11 +37,11 @@ export function describeStore(
       expect(decode(object?.bytes)).toBe("hello");
       const head = await store().head("plain/one");
       expect(head).toEqual({ key: "plain/one", size: 5, tag, modifiedAt: head?.modifiedAt });
-      // The store's clock is not this machine's.
+      // The store's clock may differ from this machine's.
       expect(Math.abs((head?.modifiedAt.getTime() ?? 0) - beganAtMs) < 600_000).toBe(true);
     });
 
-    it("keeps every byte, none, and a megabyte of them", async () => {
+    it("keeps objects of any bytes, empty ones, and a megabyte", async () => {
       const all = Uint8Array.from({ length: 256 }, (_, index) => index);
       const many = Uint8Array.from({ length: 1024 * 1024 }, (_, index) => (index * 31) ^ (index >> 8));
       for (const [index, bytes] of [all, new Uint8Array(0), many].entries()) {
@@ -49,12 +52,12 @@ export function describeStore(
       }
     });
 
-    it("takes a view into a larger buffer for what it shows", async () => {
+    it("stores only the visible part of a view into a larger buffer", async () => {
       await store().put("bytes/view", text("..view..").subarray(2, 6));
       expect(decode((await store().get("bytes/view"))?.bytes)).toBe("view");
     });
 
-    it("replaces an object as a whole, also with the same bytes, and changes its tag each time", async () => {
+    it("replaces a whole object, even with the same bytes, and changes its tag each time", async () => {
       const tags = [];
       for (const content of ["a longer first version", "second", "second"]) {
         tags.push(await store().put("plain/two", text(content)));
@@ -64,7 +67,7 @@ export function describeStore(
       expect((await store().head("plain/two"))?.tag).toBe(tags[2]);
     });
 
-    it("deletes, and is then as if nothing had been there", async () => {
+    it("deletes an object completely", async () => {
       await store().put("plain/three", text("x"));
       expect(await store().delete("plain/three")).toBe(true);
       expect(await store().get("plain/three")).toBe(undefined);
@@ -72,14 +75,14 @@ export function describeStore(
       expect(typeof (await store().put("plain/three", text("y"), { ifAbsent: true }))).toBe("string");
     });
 
-    it("creates only where nothing is", async () => {
+    it("creates an object only where none exists", async () => {
       const tag = await store().put("once/one", text("first"), { ifAbsent: true });
       expect(typeof tag).toBe("string");
       expect(await store().put("once/one", text("second"), { ifAbsent: true })).toBe(undefined);
       expect(decode((await store().get("once/one"))?.bytes)).toBe("first");
     });
 
-    it("swaps only what has the tag, and never by a tag of an earlier time", async () => {
+    it("swaps only an object with the tag, and never with an earlier tag", async () => {
       const first = await put(store(), "swap/one", "A");
       const second = await store().put("swap/one", text("B"), { ifMatch: first });
       expect(typeof second).toBe("string");
@@ -89,7 +92,7 @@ export function describeStore(
       expect(decode((await store().get("swap/one"))?.bytes)).toBe("A");
     });
 
-    it("swaps nothing where nothing is", async () => {
+    it("swaps nothing where no object exists", async () => {
       const tag = await put(store(), "swap/two", "A");
       await store().delete("swap/two");
       expect(await store().put("swap/two", text("B"), { ifMatch: tag })).toBe(undefined);
@@ -97,7 +100,7 @@ export function describeStore(
       expect(await keysOf(store(), "swap/two")).toEqual([]);
     });
 
-    it("deletes by tag only what has the tag", async () => {
+    it("deletes by tag only an object with the tag", async () => {
       const first = await put(store(), "swap/three", "A");
       const second = await put(store(), "swap/three", "A");
       expect(await store().delete("swap/three", { ifMatch: first })).toBe(false);
@@ -106,7 +109,7 @@ export function describeStore(
       expect(await store().delete("swap/three", { ifMatch: second })).toBe(false);
     });
 
-    it(`lets one of ${RIVALS} create an object, each through a handle of its own`, async () => {
+    it(`lets one of ${RIVALS} create an object, each through its own handle`, async () => {
       for (let round = 0; round < 5; round += 1) {
         const key = `race/create-${round}`;
         const outcomes = await race(async (handle, rival) => handle.put(key, text(`${rival}`), { ifAbsent: true }));
@@ -125,8 +128,8 @@ export function describeStore(
       }
     });
 
-    // Whoever deletes what another has just deleted may be told so, or that it is done.
-    it(`lets either one of ${RIVALS} swap an object that all have seen, or those who delete it`, async () => {
+    // A deletion that loses the race may fail or succeed.
+    it(`lets either one of ${RIVALS} swap an object that all have seen, or a deletion win`, async () => {
       for (let round = 0; round < 5; round += 1) {
         const key = `race/delete-${round}`;
         const ifMatch = await put(store(), key, "start");
@@ -142,12 +145,12 @@ export function describeStore(
       }
     });
 
-    it("loses no step when many count on one object", async () => {
+    it("loses no update when many increment one object", async () => {
       await put(store(), "race/counter", "0");
       await race(async (handle) => {
         for (;;) {
           const object = await handle.get("race/counter");
-          if (object === undefined) throw new Error("the counter was away for a moment");
+          if (object === undefined) throw new Error("the counter was missing for a moment");
           const next = text(`${Number(decode(object.bytes)) + 1}`);
           if ((await handle.put("race/counter", next, { ifMatch: object.tag })) !== undefined) return;
         }
@@ -155,7 +158,7 @@ export function describeStore(
       expect(decode((await store().get("race/counter"))?.bytes)).toBe(`${RIVALS}`);
     });
 
-    it("shows whole versions only, never one that was replaced before the reading began", async () => {
+    it("returns only complete versions, never one that was replaced before the read began", async () => {
       await put(store(), "race/reader", "0".repeat(5000));
       const reader = await open();
       let written = 0;
@@ -178,7 +181,7 @@ export function describeStore(
       await writing;
     });
 
-    it("lists what begins with a prefix, wherever that ends", async () => {
+    it("lists all objects with a prefix, at any boundary", async () => {
       for (const key of ["list/a/b", "list/a/c/d", "list/ab", "list/b", "list2/a"]) await put(store(), key, key);
       expect(await keysOf(store(), "list/")).toEqual(["list/a/b", "list/a/c/d", "list/ab", "list/b"]);
       expect(await keysOf(store(), "list/a")).toEqual(["list/a/b", "list/a/c/d", "list/ab"]);
@@ -187,7 +190,7 @@ export function describeStore(
       expect((await keysOf(store(), "")).includes("list/a/c/d")).toBe(true);
     });
 
-    it("lists what head and get tell", async () => {
+    it("lists the same data as head and get", async () => {
       await put(store(), "list3/one", "12345");
       for await (const info of store().list("list3/")) expect(await store().head("list3/one")).toEqual(info);
       const object = await store().get("list3/one");
@@ -203,7 +206,7 @@ export function describeStore(
       expect(await keysOf(store(), "pages/")).toEqual(keys);
     });
 
-    it("refuses names that lead elsewhere, before anything happens", async () => {
+    it("refuses names that lead elsewhere, before any effect", async () => {
       const before = await keysOf(store(), "");
       const hostile = [
         "",

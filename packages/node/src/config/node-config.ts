@@ -132,8 +132,8 @@ export const nodeConfigSchema = z.strictObject({
     .prefault({}),
   qemu: z
     .strictObject({
-      preStarted: z.int().min(0).max(64).default(0).meta({
-        description: "How many virtual machines of each shape that was asked for are started ahead.",
+      prepared: z.int().min(0).max(64).default(0).meta({
+        description: "How many prepared virtual machines the provider keeps for each shape that sandboxes have used.",
         allowed: "a whole number from 0 to 64",
       }),
     })

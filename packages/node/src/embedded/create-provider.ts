@@ -51,10 +51,8 @@ export interface DockerSettings {
 
 /** What provider qemu is told. */
 interface QemuSettings {
-  /** How many machines of each shape that was asked for are started ahead; none unless given. */
-  readonly preStarted?: number | undefined;
-  /** Whether the QEMU and the kernel that set-up has built for this machine are taken; they are unless this is false. */
-  readonly takesTuned?: boolean | undefined;
+  /** How many prepared machines to keep for each shape that sandboxes have used; none by default. */
+  readonly prepared?: number | undefined;
 }
 
 /** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */
@@ -126,7 +124,7 @@ function createVmDriver(home: string, { images: archives = [], machineImage }: V
   if (process.platform === "darwin") return new VzDriver({ directory, disk: machineImage, archives });
   if (process.platform === "win32") return new WslDriver({ directory, archive: machineImage, archives });
   return new MachineDriver({
-    machines: new QemuProvider({ stateDirectory: place, takesTuned: false }),
+    machines: new QemuProvider({ stateDirectory: place }),
     directory,
     consoleLog: (id) => join(place, "qemu/instances", id, "machine/console.log"),
     archives,

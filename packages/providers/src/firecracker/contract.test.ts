@@ -29,10 +29,9 @@ describeProvider("firecracker (through its double)", () => fixture.provider, {
   crash: (_provider, id) => crashMachine(id),
   leftovers: (_provider, id) => tracesOf(id, fixture.options.stateDirectory),
   makeDirectory: () => mkdtemp(join(fixture.options.stateDirectory, "checkpoint-")),
-  orphan: async (config) => {
-    const program = startHostProgram({ fixture, config });
-    const { id } = await program.ready();
-    await program.kill();
-    return { provider: new FirecrackerProvider(fixture.options), id };
+  traces: [/^process /, /^\/sys\/fs\/cgroup\//, /\/firecracker\/instances\//],
+  programs: {
+    start: (options) => startHostProgram({ fixture, ...options }),
+    next: () => new FirecrackerProvider(fixture.options),
   },
 });

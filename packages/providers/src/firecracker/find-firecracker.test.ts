@@ -16,8 +16,8 @@ afterEach(async () => {
   await rm(empty, { recursive: true });
 });
 
-describe("the look for Firecracker", () => {
-  it("takes the one that is named, one on the PATH, and one in the cache, each with the jailer beside it", async () => {
+describe("findFirecracker", () => {
+  it("finds the named Firecracker, one on the PATH and one in the cache, each with the jailer beside it", async () => {
     const named = { SANDPIPER_FIRECRACKER: double.firecracker, PATH: empty, XDG_CACHE_HOME: empty };
     const found = { program: double.firecracker, jailer: double.jailer, version: "1.10.1" };
     expect(await findFirecracker(named)).toEqual(found);
@@ -33,7 +33,7 @@ describe("the look for Firecracker", () => {
     });
   });
 
-  it("finds the jailer of a release, which has the version in its name, and the one that is named", async () => {
+  it("finds the jailer of a release, which has the version in its name, and a named jailer", async () => {
     const program = join(dirname(double.firecracker), "firecracker-v1.10.1-x86_64");
     const jailer = join(dirname(double.firecracker), "jailer-v1.10.1-x86_64");
     await rename(double.firecracker, program);
@@ -45,7 +45,7 @@ describe("the look for Firecracker", () => {
     expect(await findFirecracker(named)).toMatchObject({ jailer: double.jailer });
   });
 
-  it("says what is missing, and where to take it from", async () => {
+  it("reports what is missing and where to get it", async () => {
     const nothing = { PATH: empty, XDG_CACHE_HOME: empty };
     expect(await findFirecracker(nothing)).toMatchObject({
       code: "firecracker_missing",
@@ -61,7 +61,7 @@ describe("the look for Firecracker", () => {
     });
   });
 
-  it("takes none that is too old to describe its devices to Debian's kernel", async () => {
+  it("refuses a Firecracker that is too old to describe its devices to Debian's kernel", async () => {
     await using old = await installDouble({ version: "1.7.0" });
     const environment = { SANDPIPER_FIRECRACKER: old.firecracker, PATH: empty };
     expect(await findFirecracker(environment)).toMatchObject({

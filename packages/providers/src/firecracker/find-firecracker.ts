@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { findProgram, isProgram } from "../host/find-program.ts";
 import { runProgram } from "../host/run-program.ts";
 
-/** Describes its devices by ACPI, which is how Debian's kernel finds them. */
+/** The first version that describes its devices through ACPI, which Debian's kernel needs. */
 const OLDEST: readonly [number, number] = [1, 8];
 
 export interface Firecracker {
@@ -20,9 +20,9 @@ export interface MissingFirecracker {
 }
 
 const WHERE_FROM =
-  "take both programs of a release from https://github.com/firecracker-microvm/firecracker/releases, and put them on the PATH";
+  "download both programs of a release from https://github.com/firecracker-microvm/firecracker/releases, and put them on the PATH";
 
-/** In order of preference: SANDPIPER_FIRECRACKER, one on the PATH, one in the cache; the jailer lies beside it. */
+/** In order of preference: SANDPIPER_FIRECRACKER, one on the PATH, one in the cache; with the jailer beside it. */
 export async function findFirecracker(
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<Firecracker | MissingFirecracker> {
@@ -31,23 +31,23 @@ export async function findFirecracker(
   const path = chosen ?? findProgram("firecracker", environment["PATH"]) ?? cache;
   const version = isProgram(path) ? await versionOf(path) : undefined;
   if (version === undefined) {
-    const where = chosen === undefined ? "on the PATH or in the cache" : `that runs at ${chosen}`;
-    const hint = `${WHERE_FROM} or name one with SANDPIPER_FIRECRACKER`;
+    const where = chosen === undefined ? "on the PATH or in the cache" : `that works at ${chosen}`;
+    const hint = `${WHERE_FROM}, or set SANDPIPER_FIRECRACKER to its path`;
     return { code: "firecracker_missing", reason: `there is no Firecracker ${where}`, hint };
   }
   if (isOlder(version)) {
-    const reason = `the Firecracker at ${path} is ${version}, and ${OLDEST.join(".")} is the oldest that is used`;
+    const reason = `the Firecracker at ${path} has version ${version}; Sandpiper needs ${OLDEST.join(".")} or newer`;
     return { code: "firecracker_too_old", reason, hint: WHERE_FROM };
   }
-  // As the jailer sees it: the directory of a jail bears the program's real name.
+  // The jailer names a jail's directory after the program's real name.
   const program = realpathSync(path);
   const jailer = environment["SANDPIPER_JAILER"] || jailerBeside(program);
   if (jailer !== undefined && isProgram(jailer)) return { program, jailer, version };
-  const hint = `${WHERE_FROM}, or name it with SANDPIPER_JAILER`;
+  const hint = `${WHERE_FROM}, or set SANDPIPER_JAILER to its path`;
   return { code: "jailer_missing", reason: `there is no jailer beside ${program}`, hint };
 }
 
-/** Releases have their version in the names of both. */
+/** The programs of a release have its version in their names. */
 function jailerBeside(program: string): string | undefined {
   const names = [basename(program).replace("firecracker", "jailer"), "jailer"];
   return names.map((name) => join(dirname(program), name)).find((path) => existsSync(path) && path !== program);

@@ -1,86 +1,73 @@
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type Kernel } from "../guest/kernel.ts";
-import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import type { Cgroups } from "../host/cgroups.ts";
+import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { type BootFiles, makeBootFiles } from "./boot-files.ts";
 import { type Firecracker, findFirecracker } from "./find-firecracker.ts";
-import { requireKvm } from "./kvm.ts";
-import { API_SOCKET, VSOCK_SOCKET } from "./machine-files.ts";
-import { SharedFiles } from "./shared-files.ts";
+import { type BootFiles, makeBootFiles } from "./machine/boot-files.ts";
+import { requireKvm } from "./machine/kvm.ts";
+import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
+import { SharedFiles } from "./machine/shared-files.ts";
 
-/** What the kernel takes as the path of a socket. */
-const MAX_SOCKET_PATH_BYTES = 107;
-const ID_BYTES = 36;
-/** For the bus that its devices are at, and for the agent's channel. */
+/** For the bus of the devices and for the agent's channel. */
 const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
   readonly cgroupParent?: string | undefined;
-  /** Where programs are looked for; the environment of this program unless given. */
+  /** The environment in which programs are found; this program's by default. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** The device that Firecracker opens; /dev/kvm unless given. */
+  /** The device that Firecracker opens; /dev/kvm by default. */
   readonly kvmDevice?: string | undefined;
 }
 
-/** Where machines are: all that it takes to find them and to end them, also where none can be made any more. */
-export interface MachinePlace {
+/** The machines of this host. Enough to find and end them, also where no new machine can start. */
+export interface FirecrackerState {
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
-  /** Where machines that are no instances are. */
-  readonly nursery: string;
+  /** The directory of the machines that belong to no sandbox. */
+  readonly transientMachines: string;
   cgroupPath(name: string): string;
 }
 
-/** Everything on this host that machines are made with. */
-export interface FirecrackerHost extends MachinePlace {
+/** Everything on this host that is needed to make machines. */
+export interface FirecrackerHost extends FirecrackerState {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
-  /** Drivers that its guests need and set-up did not fetch; they may be built in. */
+  /** Drivers that guests need and set-up did not download; the kernel may have them built in. */
   readonly missingModules: readonly string[];
   readonly shared: SharedFiles;
-  /** Where empty disks are. */
+  /** The directory of empty disks. */
   readonly blanks: string;
-  /** What a machine boots from: the given kernel, or the one that set-up fetched. */
+  /** Boot files for the given kernel, or for the one that set-up downloaded. */
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
 }
 
-export function findMachinePlace(options: FirecrackerOptions): MachinePlace {
-  const cgroups = findCgroups();
-  if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
-  }
+export function findFirecrackerState(options: FirecrackerOptions): FirecrackerState {
   const directory = join(options.stateDirectory, "firecracker");
   return {
     store: new InstanceStore(join(directory, "instances")),
-    cgroups,
-    nursery: join(directory, "nursery"),
+    cgroups: requireCgroups(),
+    transientMachines: join(directory, "transient"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
   };
 }
 
-/** Looks for what machines need; what is missing is said with what to do about it. */
+/** Throws when this host lacks something that machines need, with the remedy. */
 export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
-  if (process.platform !== "linux") {
-    throw missing("not_linux", `Firecracker needs Linux; this is ${process.platform}`, "use a Linux machine");
-  }
+  requireLinux("Firecracker machines");
   const firecracker = await findFirecracker(options.environment);
   if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
-  if (process.getuid?.() !== 0) {
-    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "Firecracker's machines need root, for a jail of their own each", hint);
-  }
+  requireRoot("Firecracker machines", "to run each in its own jail");
+  requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
   const directory = join(options.stateDirectory, "firecracker");
-  requireShortPath(directory, options.stateDirectory);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
   const host: FirecrackerHost = {
-    ...findMachinePlace(options),
+    ...findFirecrackerState(options),
     firecracker,
     kernelVersion: kernel.version,
     missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
@@ -92,14 +79,6 @@ export async function findFirecrackerHost(options: FirecrackerOptions): Promise<
   return host;
 }
 
-function requireShortPath(directory: string, stateDirectory: string): void {
-  const names = [API_SOCKET, VSOCK_SOCKET].map((name) => join("x".repeat(ID_BYTES), "machine", name));
-  const longest = Math.max(...names.map((name) => Buffer.byteLength(join(directory, "instances", name))));
-  if (longest <= MAX_SOCKET_PATH_BYTES) return;
-  const message = `the path of the state directory ${stateDirectory} is too long for sockets in it`;
-  throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
-}
-
 function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles"] {
   const known = new Map<string, Promise<BootFiles>>();
   return (path = found.path) => {
@@ -109,8 +88,4 @@ function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles
     made.catch(() => known.delete(path));
     return made;
   };
-}
-
-function missing(reason: string, message: string, hint: string): SandboxError {
-  return new SandboxError("failed_precondition", { reason, message, hint });
 }

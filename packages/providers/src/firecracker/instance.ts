@@ -13,18 +13,18 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { Heartbeat } from "../guest/heartbeat.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
-import { ApiClient } from "./api-client.ts";
-import { saveMachine } from "./checkpoint.ts";
+import { ApiClient } from "./api/api-client.ts";
+import { Presence } from "./api/presence.ts";
 import { findExit } from "./find-exit.ts";
-import type { MachinePlace } from "./host.ts";
-import { machineDirectory } from "./jail.ts";
-import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine-files.ts";
-import { Presence } from "./presence.ts";
+import type { FirecrackerState } from "./host.ts";
+import { saveMachine } from "./machine/checkpoint.ts";
+import { machineDirectory } from "./machine/jail.ts";
+import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine/machine-files.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { untilConnected } from "./until-connected.ts";
-import { VsockChannel } from "./vsock-channel.ts";
+import { VsockChannel } from "./vsock/vsock-channel.ts";
+import { untilConnected } from "./vsock/vsock-connection.ts";
 
-/** A guest may write to its console for as long as it likes. */
+/** The limit of the console log, because a guest may write without end. */
 const MAX_CONSOLE_BYTES = 1024 * 1024;
 const RECONNECT_MS = 10_000;
 
@@ -37,7 +37,7 @@ export interface FirecrackerInstanceOptions {
 export class FirecrackerInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: MachinePlace;
+  readonly #host: FirecrackerState;
   readonly #api: ApiClient;
   readonly #clock: Clock;
   readonly #directory: string;
@@ -48,7 +48,7 @@ export class FirecrackerInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: MachinePlace, { spec, clock }: FirecrackerInstanceOptions) {
+  constructor(host: FirecrackerState, { spec, clock }: FirecrackerInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#clock = clock;
@@ -63,19 +63,19 @@ export class FirecrackerInstance implements Instance {
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
-    // The agent takes the newest caller for the only one.
+    // The agent serves only its newest connection.
     this.#channel?.close();
     const channel = new VsockChannel(await this.#connectAgent(signal));
     this.#channel = channel;
-    // A connection starts anew, whatever became of the one before.
+    // Each connection is a new stream.
     return { channel, needsResync: false };
   }
 
   async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
     const channel = this.#channel;
-    // While it is being saved, Firecracker answers nothing else.
+    // Firecracker answers no other request while it saves a machine.
     this.#heartbeat.stop();
-    // The end of what is saved is no crash.
+    // An instance that ends because it was saved has not crashed.
     this.#isSaved = !keepsRunning;
     channel?.beginReplacing();
     try {
@@ -111,7 +111,7 @@ export class FirecrackerInstance implements Instance {
     this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
-  /** All connections into the machine ended when it was saved. */
+  /** A checkpoint ends all connections into the machine. */
   async #goOn(channel: VsockChannel | undefined): Promise<void> {
     this.#heartbeat = this.#beat();
     if (channel === undefined) return;
@@ -170,7 +170,7 @@ export class FirecrackerInstance implements Instance {
     this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
   }
 
-  /** Firecracker appends to it. */
+  /** Firecracker opens the log for appending, so truncating it is safe. */
   async #trimConsole(): Promise<void> {
     const path = join(this.#directory, CONSOLE_LOG);
     if ((await stat(path)).size > MAX_CONSOLE_BYTES) await truncate(path, 0);

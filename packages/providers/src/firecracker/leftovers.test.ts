@@ -4,10 +4,9 @@ import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { crashMachine, machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
+import { machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
 
 let fixture: FirecrackerFixture;
 beforeAll(async () => {
@@ -17,23 +16,11 @@ afterAll(() => fixture[Symbol.asyncDispose]());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.options.stateDirectory);
 const instance = (id: SandboxId) => join(fixture.options.stateDirectory, "firecracker/instances", id);
-const successor = () => new FirecrackerProvider(fixture.options);
-/** A busy machine takes its time. */
 
-describe("nothing is left", () => {
-  it("of a sandbox that was destroyed, though there was much of it before", async () => {
+describe("the Firecracker provider", () => {
+  it("reports a crash with the console output when only the Firecracker process is killed", async () => {
     const sandbox = await fixture.create();
-    const before = await traces(sandbox.id);
-    for (const kind of [/^process /, /^\/sys\/fs\/cgroup\//, /\/firecracker\/instances\//]) {
-      expect(before.filter((trace) => kind.test(trace))).not.toEqual([]);
-    }
-    await Promise.all([sandbox.destroy(), sandbox.destroy()]);
-    expect(await traces(sandbox.id)).toEqual([]);
-  });
-
-  it("of a sandbox whose Firecracker alone was killed, and its owner is told that it crashed", async () => {
-    const sandbox = await fixture.create();
-    // The first of them: what the double runs for a guest came later.
+    // The first process is the double itself; its guest started later.
     const [pid = 0] = (await machineProcesses(sandbox.id)).toSorted((one, other) => one - other);
     process.kill(pid, "SIGKILL");
     expect(await sandbox.closed).toMatchObject({
@@ -44,7 +31,7 @@ describe("nothing is left", () => {
     expect(await traces(sandbox.id)).toEqual([]);
   });
 
-  it("of a sandbox whose Firecracker hangs, and its owner is told", async () => {
+  it("reports a crash when Firecracker hangs", async () => {
     const clock = new FakeClock();
     const sandbox = await Sandbox.create(new FirecrackerProvider({ ...fixture.options, clock }), fixture.config);
     for (const pid of await machineProcesses(sandbox.id)) process.kill(pid, "SIGSTOP");
@@ -57,30 +44,7 @@ describe("nothing is left", () => {
     expect(await traces(sandbox.id)).toEqual([]);
   });
 
-  it("of a sandbox whose program and whose Firecracker were both killed", async () => {
-    const program = startHostProgram({ fixture });
-    const { id } = await program.ready();
-    await program.kill();
-    await crashMachine(id);
-    const next = successor();
-    await expect.poll(async () => (await next.list()).find((record) => record.id === id)?.isRunning).toBe(false);
-    await expect(next.adopt(id)).rejects.toMatchObject({ reason: "instance_ended" });
-    await next.remove(id);
-    expect(await traces(id)).toEqual([]);
-  });
-
-  it("of a sandbox whose program was killed while it was made", async () => {
-    const program = startHostProgram({ fixture });
-    const id = await program.creating();
-    await expect.poll(() => traces(id)).not.toEqual([]);
-    await program.kill();
-    const next = successor();
-    await next.remove(id);
-    await next.list();
-    expect(await traces(id)).toEqual([]);
-  });
-
-  it("of a sandbox that did not start, and the error says why in Firecracker's words", async () => {
+  it("leaves nothing of a sandbox that does not start, and reports Firecracker's error", async () => {
     const id = createSandboxId();
     const kernel = join(fixture.options.stateDirectory, "no-kernel");
     await writeFile(kernel, "text");
@@ -94,7 +58,7 @@ describe("nothing is left", () => {
     expect(await traces(id)).toEqual([]);
   });
 
-  it("of a sandbox that is removed after Firecracker itself is gone from the host", async () => {
+  it("removes a sandbox after the Firecracker program was uninstalled", async () => {
     const sandbox = await fixture.create();
     const bare = new FirecrackerProvider({
       stateDirectory: fixture.options.stateDirectory,
@@ -109,8 +73,8 @@ describe("nothing is left", () => {
   });
 });
 
-describe("the console of a machine", () => {
-  it("takes no more than its share of the disk, however much a guest writes", async () => {
+describe("a Firecracker machine", () => {
+  it("truncates a console log that grows over its limit", async () => {
     const clock = new FakeClock();
     const sandbox = await Sandbox.create(new FirecrackerProvider({ ...fixture.options, clock }), fixture.config);
     const path = join(instance(sandbox.id), "console.log");
@@ -121,8 +85,8 @@ describe("the console of a machine", () => {
   });
 });
 
-describe("what was saved", () => {
-  it("is not needed any more once it was restored, and the restored machine is told who it is and what time it is", async () => {
+describe("a Firecracker checkpoint", () => {
+  it("can be deleted once it is restored, and gives the restored machine a new identity and the current time", async () => {
     const directory = join(fixture.options.stateDirectory, "saved");
     await mkdir(directory);
     const sandbox = await fixture.create();
@@ -137,7 +101,7 @@ describe("what was saved", () => {
       directory,
       createdAt: sandbox.createdAt,
     });
-    // Its memory is read from the very file that was saved, which its jail keeps.
+    // The jail holds a hard link to the saved memory file.
     const memory = join(instance(id), "machine/snapshot/memory");
     expect((await stat(memory)).ino).toBe((await stat(join(directory, "memory"))).ino);
     await rm(directory, { recursive: true });

@@ -3,14 +3,14 @@ import type { Clock, Instance, InstanceSpec, PreparedInstance } from "@sandpiper
 import type { SandboxId } from "@sandpiper/protocol";
 import type { FirecrackerHost } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
-import { machineDirectory } from "./jail.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { guestHostname, restoreMachine } from "./launch-machine.ts";
-import { VSOCK_SOCKET } from "./machine-files.ts";
-import type { MachineShape } from "./machine-shape.ts";
+import { machineDirectory } from "./machine/jail.ts";
+import { guestHostname, restoreMachine } from "./machine/launch-machine.ts";
+import { VSOCK_SOCKET } from "./machine/machine-files.ts";
+import type { MachineShape } from "./machine/machine-shape.ts";
+import { tellGuest } from "./machine/tell-guest.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { tellGuest } from "./tell-guest.ts";
-import { untilConnected } from "./until-connected.ts";
+import { untilConnected } from "./vsock/vsock-connection.ts";
 
 export interface FirecrackerPreparedOptions {
   readonly spec: InstanceSpec;
@@ -18,7 +18,7 @@ export interface FirecrackerPreparedOptions {
   readonly clock: Clock;
 }
 
-/** A place for a machine that is not there yet. */
+/** Prepared for a restore: the machine starts when its saved state is there. */
 export class FirecrackerPrepared implements PreparedInstance {
   readonly #host: FirecrackerHost;
   readonly #options: FirecrackerPreparedOptions;

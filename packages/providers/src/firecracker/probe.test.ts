@@ -24,8 +24,8 @@ const provider = (kvmDevice: string, SANDPIPER_FIRECRACKER = double.firecracker)
     environment: { PATH: process.env["PATH"], SANDPIPER_FIRECRACKER },
   });
 
-describe("a host without what Firecracker needs", () => {
-  it("is told what is missing and what to do, by the probe and by create", async () => {
+describe("the Firecracker probe", () => {
+  it("reports what is missing and the remedy, as does a creation", async () => {
     const lacking = provider("/dev/null", join(stateDirectory, "nothing"));
     expect(await lacking.probe()).toMatchObject({
       available: false,
@@ -38,7 +38,7 @@ describe("a host without what Firecracker needs", () => {
     });
   });
 
-  it("that lacks KVM, or may not use it, is told how to get it, and what does without", async () => {
+  it("reports missing or forbidden KVM with the remedy, and names a provider that needs none", async () => {
     const lacking = provider(join(stateDirectory, "no-kvm"));
     expect(await lacking.probe()).toMatchObject({
       available: false,
@@ -52,8 +52,8 @@ describe("a host without what Firecracker needs", () => {
     });
   });
 
-  it("whose KVM runs no guest is told so, once, and nothing of the attempt is left", async () => {
-    // A Firecracker that is killed by its KVM as soon as it starts.
+  it("tries KVM once, reports that it runs no guest, and leaves nothing of the attempt", async () => {
+    // A Firecracker that fails as soon as it starts.
     await writeFile(
       double.firecracker,
       '#!/bin/sh\n[ "$1" = --version ] && echo "Firecracker v1.10.1" && exit\necho no vcpus >&2; exit 1\n',
@@ -67,10 +67,10 @@ describe("a host without what Firecracker needs", () => {
     };
     expect(await hostile.probe()).toMatchObject(refused);
     const directory = join(stateDirectory, "firecracker");
-    expect(await readdir(join(directory, "nursery"))).toEqual([]);
+    expect(await readdir(join(directory, "transient"))).toEqual([]);
     const [verdict = ""] = await readdir(join(directory, "kvm"));
     expect((await hostile.probe()).available).toBe(false);
-    // What was found is asked no more, until somebody wants it to be.
+    // The result is kept until it is deleted.
     await writeFile(join(directory, "kvm", verdict), "");
     expect(await hostile.probe()).toMatchObject({ available: true, detail: expect.stringContaining("1.10.1") });
   });

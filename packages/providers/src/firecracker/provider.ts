@@ -18,24 +18,24 @@ import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { firecrackerCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost, findMachinePlace } from "./host.ts";
+import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerHost, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { bootMachine } from "./launch-machine.ts";
 import { listInstances } from "./list-instances.ts";
-import { machineShape } from "./machine-shape.ts";
+import { bootMachine } from "./machine/launch-machine.ts";
+import { machineShape } from "./machine/machine-shape.ts";
 import { FirecrackerPrepared } from "./prepared.ts";
 import { probeFirecracker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
 export interface FirecrackerProviderOptions extends Partial<FirecrackerOptions> {
   readonly clock?: Clock | undefined;
 }
 
-/** Sandboxes in Firecracker's virtual machines, each in a jail of its own. */
+/** Sandboxes in Firecracker machines, each in its own jail. */
 export class FirecrackerProvider implements Provider {
   readonly name = "firecracker";
   readonly capabilities = firecrackerCapabilities;
@@ -83,18 +83,18 @@ export class FirecrackerProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(findMachinePlace(this.#options));
+    return await listInstances(findFirecrackerState(this.#options));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(findMachinePlace(this.#options), id, this.#clock);
+    return await adoptInstance(findFirecrackerState(this.#options), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(findMachinePlace(this.#options), id);
+    await removeInstance(findFirecrackerState(this.#options), id);
   }
 
-  /** Before anything runs for it. */
+  /** Must run before anything is started for the instance. */
   async #write(host: FirecrackerHost, spec: InstanceSpec): Promise<void> {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }

@@ -11,7 +11,9 @@ import { createFixture, type FirecrackerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
 if (!process.env["SANDPIPER_FIRECRACKER"]) {
-  it.skip("the firecracker provider on a real Firecracker (skipped: SANDPIPER_FIRECRACKER names none)");
+  it.skip(
+    "the firecracker provider passes its contract on a real Firecracker (skipped: SANDPIPER_FIRECRACKER is not set)",
+  );
 } else {
   const rootfs = await testRoot();
   let fixture: FirecrackerFixture;
@@ -34,16 +36,15 @@ if (!process.env["SANDPIPER_FIRECRACKER"]) {
     crash: (_provider, id) => crashMachine(id),
     leftovers: (_provider, id) => tracesOf(id, fixture.options.stateDirectory),
     makeDirectory: () => mkdtemp(join(fixture.options.stateDirectory, "checkpoint-")),
-    orphan: async (config) => {
-      const program = startHostProgram({ fixture, config });
-      const { id } = await program.ready();
-      await program.kill();
-      return { provider: new FirecrackerProvider(fixture.options), id };
+    traces: [/^process /, /^\/sys\/fs\/cgroup\//, /\/firecracker\/instances\//],
+    programs: {
+      start: (options) => startHostProgram({ fixture, ...options }),
+      next: () => new FirecrackerProvider(fixture.options),
     },
   });
 
   describe("a machine of a real Firecracker", () => {
-    it("has the memory, processors, processes and disk that it was given, and no network", async () => {
+    it("has the configured memory, processors, processes and disk, and no network", async () => {
       await using sandbox = await fixture.create({ vcpuCount: 1, maxProcesses: 24 });
       const seen = await sandbox.exec(
         "awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc; ls /sys/class/net; uname -r",
@@ -58,7 +59,7 @@ if (!process.env["SANDPIPER_FIRECRACKER"]) {
       expect(full.stderr).toContain("No space left");
     });
 
-    it("has, when it is restored, the time of now, and a hostname and random numbers of its own", async () => {
+    it("has the current time and its own hostname and random numbers after a restore", async () => {
       const directory = await mkdtemp(join(fixture.options.stateDirectory, "checkpoint-"));
       await using sandbox = await fixture.create();
       await sandbox.checkpoint(directory, { keepsRunning: true });

@@ -1,17 +1,45 @@
-import { open } from "node:fs/promises";
+import { mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { SandboxError } from "@sandpiper/core";
+import { currentOwner } from "../host/process-owner.ts";
 import { runProgram } from "../host/run-program.ts";
+import { transientName } from "../host/transient-name.ts";
 
 const MKFS = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"];
 
-/** Without a journal, since nobody mounts it after its machine has ended, and with tables that are complete, so that no guest sets about to complete them. */
+/** Without a journal, because a disk ends with its machine; with complete tables, because a guest would complete them in the background. */
 const FORMAT = [
   ...["-q", "-F", "-m", "0", "-O", "^has_journal,^resize_inode,^metadata_csum"],
   ...["-E", "lazy_itable_init=0,root_owner=0:0"],
 ];
 
-/** Makes a file that is a disk with an empty filesystem. */
-export async function formatDisk(path: string, sizeMib: number): Promise<void> {
+/** Makes a disk with an empty filesystem once for each size; `convert` writes it in the format of the emulator. */
+export async function makeBlankDisk(
+  path: string,
+  sizeMib: number,
+  convert: (raw: string, draft: string) => Promise<void>,
+): Promise<void> {
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) return;
+  const owner = await currentOwner();
+  const draft = transientName(path, owner);
+  const raw = transientName(`${path}.raw`, owner);
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    await formatDisk(raw, sizeMib);
+    await rm(draft, { force: true });
+    await convert(raw, draft);
+    await rename(draft, path);
+  } finally {
+    await rm(raw, { force: true });
+    await rm(draft, { force: true });
+  }
+}
+
+async function formatDisk(path: string, sizeMib: number): Promise<void> {
   const file = await open(path, "w", 0o600);
   await file.truncate(sizeMib * 2 ** 20).finally(() => file.close());
   for (const mkfs of MKFS) {
@@ -21,6 +49,6 @@ export async function formatDisk(path: string, sizeMib: number): Promise<void> {
   throw new SandboxError("failed_precondition", {
     reason: "mkfs_failed",
     message: `mkfs.ext4 could not make a filesystem in ${path}`,
-    hint: "install e2fsprogs, and see that there is room on the disk",
+    hint: "install e2fsprogs, and check that the disk has free space",
   });
 }

@@ -32,7 +32,7 @@ async function look({ path }: GuestImage, command: string): Promise<string> {
   return (await runProgram([debugfs, "-R", command, path])).stdout;
 }
 
-describe("an image of a directory", () => {
+describe("the image of a directory", () => {
   it("has its files with their owners and modes, and nothing else", async () => {
     await writeFile(join(root, "etc/tool"), "x");
     await chmod(join(root, "etc/tool"), 0o4755);
@@ -45,7 +45,7 @@ describe("an image of a directory", () => {
     expect([...names].map((match) => match[1]).sort()).toEqual([".", "..", "etc", "home"]);
   });
 
-  it("is made once, and another one when a file has changed", async () => {
+  it("is built once, and again when a file has changed", async () => {
     const first = await make();
     expect(await make()).toEqual(first);
     expect(await readdir(join(directory, "images"))).toHaveLength(1);
@@ -55,14 +55,14 @@ describe("an image of a directory", () => {
     expect(await look(second, "cat etc/hostname")).toBe("two\n");
   });
 
-  it("takes no more place than what is in it", async () => {
+  it("is sparse", async () => {
     await writeFile(join(root, "zeros"), "");
     await truncate(join(root, "zeros"), 64 * 2 ** 20);
     const { path } = await make();
     expect((await stat(path)).blocks * 512).toBeLessThan(4 * 2 ** 20);
   });
 
-  it("tells how far it is", async () => {
+  it("reports the progress of its build", async () => {
     const told: PullProgress[] = [];
     await make(root, (progress) => told.push(progress));
     expect(told[0]).toMatchObject({ image: root, status: "building" });
@@ -70,9 +70,9 @@ describe("an image of a directory", () => {
     expect(told.at(-1)?.doneBytes).toBe(told.at(-1)?.totalBytes);
   });
 
-  it("that cannot be made leaves nothing behind", async () => {
+  it("leaves nothing behind when its build fails", async () => {
     await writeFile(join(root, "huge"), "");
-    // Each is as large as a file may be here, so that no file can hold both.
+    // Each is as large as a file may be here, so that one image cannot hold both.
     await truncate(join(root, "huge"), 12 * 2 ** 40);
     await writeFile(join(root, "huger"), "");
     await truncate(join(root, "huger"), 12 * 2 ** 40);
@@ -81,13 +81,13 @@ describe("an image of a directory", () => {
   });
 });
 
-describe("an image that is a file", () => {
+describe("an image file", () => {
   it("is used as it is", async () => {
     const { path, sha } = await make();
     expect(await make(path)).toEqual({ path, format: "raw", sha });
   });
 
-  it("without a filesystem in it is refused", async () => {
+  it("is refused without a filesystem", async () => {
     const path = join(directory, "text");
     await writeFile(path, "x".repeat(4096));
     await expect(make(path)).rejects.toMatchObject({ reason: "rootfs_not_a_filesystem" });
@@ -101,6 +101,6 @@ it.each([
   ["no_such_rootfs", () => join(directory, "nowhere")],
   ["rootfs_not_a_directory", () => "/dev/null"],
   ["rootfs_overlaps_state", () => directory],
-])("a root filesystem is refused as %s", async (reason, rootfs) => {
+])("refuses %s as a root filesystem", async (reason, rootfs) => {
   await expect(make(rootfs())).rejects.toMatchObject({ code: "invalid_argument", reason });
 });

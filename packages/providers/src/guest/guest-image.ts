@@ -11,20 +11,22 @@ import { archiveGuestImage, directoryGuestImage } from "./image-build.ts";
 export interface GuestImage {
   readonly path: string;
   readonly format: "raw";
-  /** Of every byte: the memory of a saved machine has parts of it, and goes on only with the same. */
+  /**
+   * The digest of every byte: saved memory contains parts of the image, so it can be restored only with the same image.
+   */
   readonly sha: string;
 }
 
 export interface GuestImageOptions {
-  /** Where images of directories are kept; each is made once, and another when the directory has changed. */
+  /** The directory of built images; a directory that changes gets a new one. */
   readonly imagesDirectory: string;
   readonly stateDirectory: string;
-  /** Nobody writes to the directory any more: it need not be looked through to see whether it has changed. */
+  /** No program writes to the directory any more, so it is not checked for changes. */
   readonly isSealed?: boolean | undefined;
   readonly onProgress?: CreateInstanceOptions["onProgress"];
 }
 
-/** A directory of the host, an archive of an image of containers, or a file that has a filesystem in it already. */
+/** A directory of the host, an archive of a container image, or a file with a filesystem. */
 export async function guestImage(rootfs: string, options: GuestImageOptions): Promise<GuestImage> {
   const refuse = (reason: string, why: string) =>
     new SandboxError("invalid_argument", {
@@ -58,14 +60,14 @@ function isWithin(ancestor: string, path: string): boolean {
   return step !== ".." && !step.startsWith("../");
 }
 
-/** By the number that ext2 and its successors have in their superblock. */
+/** By the magic number in the superblock of ext2 and its successors. */
 async function isFilesystem(path: string): Promise<boolean> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(Buffer.alloc(2), 0, 2, 1024 + 56);
   return bytesRead === 2 && buffer.readUInt16LE() === 0xef53;
 }
 
-/** Computed again only for a file that has changed. */
+/** Computed again only when the file has changed. */
 function digestOf(path: string, { imagesDirectory }: GuestImageOptions): Promise<string> {
   const directory = join(imagesDirectory, "known");
   return remembered({ directory, fact: "digest", files: [path] }, () => digestFile(path));

@@ -17,21 +17,21 @@ async function beat(ask: HeartbeatOptions["ask"], passedMs: number) {
   return { heard, beats };
 }
 
-describe("the heartbeat of a machine", () => {
-  it("goes on for as long as the machine answers", async () => {
+describe("Heartbeat", () => {
+  it("continues while the machine answers", async () => {
     expect(await beat(async () => undefined, 60_000)).toEqual({ heard: [], beats: 12 });
   });
 
-  it("tells once of a machine that does not answer any more", async () => {
+  it("reports once a machine that stops answering", async () => {
     const { heard } = await beat(() => new Promise(() => {}), 120_000);
     expect(heard).toEqual([expect.stringContaining("30 s")]);
   });
 
-  it("tells once of a machine that cannot go on", async () => {
-    expect(await beat(async () => "it stands still", 60_000)).toEqual({ heard: ["it stands still"], beats: 0 });
+  it("reports once a machine that has failed", async () => {
+    expect(await beat(async () => "it has failed", 60_000)).toEqual({ heard: ["it has failed"], beats: 0 });
   });
 
-  it("leaves it to others to tell of a machine that is gone", async () => {
+  it("does not report a machine that is gone", async () => {
     const { heard } = await beat(() => Promise.reject(new Error("gone")), 120_000);
     expect(heard).toEqual([]);
   });

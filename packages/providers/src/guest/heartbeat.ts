@@ -1,19 +1,24 @@
 import type { Clock } from "@sandpiper/core";
 
 const BEAT_MS = 5_000;
-/** A host that is out of breath is slow to answer, too. */
+/** An overloaded host answers slowly too. */
 const SILENCE_MS = 30_000;
 
 export interface HeartbeatOptions {
   readonly clock: Clock;
-  /** Asks the program that runs the machine. Resolves with what is wrong with a machine that cannot go on; fails for one that is gone. */
+  /**
+   * Asks the program that runs the machine. Resolves with the problem of a machine that has failed; rejects when the
+   * machine is gone.
+   */
   readonly ask: () => Promise<string | undefined>;
-  /** Told once. */
+  /** Called once. */
   readonly onSilent: (message: string) => void;
   readonly onBeat?: (() => void) | undefined;
 }
 
-/** Asks a machine again and again whether it runs. One that ends is noticed otherwise; one that hangs only stops to answer. */
+/**
+ * Asks a machine regularly whether it runs. Its end is noticed elsewhere; a machine that hangs only stops answering.
+ */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #cancel: () => void = () => {};

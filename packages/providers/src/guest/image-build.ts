@@ -12,29 +12,29 @@ import { type ImageTree, readImageTree } from "./image-tree.ts";
 
 const IMAGE = "root.ext4";
 const DIGEST = "sha256";
-/** Raised when images are made in another way. */
+/** Raised when the way to build images changes. */
 const GENERATION = 2;
 const SYSTEM_PATH = "/usr/sbin:/sbin:/usr/bin:/bin";
 const PROGRESS_INTERVAL_MS = 250;
 
-/** Neither a journal nor checksums: nobody writes to it, and guests that are translated pay for each check. */
+/** Without a journal and checksums, because the image is read-only and translated guests pay for each check. */
 const FORMAT = [
   ...["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256", "-L", "base"],
   ...["-O", "^has_journal,^resize_inode,^metadata_csum", "-E", "nodiscard,root_owner=0:0,lazy_itable_init=1"],
 ];
 
-/** Built once for what is in the directory. */
+/** Built once for the content of the directory. */
 export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
   const version = options.isSealed === true ? await sealedVersion(root) : (await readImageTree(root)).version;
   return await cachedImage(version, { source: root, makeRoot: async () => root }, options);
 }
 
-/** Built once for what is in the archive. What it is unpacked to goes when the image is there. */
+/** Built once for the content of the archive; the unpacked files are removed afterwards. */
 export async function archiveGuestImage(path: string, digest: string, options: GuestImageOptions): Promise<GuestImage> {
   const makeRoot = async (draft: string) => {
     const root = join(draft, "root");
     await mkdir(root, { mode: 0o755 });
-    // Loaded when it is needed, which for most machines is never.
+    // Loaded on demand, because most machines never need it.
     const { unpackImage } = await import("./archive/unpack-image.ts");
     await unpackImage({ path, root, scratch: join(draft, "layers"), onProgress: options.onProgress });
     return root;
@@ -43,20 +43,20 @@ export async function archiveGuestImage(path: string, digest: string, options: G
 }
 
 interface ImageSource {
-  /** As progress and errors call it. */
+  /** Its name in progress and errors. */
   readonly source: string;
-  /** Given a directory that is empty, and gone afterwards. */
+  /** Fills an empty directory, which is removed afterwards. */
   readonly makeRoot: (draft: string) => Promise<string>;
 }
 
-/** Whoever finds an image finds all of it: it gets its name when it is complete. */
+/** An image gets its final name only when it is complete. */
 async function cachedImage(version: string, source: ImageSource, options: GuestImageOptions): Promise<GuestImage> {
   const target = join(options.imagesDirectory, `${version.slice(0, 24)}-${GENERATION}`);
   if (!existsSync(target)) await build(source, target, options);
   return { path: join(target, IMAGE), format: "raw", sha: await readFile(join(target, DIGEST), "utf8") };
 }
 
-/** It was given its name as a whole, and another one would be another directory. */
+/** The directory got its name when it was complete; a changed one would have another name. */
 async function sealedVersion(root: string): Promise<string> {
   const { dev, ino, ctimeNs } = await stat(root, { bigint: true });
   return createHash("sha256").update(`${root} ${dev} ${ino} ${ctimeNs}`).digest("hex");
@@ -75,7 +75,7 @@ async function build({ source, makeRoot }: ImageSource, target: string, options:
     await writeFile(join(made, DIGEST), await digestFile(join(made, IMAGE)));
     await rename(made, target);
   } catch (error) {
-    // Another program may have built the same one meanwhile.
+    // Another program may have built the same image in the meantime.
     if (!existsSync(target)) throw error;
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -84,7 +84,7 @@ async function build({ source, makeRoot }: ImageSource, target: string, options:
 
 async function fill(path: string, image: string, root: string, { onProgress }: GuestImageOptions): Promise<void> {
   const tree = await readImageTree(root);
-  // Readable for the users that machines run as; nobody else gets into the directory.
+  // Readable for the users of machines; only root may enter the directory.
   await using file = await open(path, "wx", 0o644);
   await file.truncate(sizeOf(tree));
   const tell = async (status: "building" | "complete") => {
@@ -104,7 +104,7 @@ async function fill(path: string, image: string, root: string, { onProgress }: G
 
 async function format(path: string, root: string, tree: ImageTree): Promise<void> {
   await run(root, ["mke2fs", ...FORMAT, "-N", String(tree.entries + 64), "-d", root, path]);
-  // A place for what a repair finds, which nobody put into the directory.
+  // The directory for repaired files, which mkfs adds.
   await run(root, ["debugfs", "-w", "-R", "rmdir lost+found", path]);
 }
 
@@ -116,12 +116,12 @@ async function run(root: string, [name, ...args]: readonly [string, ...string[]]
     result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
   throw new SandboxError("failed_precondition", {
     reason: "image_build_failed",
-    message: `no image could be made of ${root}: ${why}`,
-    hint: "install e2fsprogs 1.43 or newer, and see that there is room on the disk",
+    message: `the image of ${root} could not be built: ${why}`,
+    hint: "install e2fsprogs 1.43 or newer, and check that the disk has free space",
   });
 }
 
-/** With room for tables and directories; what stays empty takes no place. */
+/** With room for tables and directories; the image is sparse. */
 function sizeOf({ entries, dataBytes }: ImageTree): number {
   const mib = Math.ceil((dataBytes * 1.1 + entries * 512) / 2 ** 20) + 32;
   return mib * 2 ** 20;

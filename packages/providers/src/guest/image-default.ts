@@ -1,12 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** The newest root that set-up put together, as a directory of its cache. */
+/** The newest root filesystem that set-up built, in its cache. */
 export function findDefaultRoot(cache: string): Promise<string | undefined> {
   return findNewest(join(cache, "image"));
 }
 
-/** The same for machines that containers run in. */
+/** The newest root filesystem for machines with Docker Engine. */
 export function findDockerRoot(cache: string): Promise<string | undefined> {
   return findNewest(join(cache, "docker-image"));
 }

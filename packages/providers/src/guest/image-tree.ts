@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, readdirSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** What an image of a directory has to hold, and a word that changes when something in the directory does. */
+/** The size and file count of a directory, and a version that changes with its content. */
 export interface ImageTree {
   readonly version: string;
   readonly entries: number;
@@ -11,7 +11,7 @@ export interface ImageTree {
 
 const BLOCK_BYTES = 4096;
 
-/** Looks at everything and reads nothing: ten thousand files take a tenth of a second. */
+/** Reads metadata but no content: ten thousand files take a tenth of a second. */
 export async function readImageTree(root: string): Promise<ImageTree> {
   const hash = createHash("sha256");
   let [entries, dataBytes] = [0, 0];

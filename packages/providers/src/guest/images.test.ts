@@ -29,14 +29,14 @@ function createImages(clock = new FakeClock()): Images {
   return new Images(join(directory, "state"), clock);
 }
 
-it("several that want the same image at once get one and the same", async () => {
+it("builds an image once for several concurrent callers", async () => {
   const root = await makeRoot("root");
   const images = createImages();
   const [one, other] = await Promise.all([images.find(root), images.find(root)]);
   expect(one).toBe(other);
 });
 
-it("a change of a directory shows after a while", async () => {
+it("notices a change of a directory after a while", async () => {
   const root = await makeRoot("root");
   const clock = new FakeClock();
   const images = createImages(clock);
@@ -47,13 +47,13 @@ it("a change of a directory shows after a while", async () => {
   expect((await images.find(root)).sha).not.toBe(first.sha);
 });
 
-it("a failure is not remembered", async () => {
+it("does not remember a failure", async () => {
   const images = createImages();
   await expect(images.find(join(directory, "root"))).rejects.toMatchObject({ reason: "no_such_rootfs" });
   await expect(images.find(await makeRoot("root"))).resolves.toMatchObject({ format: "raw" });
 });
 
-it("the default image is the newest that set-up made; without one, create says what to do", async () => {
+it("uses the newest default image, and reports how to build one if there is none", async () => {
   await expect(createImages().find("host")).rejects.toMatchObject({
     code: "failed_precondition",
     reason: "image_missing",

@@ -5,7 +5,7 @@ import { type GuestImage, guestImage } from "./guest-image.ts";
 import { findDefaultRoot } from "./image-default.ts";
 import { MACHINE_IMAGE } from "./provision.ts";
 
-/** How soon a change of a directory shows in new sandboxes: looking at all that is in it takes a moment. */
+/** The delay until new sandboxes see a change of a directory, because checking all its files takes a moment. */
 const CHECK_INTERVAL_MS = 60_000;
 
 interface KnownImage {
@@ -13,7 +13,7 @@ interface KnownImage {
   readonly checkedAtMs: number;
 }
 
-/** Finds the image that a sandbox's `rootfs` means. */
+/** Finds the image for a sandbox's `rootfs`. */
 export class Images {
   readonly #stateDirectory: string;
   readonly #clock: Clock;
@@ -24,7 +24,7 @@ export class Images {
     this.#clock = clock;
   }
 
-  /** Several that want the same one wait for one and the same; only the first hears of its progress. */
+  /** Concurrent callers share one search; only the first receives its progress. */
   find(rootfs: string, { onProgress }: Pick<CreateInstanceOptions, "onProgress"> = {}): Promise<GuestImage> {
     const now = this.#clock.monotonicMs();
     const known = this.#known.get(rootfs);
@@ -42,7 +42,7 @@ export class Images {
       throw new SandboxError("failed_precondition", {
         reason: "image_missing",
         message: "there is no image for machines yet",
-        hint: "run `npm run setup image` in Sandpiper's directory, which builds it of Debian's packages",
+        hint: "run `npm run setup image` in Sandpiper's directory, which builds one from Debian's packages",
       });
     }
     const imagesDirectory = join(cache, "images");

@@ -1,4 +1,4 @@
-/** One file of an initramfs; parents come before what is in them. */
+/** One file of an initramfs; parents come before their content. */
 export type ArchiveEntry =
   | { readonly kind: "directory"; readonly path: string }
   | { readonly kind: "file"; readonly path: string; readonly bytes: Uint8Array }
@@ -9,7 +9,7 @@ const PROGRAM = 0o100755;
 const CHARACTER_DEVICE = 0o020600;
 const TRAILER = "TRAILER!!!";
 
-/** A cpio archive in the one format that kernels unpack ("newc"). The same entries make the same bytes. */
+/** A cpio archive in the format that kernels unpack ("newc"). The same entries produce the same bytes. */
 export function kernelArchive(entries: readonly ArchiveEntry[]): Buffer {
   const members = entries.map((entry, index) => member(entry.path, index + 1, contentOf(entry)));
   return Buffer.concat([...members, member(TRAILER, 0, { mode: 0 })]);

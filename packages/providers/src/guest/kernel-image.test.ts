@@ -9,7 +9,7 @@ const kernel = Buffer.from(`\x7fELF${"all work and no play ".repeat(40)}`, "lati
 const size = Buffer.alloc(4);
 size.writeUInt32LE(kernel.length);
 
-/** A file as boot loaders take it, with one sector of set-up before what is packed. */
+/** A bzImage with one sector of set-up code before the compressed kernel. */
 function bzImage(payload: Buffer): Buffer {
   const file = Buffer.alloc(2 * SECTOR_BYTES + 64);
   file.writeUInt8(1, 0x1f1);
@@ -19,7 +19,7 @@ function bzImage(payload: Buffer): Buffer {
   return Buffer.concat([file, payload, Buffer.alloc(16)]);
 }
 
-/** One block in which nothing repeats but once: the literals, and then the last bytes of them over and over. */
+/** One block: literals without repetitions, then a match that repeats the last bytes. */
 function lz4(): Buffer {
   const literals = kernel.subarray(0, 25);
   const repeated = kernel.length - 25 - 5;
@@ -44,35 +44,35 @@ function* more(rest: number): Generator<number> {
   yield left;
 }
 
-describe("a packed kernel", () => {
+describe("unpackKernel", () => {
   it.each([
     ["LZ4", lz4()],
     ["gzip", gzipSync(kernel)],
     ["zstd", Buffer.concat([zstdCompressSync(kernel), size])],
-  ])("is unpacked, if it is packed with %s", (_name, payload) => {
+  ])("unpacks a kernel that is compressed with %s", (_name, payload) => {
     expect(unpackKernel("/boot/vmlinuz", bzImage(payload)).equals(kernel)).toBe(true);
   });
 
-  it("is taken as it is, if it is not packed", () => {
+  it("returns an uncompressed kernel as it is", () => {
     expect(unpackKernel("/boot/vmlinux", kernel)).toBe(kernel);
   });
 
-  it("that is none is refused, with its path and the reason", () => {
+  it("refuses a file that is not a kernel, with its path and the reason", () => {
     const refused = (file: Buffer) => expect(() => unpackKernel("/boot/x", file));
     refused(Buffer.from("text")).toThrow(/"\/boot\/x".*neither/);
-    refused(bzImage(Buffer.from("something"))).toThrow(/not known here/);
-    refused(bzImage(gzipSync("no kernel"))).toThrow(/no kernel/);
+    refused(bzImage(Buffer.from("something"))).toThrow(/not supported/);
+    refused(bzImage(gzipSync("no kernel"))).toThrow(/not a kernel/);
     const damaged = Buffer.concat([lz4().subarray(0, 40), size]);
     refused(bzImage(damaged)).toThrow(/"\/boot\/x"/);
   });
 
-  it("of Debian is unpacked to a whole ELF file", async () => {
+  it("unpacks Debian's kernel to a complete ELF file", async () => {
     const found = await findKernel();
     if ("reason" in found) throw new Error(found.reason);
     const unpacked = unpackKernel(found.path, await readFile(found.path));
     const header = Number(unpacked.readBigUInt64LE(0x28)) + unpacked.readUInt16LE(0x3a) * unpacked.readUInt16LE(0x3e);
     const names = unpacked.subarray(Number(unpacked.readBigUInt64LE(header + 0x18)));
-    // The names of its sections are near the end of the file.
+    // The names of the sections are near the end of the file.
     expect(names.subarray(0, 10).toString("latin1")).toBe("\0.shstrtab");
   });
 });

@@ -2,7 +2,7 @@ import { gunzipSync, zstdDecompressSync } from "node:zlib";
 import { SandboxError } from "@sandpiper/core";
 import { decompressLz4Block } from "./lz4.ts";
 
-/** Offsets in the header of a bzImage, as the x86 boot protocol has them. */
+/** Offsets in the header of a bzImage, from the x86 boot protocol. */
 const SETUP_SECTORS = 0x1f1;
 const MAGIC = 0x202;
 const PAYLOAD = 0x248;
@@ -13,18 +13,18 @@ const ELF = Buffer.from("\x7fELF", "latin1");
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const LZ4_LEGACY = Buffer.from([0x02, 0x21, 0x4c, 0x18]);
-/** So much at most becomes one block of LZ4's legacy format. */
+/** The largest block of LZ4's legacy format. */
 const LZ4_BLOCK_BYTES = 8 * 2 ** 20;
-/** Five times Debian's. */
+/** Five times the size of Debian's. */
 const MAX_KERNEL_BYTES = 256 * 2 ** 20;
 
-/** The kernel itself out of the file that boot loaders take, which unpacks itself: Firecracker takes it unpacked only. */
+/** Extracts the kernel from a self-extracting bzImage, because Firecracker needs it unpacked. */
 export function unpackKernel(path: string, file: Buffer): Buffer {
   if (startsWith(file, ELF)) return file;
   try {
     const kernel = decompress(payloadOf(file));
     if (startsWith(kernel, ELF)) return kernel;
-    throw new Error("what is packed in it is no kernel");
+    throw new Error("its compressed content is not a kernel");
   } catch (error) {
     throw new SandboxError("invalid_argument", {
       reason: "unusable_kernel",
@@ -38,19 +38,19 @@ function payloadOf(file: Buffer): Buffer {
   if (file.length < PAYLOAD_BYTES + 4 || file.toString("latin1", MAGIC, MAGIC + 4) !== "HdrS") {
     throw new Error("it is neither an ELF file nor a bzImage");
   }
-  // Zero means four, for loaders from before there were others.
+  // Zero means four, for compatibility with old boot loaders.
   const sectors = file.readUInt8(SETUP_SECTORS) || 4;
   const start = (sectors + 1) * SECTOR_BYTES + file.readUInt32LE(PAYLOAD);
   return file.subarray(start, start + file.readUInt32LE(PAYLOAD_BYTES));
 }
 
-/** The kernel's build appends the size to what has none of its own at the end. */
+/** The kernel's build appends the size to formats that do not end with it. */
 function decompress(payload: Buffer): Buffer {
   if (startsWith(payload, LZ4_LEGACY)) return decompressLz4(payload);
   const options = { maxOutputLength: MAX_KERNEL_BYTES };
   if (startsWith(payload, GZIP)) return gunzipSync(payload, options);
   if (startsWith(payload, ZSTD)) return zstdDecompressSync(payload.subarray(0, -4), options);
-  throw new Error("it is packed in a way that is not known here (known are LZ4, gzip and zstd)");
+  throw new Error("its compression is not supported (supported: LZ4, gzip, zstd)");
 }
 
 function decompressLz4(payload: Buffer): Buffer {

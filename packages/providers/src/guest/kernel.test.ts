@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { findKernel, findTunedKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
+import { findKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
 import { kernelArchive } from "./kernel-archive.ts";
 
 let directory: string;
@@ -20,7 +20,7 @@ async function cacheKernel(version: string): Promise<void> {
   for (const name of ["01-virtio_pci.ko", "00-virtio.ko"]) await writeFile(join(root, "modules", name), name);
 }
 
-/** What a kernel finds in an archive: a header of fixed size, the name, the bytes, the latter two up to a multiple of four. */
+/** Parses an archive: a header of fixed size, the name and the content, both padded to a multiple of four. */
 function readMembers(archive: Buffer): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   const aligned = (position: number) => Math.ceil(position / 4) * 4;
@@ -39,30 +39,20 @@ function readMembers(archive: Buffer): ReadonlyMap<string, string> {
   return members;
 }
 
-test("the newest kernel of the cache is found, with its modules in the order in which they load", async () => {
+test("finds the newest kernel in the cache, with its modules in load order", async () => {
   for (const version of ["6.1.9-1", "6.1.190-1", "6.1.20-1"]) await cacheKernel(version);
   const kernel = (await findKernel({ XDG_CACHE_HOME: directory })) as Kernel;
   expect(kernel.version).toBe("6.1.190-1");
   expect(kernel.modules.map((path) => path.split("/").at(-1))).toEqual(["00-virtio.ko", "01-virtio_pci.ko"]);
 });
 
-test("a kernel that was built for this machine is found, and needs no modules", async () => {
-  const environment = { XDG_CACHE_HOME: directory };
-  expect(await findTunedKernel(environment)).toBeUndefined();
-  const place = join(directory, "sandpiper/tuned-kernel/0123");
-  await mkdir(place, { recursive: true });
-  expect(await findTunedKernel(environment)).toBeUndefined();
-  await writeFile(join(place, "vmlinuz"), "kernel");
-  expect(await findTunedKernel(environment)).toMatchObject({ path: join(place, "vmlinuz"), modules: [] });
-});
-
-test("a cache without a kernel says what to do", async () => {
+test("reports how to get a kernel when the cache has none", async () => {
   expect(await findKernel({ XDG_CACHE_HOME: directory })).toMatchObject({
     hint: expect.stringContaining("setup kernel"),
   });
 });
 
-test("the initramfs has the agent as its first process, is made once, and is another for another agent", async () => {
+test("builds the initramfs once, with the agent as the first process, and again for another agent", async () => {
   await cacheKernel("6.1.1-1");
   const kernel = (await findKernel({ XDG_CACHE_HOME: directory })) as Kernel;
   const agent = join(directory, "agent");
@@ -78,14 +68,14 @@ test("the initramfs has the agent as its first process, is made once, and is ano
   expect((await guestKernel(options)).sha).not.toBe(first.sha);
 });
 
-test("a kernel that is not there is refused", async () => {
+test("refuses a kernel that does not exist", async () => {
   const agent = join(directory, "agent");
   await writeFile(agent, "");
   const kernel = { path: join(directory, "none"), version: "", modules: [] };
   await expect(guestKernel({ directory, kernel, agent })).rejects.toMatchObject({ reason: "no_such_kernel" });
 });
 
-test("members of an archive begin at multiples of four bytes", () => {
+test("aligns the members of an archive to four bytes", () => {
   const archive = kernelArchive([
     { kind: "file", path: "ab", bytes: Buffer.from("12345") },
     { kind: "device", path: "null", major: 1, minor: 3 },
@@ -95,7 +85,7 @@ test("members of an archive begin at multiples of four bytes", () => {
   expect(starts.every((start) => start % 4 === 0)).toBe(true);
 });
 
-test("nothing but the agent's own arguments reaches it: the kernel hands on each word that it does not know", () => {
+test("passes only the agent's own arguments to it, because the kernel hands on every unknown word", () => {
   const [kernel = "", agent] = kernelCommandLine.split(" -- ");
   expect(agent).toMatch(/^--init --channel serial:/);
   const known = ["quiet", "no_timer_check", "noreplace-smp"];

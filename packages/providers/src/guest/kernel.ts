@@ -8,9 +8,8 @@ import { remembered } from "../host/remembered.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
-import { findTuned } from "./tuned-part.ts";
 
-/** A kernel, and the modules it needs in the order in which they load. */
+/** A kernel and its modules in load order. */
 export interface Kernel {
   readonly path: string;
   readonly version: string;
@@ -22,7 +21,7 @@ export interface MissingKernel {
   readonly hint: string;
 }
 
-/** The newest that set-up fetched. */
+/** The newest kernel that set-up downloaded. */
 export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
   const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
@@ -30,7 +29,7 @@ export async function findKernel(environment: NodeJS.ProcessEnv = process.env): 
   if (version === undefined) {
     return {
       reason: `there is no kernel for machines in ${root}`,
-      hint: "run `npm run setup kernel` in Sandpiper's directory, which fetches Debian's",
+      hint: "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
     };
   }
   const modules = join(root, version, "modules");
@@ -38,32 +37,26 @@ export async function findKernel(environment: NodeJS.ProcessEnv = process.env): 
   return { path: join(root, version, "vmlinuz"), version, modules: names.map((name) => join(modules, name)) };
 }
 
-/** The one that set-up built for this machine, if it did: it needs no modules. */
-export async function findTunedKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | undefined> {
-  const path = await findTuned("tuned-kernel", "vmlinuz", cacheDirectory(environment));
-  return path === undefined ? undefined : { path, version: "built for this machine", modules: [] };
-}
-
-/** What a machine boots with. */
+/** The files that a machine boots from. */
 export interface GuestKernel {
   readonly path: string;
   readonly initramfs: string;
   readonly commandLine: string;
-  /** A file with as little in it as an emulator takes for this kernel, for a machine that has it in its memory already. */
+  /** The smallest file that QEMU accepts as this kernel, for a machine that has the kernel in its saved memory. */
   readonly stub: string;
-  /** Of kernel, initramfs and command line, for what must not be mixed up with that of another kernel or agent. */
+  /** The digest of kernel, initramfs and command line. */
   readonly sha: string;
 }
 
 export interface GuestKernelOptions {
-  /** Where the initramfs is kept; made once for each agent and kernel. */
+  /** Holds the initramfs, which is made once for each agent and kernel. */
   readonly directory: string;
   readonly kernel: Kernel;
   /** The agent's binary, which is the machine's first process. */
   readonly agent: string;
 }
 
-/** More than a kernel's own loader has, which comes first in its file. */
+/** Larger than the loader at the start of a kernel's file. */
 const STUB_BYTES = 64 * 1024;
 
 export async function guestKernel(options: GuestKernelOptions): Promise<GuestKernel> {
@@ -78,7 +71,7 @@ export async function guestKernel(options: GuestKernelOptions): Promise<GuestKer
   return { path: kernel.path, initramfs, commandLine: kernelCommandLine, stub, sha };
 }
 
-/** Reads everything whole, which takes a moment. */
+/** Reads all files completely, which takes a moment. */
 async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
@@ -110,18 +103,18 @@ function stubName(sha: string): string {
 }
 
 /**
- * Arguments of the kernel, and behind the dashes those of the agent. Speculation is not defended against inside, where
- * there is one tenant only; the host's kernel does that between machines.
+ * The kernel's arguments and, after the dashes, the agent's. Mitigations of speculative execution are off inside,
+ * because a machine has one tenant; the host's kernel protects machines from each other.
  */
 export const kernelCommandLine = [
   ...["console=ttyS0", "quiet", "loglevel=4", "panic=-1", "tsc=reliable", "mitigations=off", "random.trust_cpu=on"],
   ...["no_timer_check", "noreplace-smp", "pci=lastbus=0", "8250.nr_uarts=1", "cryptomgr.notests"],
-  // What nobody inside uses, and every process would pay for.
+  // Features that sandboxes do not use and that slow every process down.
   ...["lsm=", "psi=0", "audit=0", "randomize_kstack_offset=off"],
   ...["--", "--init", "--channel", "serial:/dev/virtio-ports/agent", "--default-user", "user"],
 ].join(" ");
 
-/** The kernel opens a console for its first process, and that process needs its standard descriptors to be something. */
+/** The kernel opens the console for its first process, which needs valid standard descriptors. */
 async function initramfsEntries(modules: readonly string[], agent: string): Promise<ArchiveEntry[]> {
   const files = await Promise.all(
     modules.map(async (path) => ({

@@ -1,10 +1,10 @@
-/** Lengths that do not fit into four bits go on in bytes. */
+/** Lengths that do not fit into four bits continue in the following bytes. */
 const MORE = 15;
 const MIN_MATCH = 4;
 
 /**
- * Decompresses one LZ4 block into `output` from `start` on, and answers with where it ended. It may repeat nothing from
- * before `start`. Throws when the block is damaged.
+ * Decompresses one LZ4 block into `output` from `start` on, and returns the end. Matches may not refer to bytes before
+ * `start`. Throws when the block is damaged.
  */
 export function decompressLz4Block(input: Uint8Array, output: Uint8Array, start: number): number {
   let read = 0;
@@ -32,7 +32,7 @@ export function decompressLz4Block(input: Uint8Array, output: Uint8Array, start:
     const size = length(token & 15) + MIN_MATCH;
     if (distance === 0 || distance > end - start || end + size > output.length) throw damaged();
     if (distance >= size) output.copyWithin(end, end - distance, end - distance + size);
-    // What is repeated may reach into what it makes.
+    // A match may overlap its own output.
     else for (let index = 0; index < size; index++) output[end + index] = output[end + index - distance] as number;
     end += size;
   }

@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { PullProgress } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Part, provisionBy } from "./provision.ts";
@@ -14,16 +13,16 @@ afterAll(() => rm(directory, { recursive: true }));
 
 const patient = () => new AbortController().signal;
 
-/** Set-up that does as the script says. */
+/** A set-up that runs the given script. */
 async function setUpThat(name: string, script: string) {
   const path = join(directory, `${name}.mjs`);
   const say = "const say = (line) => console.log(JSON.stringify(line));";
-  await writeFile(path, `import { appendFileSync, writeFileSync } from "node:fs";\n${say}\n${script}`);
+  await writeFile(path, `import { appendFileSync, existsSync, writeFileSync } from "node:fs";\n${say}\n${script}`);
   return provisionBy(path);
 }
 
-describe("what set-up provides", () => {
-  it("is told of as it comes, as the layers of an image are", async () => {
+describe("provision", () => {
+  it("reports progress like the layers of an image", async () => {
     const provision = await setUpThat(
       "progress",
       `say({ part: process.argv.slice(2).join(" "), status: "downloading", doneBytes: 1, totalBytes: 2 });
@@ -38,7 +37,7 @@ describe("what set-up provides", () => {
     ]);
   });
 
-  it("is refused with everything that is missing, and what to do about each", async () => {
+  it("reports everything that is missing, each with its remedy", async () => {
     const provision = await setUpThat(
       "missing",
       `say({ problems: [{ missing: "QEMU.", remedy: "Run: one" }, { missing: "A kernel.", remedy: "Copy two" }] });
@@ -52,7 +51,7 @@ describe("what set-up provides", () => {
     });
   });
 
-  it("is not there when a command of set-up fails, whose last words are told", async () => {
+  it("reports the last lines of a failing set-up command", async () => {
     const text = "Downloading: `apt-get` exited with 100\\n  │ Could not resolve\\nCheck the network.";
     const provision = await setUpThat("failure", `say({ error: "${text}" }); process.exitCode = 1;`);
     await expect(provision(["qemu"], { signal: patient() })).rejects.toMatchObject({
@@ -62,24 +61,28 @@ describe("what set-up provides", () => {
     });
   });
 
-  it("is fetched once for all who wait for it, and no more when the last of them has gone", async () => {
-    const [starts, end] = ["starts", "end"].map((name) => join(directory, name)) as [string, string];
+  it("runs set-up once for all callers, and ends it when the last of them aborts", async () => {
+    const [starts, end, go] = ["starts", "end", "go"].map((name) => join(directory, name)) as [string, string, string];
     const provision = await setUpThat(
       "long",
       `appendFileSync(${JSON.stringify(starts)}, "x");
        process.on("SIGTERM", () => { writeFileSync(${JSON.stringify(end)}, "ended"); process.exit(1); });
        say({ part: "qemu", status: "downloading" });
-       setInterval(() => {}, 1000);`,
+       setInterval(() => {
+         if (existsSync(${JSON.stringify(go)})) say({ part: "qemu", status: "unpacking" });
+       }, 5);`,
     );
     const [one, other] = [new AbortController(), new AbortController()];
-    const started = Promise.withResolvers<void>();
+    const [started, continued] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const first = provision(["qemu"], { signal: one.signal, onProgress: () => started.resolve() });
-    const second = provision(["qemu"], { signal: other.signal });
+    const onProgress = ({ status }: PullProgress) => status === "unpacking" && continued.resolve();
+    const second = provision(["qemu"], { signal: other.signal, onProgress });
     const outcomes = Promise.allSettled([first, second]);
     await started.promise;
     one.abort();
     await expect(first).rejects.toMatchObject({ name: "AbortError" });
-    await sleep(50);
+    await writeFile(go, "");
+    await continued.promise;
     await expect(readFile(end)).rejects.toMatchObject({ code: "ENOENT" });
     other.abort();
     await outcomes;
@@ -87,7 +90,7 @@ describe("what set-up provides", () => {
     expect(await readFile(starts, "utf8")).toBe("x");
   });
 
-  it("is known to set-up by the names that are asked for", async () => {
+  it("asks only for steps that set-up has", async () => {
     const parts: Record<Part, true> = { agent: true, qemu: true, kernel: true, image: true, "docker-image": true };
     const source = await readFile(new URL("../../../../scripts/setup.mjs", import.meta.url), "utf8");
     for (const part of Object.keys(parts)) expect(source).toMatch(new RegExp(`^  "?${part}"?: plan`, "m"));

@@ -7,7 +7,7 @@ import { type PullProgress, SandboxError } from "@sandpiper/core";
 import { findProgram } from "../host/find-program.ts";
 import { SharedPulls } from "../host/shared-pulls.ts";
 
-/** What set-up can provide, by the names of its steps. */
+/** The parts that set-up can provide, by the names of its steps. */
 export type Part = "agent" | "qemu" | "kernel" | "image" | "docker-image";
 
 export interface ProvisionOptions {
@@ -15,16 +15,19 @@ export interface ProvisionOptions {
   readonly onProgress?: ((progress: PullProgress) => void) | undefined;
 }
 
-/** Fetches or builds what is not there yet. */
+/** Downloads or builds the missing parts. */
 export type Provision = (parts: readonly Part[], options: ProvisionOptions) => Promise<void>;
 
-/** What progress is told of, where no image of somebody's own is meant. */
+/** The image name in progress reports for parts that belong to no image. */
 export const MACHINE_IMAGE = "the image of virtual machines";
 
 const KEPT_LINES = 4;
 const setUp = fileURLToPath(new URL("../../../../scripts/setup.mjs", import.meta.url));
 
-/** Has set-up do it. Whoever needs the same waits for the same; it is ended when nobody does any more, and leaves nothing half-made then. */
+/**
+ * Runs set-up. Callers that need the same parts share one run, which ends without leftovers when the last of them
+ * aborts.
+ */
 export function provisionBy(script: string): Provision {
   const running = new SharedPulls<void>();
   return (parts, options) =>
@@ -35,10 +38,10 @@ export function provisionBy(script: string): Provision {
     );
 }
 
-/** By set-up of this clone. */
+/** Uses the set-up of this clone. */
 export const provision = provisionBy(setUp);
 
-/** Whether set-up could: it takes Debian's packages, which only root can fetch. */
+/** Whether set-up can run: it needs Debian's packages and root. */
 export function canProvision(): boolean {
   const programs = ["apt-get", "dpkg-deb", "tar"];
   return (
@@ -61,7 +64,7 @@ async function runSetUp(
   signal: AbortSignal,
   report: (progress: PullProgress) => void,
 ): Promise<void> {
-  // A Ctrl-C in the terminal is for this program, which passes it on.
+  // Ctrl-C in the terminal must reach this program, which then ends set-up.
   const child = spawn(process.execPath, words, {
     stdio: ["ignore", "pipe", "ignore"],
     detached: true,
@@ -91,19 +94,19 @@ async function runSetUp(
 function unmet(problems: readonly { readonly missing: string; readonly remedy: string }[]): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "set_up_impossible",
-    message: `virtual machines need what is missing here: ${problems.map(({ missing }) => missing).join(" ")}`,
+    message: `virtual machines cannot run here yet: ${problems.map(({ missing }) => missing).join(" ")}`,
     hint: problems.map(({ remedy }) => remedy).join("\n"),
   });
 }
 
-/** Its last line says what to do; of those before, the first says what was tried, and the last ones what went wrong. */
+/** The last line is the remedy; of the others, the first names the step and the last ones the error. */
 function failed(text: string): SandboxError {
   const lines = text.trim().split("\n");
   const hint = lines.length > 1 ? lines.pop() : undefined;
   if (lines.length > 1 + KEPT_LINES) lines.splice(1, lines.length - 1 - KEPT_LINES, "  │ ⋮");
   return new SandboxError("failed_precondition", {
     reason: "set_up_failed",
-    message: `what virtual machines need could not be set up: ${lines.join("\n")}`,
+    message: `the parts that virtual machines need could not be set up: ${lines.join("\n")}`,
     hint,
   });
 }

@@ -1,21 +1,19 @@
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
+import { cpuFeatures } from "../host/cpu-features.ts";
 import { FileDigests } from "../host/file-digests.ts";
 import type { GvisorHost } from "./host.ts";
 import type { Image } from "./image.ts";
 
-/** What the installed packages are: the programs that run are mapped from their files, also after a restore. */
+/** Lists the installed packages. Running programs are mapped from the files of these, also after a restore. */
 const PACKAGES = "/var/lib/dpkg/status";
 
 const digests = new FileDigests();
-let cpuFeatures: string | undefined;
 
-/** A saved memory holds code and file positions of all of these. */
+/** Saved memory holds code and file positions of all of these. */
 export async function checkpointRequirements(host: GvisorHost, image: Image): Promise<CheckpointRequirements> {
   const [agent, packages] = await Promise.all([digests.of(host.agent), digests.of(PACKAGES)]);
-  cpuFeatures ??= findCpuFeatures();
   return {
     runtime: `runsc ${host.runscVersion}`,
     platform: "systrap",
@@ -25,11 +23,6 @@ export async function checkpointRequirements(host: GvisorHost, image: Image): Pr
     image: image.mounts.some(({ destination }) => destination === "/usr")
       ? `${basename(image.root)} ${packages}`
       : basename(image.root),
-    cpuFeatures,
+    cpuFeatures: cpuFeatures(),
   };
-}
-
-function findCpuFeatures(): string {
-  const text = readFileSync("/proc/cpuinfo", "utf8");
-  return /^(?:flags|Features)\s*:\s*(.*)$/m.exec(text)?.[1]?.split(/\s+/).toSorted().join(" ") ?? "";
 }

@@ -26,10 +26,9 @@ describeProvider("gvisor", () => fixture.provider, {
   crash: (_provider, id) => crashSandbox(id),
   leftovers: (_provider, id) => tracesOf(id, fixture.stateDirectory),
   makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
-  orphan: async (config) => {
-    const program = startHostProgram({ ...fixture, config });
-    const { id } = await program.ready();
-    await program.kill();
-    return { provider: new GvisorProvider({ stateDirectory: fixture.stateDirectory }), id };
+  traces: [/^process /, /^\/sys\/fs\/cgroup\//, /\/gvisor\/instances\//, /\/gvisor\/root\//],
+  programs: {
+    start: (options) => startHostProgram({ ...fixture, ...options }),
+    next: () => new GvisorProvider({ stateDirectory: fixture.stateDirectory }),
   },
 });

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { ImageEntry } from "./image-entry.ts";
 
 /**
- * What programs of /usr need from /etc: public, and the same for every user of the machine. Left out on purpose: accounts
- * and passwords, keys, host names and ids, and every file where people put tokens (environment, profile.d, gitconfig,
- * npmrc, pip.conf, ssh, apt).
+ * The part of /etc that programs in /usr need: public, and the same for every user of the machine. It leaves out
+ * accounts, passwords, keys, host names, ids, and every file where people put tokens (environment, profile.d,
+ * gitconfig, npmrc, pip.conf, ssh, apt).
  */
 const ALLOWED = `
   alternatives ca-certificates ca-certificates.conf crypto-policies debian_version emacs fonts gai.conf host.conf inputrc
@@ -17,10 +17,13 @@ const ALLOWED = `
   .split(/\s+/);
 const PARENTS = ["", "pki", "pki/tls", "ssl"];
 
-/** More than any of these files has; a larger one is not what it seems. */
+/** Larger than any of these files; a larger one is not what its name says. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** The allowed part of the host's /etc, as entries of an image. Synchronous: some hundred tiny calls take 3 ms this way. */
+/**
+ * The allowed part of the host's /etc, as entries of an image. Synchronous, because some hundred small calls take 3 ms
+ * this way.
+ */
 export function hostEtcEntries(etc = "/etc"): ImageEntry[] {
   return PARENTS.flatMap((parent) =>
     namesIn(join(etc, parent))
@@ -34,7 +37,7 @@ function isAllowed(path: string): boolean {
   return ALLOWED.some((allowed) => (allowed.endsWith("*") ? path.startsWith(allowed.slice(0, -1)) : path === allowed));
 }
 
-/** Only what every user of the machine may read, whatever the list says. */
+/** Every user of the machine must be able to read a file, even if the list names it. */
 function collect(etc: string, path: string): ImageEntry[] {
   const source = join(etc, path);
   const target = join("etc", path);

@@ -9,18 +9,18 @@ import { hostSkeleton } from "./host-skeleton.ts";
 import { type Image, maskMounts, readOnlyBinds } from "./image.ts";
 import { type ImageEntry, writeImageEntry } from "./image-entry.ts";
 
-/** Top-level directories with programs; most machines have only /usr, and links to it in the place of the others. */
+/** Top-level directories with programs; most machines have only /usr, and links to it for the others. */
 const PROGRAM_DIRECTORIES = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/** Below /usr, and yet a place where people put configuration with secrets. */
+/** Below /usr, but people put configuration with secrets here. */
 const PRIVATE_DIRECTORIES = ["/usr/local/etc"];
 
 export interface HostImageOptions {
-  /** Where the shared part is kept; made once, and again when something it copies has changed. */
+  /** Holds the shared part, which is rebuilt when a file that it copies changes. */
   readonly imagesDirectory: string;
   readonly stateDirectory: string;
 }
 
-/** The machine's own programs, read-only, in a root filesystem that has nothing else of the machine. */
+/** The machine's own programs, read-only, in a root filesystem without any other file of the machine. */
 export async function hostImage({ imagesDirectory, stateDirectory }: HostImageOptions): Promise<Image> {
   const { binds, links } = await findPrograms();
   const root = await buildOnce(imagesDirectory, [...hostSkeleton, ...links, ...hostEtcEntries()]);
@@ -39,7 +39,7 @@ async function findPrograms(): Promise<{ binds: string[]; links: ImageEntry[] }>
   return { binds, links };
 }
 
-/** Whoever finds the directory finds all of it: it gets its name when it is complete. */
+/** The directory gets its final name only when it is complete. */
 async function buildOnce(imagesDirectory: string, entries: readonly ImageEntry[]): Promise<string> {
   const version = createHash("sha256")
     .update(JSON.stringify(entries.toSorted(byPath)))
@@ -58,7 +58,7 @@ async function buildOnce(imagesDirectory: string, entries: readonly ImageEntry[]
     await rename(draft, target);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    // Another program may have built the same one meanwhile.
+    // Another program may have built the same image in the meantime.
     if (!existsSync(target)) throw error;
   }
   return target;

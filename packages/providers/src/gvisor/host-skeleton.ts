@@ -1,6 +1,6 @@
 import type { ImageEntry } from "./image-entry.ts";
 
-/** The uid and gid of `user`, who runs everything that does not ask for somebody else. */
+/** The uid and gid of `user`, which runs every command that names no other user. */
 const USER_ID = 1000;
 
 const directory = (path: string, mode = 0o755): ImageEntry => ({ kind: "directory", path, mode });
@@ -10,7 +10,7 @@ const file = (path: string, lines: readonly string[]): ImageEntry => ({
   text: lines.map((line) => `${line}\n`).join(""),
 });
 
-/** What the `host` image has besides the machine's programs: places to write to, and accounts of its own. */
+/** What the `host` image has in addition to the machine's programs: writable directories, and its own accounts. */
 export const hostSkeleton: readonly ImageEntry[] = [
   ...["dev", "etc", "home", "media", "mnt", "opt", "proc", "run", "srv", "sys", "usr"].map((path) => directory(path)),
   ...["run/lock", "var", "var/cache", "var/lib", "var/log", "var/spool"].map((path) => directory(path)),
@@ -18,7 +18,7 @@ export const hostSkeleton: readonly ImageEntry[] = [
   { kind: "directory", path: "home/user", mode: 0o755, owner: USER_ID },
   directory("tmp", 0o1777),
   directory("var/tmp", 0o1777),
-  // gVisor would put a memory filesystem of its own on an empty /tmp, beside the disk limit.
+  // gVisor would mount a tmpfs on an empty /tmp, outside of the disk limit.
   directory("tmp/.X11-unix", 0o1777),
   { kind: "link", path: "var/run", target: "/run" },
   { kind: "link", path: "var/lock", target: "/run/lock" },

@@ -1,7 +1,7 @@
 import { chmod, chown, copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** One file of an image that is put together on this host; paths are relative to the image's root. */
+/** One file of an image that is built on this host; paths are relative to the image's root. */
 export type ImageEntry =
   | { readonly kind: "directory"; readonly path: string; readonly mode: number; readonly owner?: number }
   | { readonly kind: "file"; readonly path: string; readonly text: string }
@@ -15,7 +15,7 @@ export type ImageEntry =
       readonly version: string;
     };
 
-/** Directories come before what is in them; parents that are not listed get default permissions. */
+/** Directories come before their content; unlisted parents get default permissions. */
 export async function writeImageEntry(root: string, entry: ImageEntry): Promise<void> {
   const path = join(root, entry.path);
   await mkdir(dirname(path), { recursive: true });
@@ -23,7 +23,7 @@ export async function writeImageEntry(root: string, entry: ImageEntry): Promise<
     case "directory":
       await mkdir(path, { recursive: true });
       if (entry.owner !== undefined) await chown(path, entry.owner, entry.owner);
-      // After chown, and not by mkdir, whose mode the umask cuts.
+      // After chown, because the umask limits the mode of mkdir.
       await chmod(path, entry.mode);
       break;
     case "file":

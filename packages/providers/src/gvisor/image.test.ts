@@ -15,19 +15,19 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 describe("a directory as an image", () => {
-  it("is used as it is, links followed", async () => {
+  it("is used as it is, with links followed", async () => {
     await mkdir(join(root, "rootfs/tmp/full"), { recursive: true });
     await symlink("rootfs", join(root, "link"));
     expect(await directoryImage(join(root, "link"), state)).toEqual({ root: join(root, "rootfs"), mounts: [] });
   });
 
-  it("gets something to put into an empty /tmp, so that /tmp counts as disk", async () => {
+  it("gets a file in an empty /tmp, so that /tmp counts as disk", async () => {
     await mkdir(join(root, "rootfs/tmp"), { recursive: true });
     const { mounts } = await directoryImage(join(root, "rootfs"), state);
     expect(mounts.map(({ destination }) => destination)).toEqual(["/tmp/.X11-unix"]);
   });
 
-  it("is refused, with the reason, when it cannot be one", async () => {
+  it("is refused with the reason when it is unusable", async () => {
     await writeFile(join(root, "file"), "");
     await mkdir(join(state, "inside"));
     const refusals = {
@@ -45,7 +45,7 @@ describe("a directory as an image", () => {
 });
 
 describe("a private directory of the host", () => {
-  it("is covered where a bind would show it, and only there", () => {
+  it("is hidden wherever a bind would show it, and only there", () => {
     const covered = maskMounts(["/usr", "/bin"], ["/usr/lib/sandpiper", "/usr/..odd", "/usrlocal", "/root/.sandpiper"]);
     expect(covered.map(({ destination, type }) => [destination, type])).toEqual([
       ["/usr/lib/sandpiper", "tmpfs"],
@@ -65,7 +65,7 @@ describe("the host's /etc in the host image", () => {
     return hostEtcEntries(etc).map(({ path }) => path);
   };
 
-  it("is what the list allows and nothing else", async () => {
+  it("contains only the files that the list allows", async () => {
     const paths = await entriesOf({
       "ld.so.cache": 0o644,
       "python3.11/sitecustomize.py": 0o644,
@@ -88,7 +88,7 @@ describe("the host's /etc in the host image", () => {
     ]);
   });
 
-  it("leaves out what not every user may read, even where the list allows it", async () => {
+  it("leaves out files that not every user may read, even if the list allows them", async () => {
     const paths = await entriesOf({ "java-17/management/jmxremote.password": 0o600, "java-17/net.properties": 0o644 });
     expect(paths).toContain("etc/java-17/net.properties");
     expect(paths).not.toContain("etc/java-17/management/jmxremote.password");

@@ -3,13 +3,13 @@ import { isAbsolute, relative } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { bindMount, type Mount, tmpfsMount } from "./mount.ts";
 
-/** The files a sandbox starts from. Nothing inside can change them: writes go to the instance's own layer. */
+/** The files that a sandbox starts from. They are read-only: writes go to the instance's own layer. */
 export interface Image {
   readonly root: string;
   readonly mounts: readonly Mount[];
 }
 
-/** Any directory of the host as the root filesystem. */
+/** Any directory of the host as a root filesystem. */
 export async function directoryImage(rootfs: string, stateDirectory: string): Promise<Image> {
   const refuse = (reason: string, why: string) =>
     new SandboxError("invalid_argument", {
@@ -34,7 +34,7 @@ function isWithin(ancestor: string, path: string): boolean {
   return step !== ".." && !step.startsWith("../");
 }
 
-/** Mounts that hide private directories of the host wherever a read-only bind would show them. */
+/** Mounts that hide private directories of the host where a read-only bind would show them. */
 export function maskMounts(binds: readonly string[], privateDirectories: readonly string[]): Mount[] {
   return privateDirectories
     .filter((path) => binds.some((bind) => isWithin(bind, path)))
@@ -45,7 +45,7 @@ export function readOnlyBinds(paths: readonly string[]): Mount[] {
   return paths.map((path) => bindMount(path, path));
 }
 
-/** gVisor puts a memory filesystem of its own on an empty /tmp; with something in it, /tmp counts as disk like the rest. */
+/** gVisor mounts a tmpfs on an empty /tmp; with a file in it, /tmp counts as disk. */
 async function tmpMounts(root: string): Promise<Mount[]> {
   const names = await readdir(`${root}/tmp`).catch(() => []);
   return names.length > 0 ? [] : [tmpfsMount("/tmp/.X11-unix", ["mode=1777", "size=64k"])];

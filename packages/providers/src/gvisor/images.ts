@@ -4,10 +4,10 @@ import type { Clock } from "@sandpiper/core";
 import { hostImage } from "./host-image.ts";
 import { directoryImage, type Image } from "./image.ts";
 
-/** How soon a change of the host's /etc shows in new sandboxes: looking costs some milliseconds. */
+/** The delay until new sandboxes see a change of the host's /etc, because checking it takes some milliseconds. */
 const HOST_CHECK_INTERVAL_MS = 60_000;
 
-/** Finds the image that a sandbox's `rootfs` means. */
+/** Finds the image for a sandbox's `rootfs`. */
 export class Images {
   readonly #stateDirectory: string;
   readonly #clock: Clock;

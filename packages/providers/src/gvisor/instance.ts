@@ -21,7 +21,7 @@ const CLOSING_ROUND_MS = 10;
 
 export interface GvisorInstanceOptions {
   readonly spec: InstanceSpec;
-  /** Somebody spoke to its agent before, and may have stopped in the middle of a word. */
+  /** An earlier program has spoken to its agent and may have stopped in the middle of a frame. */
   readonly isAdopted: boolean;
 }
 
@@ -51,7 +51,7 @@ export class GvisorInstance implements Instance {
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     signal.throwIfAborted();
-    // Two readers would each get half of the bytes.
+    // Two readers would split the bytes between them.
     this.#channel?.close();
     const ends = this.#destroyed === undefined ? openFifoPair(this.#directory) : undefined;
     if (ends === undefined) {
@@ -69,13 +69,13 @@ export class GvisorInstance implements Instance {
     });
     const needsResync = this.#needsResync;
     this.#channel = channel;
-    // A channel that has to be opened again was not left in order.
+    // The stream may have stopped in the middle of a frame.
     this.#needsResync = true;
     return { channel, needsResync };
   }
 
   async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
-    // The end of what is saved is no crash.
+    // An instance that ends because it was saved has not crashed.
     this.#isSaved = !keepsRunning;
     const { runsc } = this.#host;
     const { exitCode } = await runsc.checkpoint(this.id, this.#directory, { image: directory, keepsRunning });
@@ -85,7 +85,7 @@ export class GvisorInstance implements Instance {
     throw new SandboxError("internal", {
       reason: "checkpoint_failed",
       message: `gVisor could not save instance ${this.id}: ${explanation || "runsc gave no reason"}`,
-      hint: "the sandbox goes on as it was; if it happens again, please report this",
+      hint: "the sandbox keeps running; if it happens again, report this as a bug",
     });
   }
 
@@ -103,7 +103,7 @@ export class GvisorInstance implements Instance {
     this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
-  /** Says that the instance has ended, and why, once nobody holds the other end of its channel. */
+  /** Reports the end of the instance once no process holds the other end of its channel. */
   async #checkEnd(): Promise<void> {
     for (let round = 0; round < CLOSING_ROUNDS; round++) {
       if (this.#destroyed !== undefined || this.#isSaved) return;

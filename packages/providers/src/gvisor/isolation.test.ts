@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findLauncher } from "../host/find-agent.ts";
 import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
 
-/** In this program's environment, and in a file: whoever inside can read anything of the host finds it. */
+/** In this program's environment and in a file, so that a sandbox that can read anything of the host finds it. */
 const secret = `secret-${crypto.randomUUID()}`;
 const root = { user: "root" };
 
@@ -29,19 +29,19 @@ afterAll(async () => {
 });
 
 describe("root in a sandbox of the host image", () => {
-  it("finds a home of its own in /root and one user in /home", async () => {
+  it("has its own home in /root and one user in /home", async () => {
     expect((await sandbox.exec("ls -A /root; ls -A /home", root)).stdout).toBe("user\n");
     expect(await readdir("/root")).not.toEqual([]);
   });
 
-  it("finds no passwords, keys, ids or settings that may hold tokens in /etc", async () => {
+  it("finds no passwords, keys, ids or settings with tokens in /etc", async () => {
     const names =
       "shadow gshadow shadow- passwd- sudoers ssh ssl/private machine-id environment profile.d gitconfig npmrc";
     const { stdout } = await sandbox.exec(`cd /etc; ls -d ${names} pip.conf apt docker 2>/dev/null`, root);
     expect(stdout).toBe("");
   });
 
-  it("finds no account or name of the host", async () => {
+  it("finds no account or hostname of the host", async () => {
     const { stdout } = await sandbox.exec("cat /etc/passwd /etc/hostname /etc/hosts /etc/resolv.conf; hostname", root);
     const accounts = stdout.split("\n").filter((line) => line.split(":").length === 7);
     expect(accounts.map((line) => line.split(":")[0])).toEqual(["root", "daemon", "user", "nobody"]);
@@ -50,7 +50,7 @@ describe("root in a sandbox of the host image", () => {
     for (const [server] of resolver.matchAll(/(?<=nameserver )\S+/g)) expect(stdout).not.toContain(server);
   });
 
-  it("sees the environment of no process of the host", async () => {
+  it("cannot read the environment of a host process", async () => {
     const { stdout, exitCode } = await sandbox.exec("cat /proc/[0-9]*/environ | tr '\\0' '\\n'", root);
     expect(exitCode).toBe(0);
     expect(stdout).toContain("PATH=");
@@ -67,7 +67,7 @@ describe("root in a sandbox of the host image", () => {
     expect(Number(count)).toBeLessThan(10);
   });
 
-  it("does not reach files of the host by any path, nor Sandpiper's own state", async () => {
+  it("cannot reach files of the host or Sandpiper's state by any path", async () => {
     const paths = [
       hostDirectory,
       fixture.stateDirectory,
@@ -90,25 +90,25 @@ describe("root in a sandbox of the host image", () => {
     expect(stderr.match(/Read-only file system/g)).toHaveLength(4);
   });
 
-  it("has an agent that it cannot replace", async () => {
+  it("cannot replace the agent", async () => {
     const { stderr } = await sandbox.exec("rm -f /.sandpiper/agent; echo x > /.sandpiper/agent", root);
     expect(stderr.match(/Device or resource busy|Read-only file system/g)).toHaveLength(2);
   });
 
-  it("lacks the privileges that would lift its limits", async () => {
+  it("lacks the capabilities that would lift its limits", async () => {
     const { stderr } = await sandbox.exec("mount -t tmpfs none /mnt; ulimit -Hu unlimited 2>&1 1>/dev/null", root);
     expect(stderr).toMatch(/permission denied|not permitted|must be superuser/i);
   });
 });
 
 describe("the default user in a sandbox", () => {
-  it("cannot end the agent", async () => {
+  it("cannot kill the agent", async () => {
     const { stderr } = await sandbox.exec("kill -9 1; kill -TERM 1; kill -STOP 1");
     expect(stderr.match(/not permitted/g)).toHaveLength(3);
     expect((await sandbox.exec("echo alive")).stdout).toBe("alive\n");
   });
 
-  it("cannot read or change what belongs to root", async () => {
+  it("cannot read or change files of root", async () => {
     const { exitCode, stderr } = await sandbox.exec("ls /root; echo x >> /etc/passwd; cat /proc/1/environ");
     expect(exitCode).not.toBe(0);
     expect(stderr.match(/Permission denied/g)).toHaveLength(3);
@@ -116,7 +116,7 @@ describe("the default user in a sandbox", () => {
 });
 
 describe("a socket of the host", () => {
-  it("is out of reach: TCP on loopback and on the host's addresses", async () => {
+  it("cannot be reached over TCP on loopback or the host's addresses", async () => {
     const server = createServer((socket) => socket.end("reached"));
     await using _ = await listening(server, { host: "0.0.0.0", port: 0 });
     const { port } = server.address() as AddressInfo;
@@ -131,7 +131,7 @@ describe("a socket of the host", () => {
     }
   });
 
-  it("is out of reach: Unix sockets, by path and by abstract name", async () => {
+  it("cannot be reached as a Unix socket, by path or abstract name", async () => {
     const path = join(hostDirectory, "socket");
     const abstract = `sandpiper-test-${crypto.randomUUID()}`;
     await using _path = await listening(createServer(), { path });
@@ -165,12 +165,12 @@ describe("two sandboxes", () => {
 });
 
 describe("a directory as root filesystem", () => {
-  it("gives its programs, and is not changed by what is written inside", async () => {
+  it("provides its programs, and is not changed by writes inside", async () => {
     const rootfs = join(hostDirectory, "rootfs");
     for (const name of ["usr", "tmp", "etc", "bin", "lib", "lib64"])
       await mkdir(join(rootfs, name), { recursive: true });
     await writeFile(join(rootfs, "etc/motd"), "original");
-    // Any static program will do; this one says how to use it and exits with 2.
+    // Any static program works; this one prints its usage and exits with 2.
     await copyFile(findLauncher(), join(rootfs, "bin/program"));
     await using inDirectory = await fixture.create({ rootfs });
     expect(await inDirectory.exec(["/bin/program"])).toMatchObject({

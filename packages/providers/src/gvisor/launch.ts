@@ -5,7 +5,7 @@ import { undoAfter } from "../host/undo-after.ts";
 import type { GvisorHost } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** Throws when runsc did not do what it was to do for an instance. */
+/** Throws when a runsc command for an instance failed. */
 export async function requireLaunched(
   host: GvisorHost,
   { id }: InstanceSpec,
@@ -18,11 +18,11 @@ export async function requireLaunched(
   throw new SandboxError("internal", {
     reason: "boot_failed",
     message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
-    hint: "run `sandpiper doctor`; if it finds nothing, please report this",
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });
 }
 
-/** What fails half-way leaves nothing behind. */
+/** Removes an instance that fails to start. */
 export async function undoneOnFailure<T>(host: GvisorHost, id: SandboxId, start: () => Promise<T>): Promise<T> {
   try {
     return await start();

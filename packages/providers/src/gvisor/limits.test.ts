@@ -11,17 +11,17 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]());
 
 const python = (code: string) => ["python3", "-c", code];
-/** Writes to what it allocates, so that the memory is really used. */
+/** Writes to the allocated memory, so that it is really used. */
 const hog = (mib: number) => python(`x = b"y" * (${mib} << 20); print(len(x))`);
 
-describe("the limit on memory", () => {
-  it("leaves programs alone that stay within it", async () => {
+describe("the memory limit", () => {
+  it("does not affect programs that stay within it", async () => {
     await using sandbox = await fixture.create({ memoryMib: 96 });
     const { stdout } = await sandbox.exec(hog(64));
     expect(stdout).toBe(`${64 << 20}\n`);
   });
 
-  it("ends a sandbox that goes beyond it, and says why", async () => {
+  it("ends a sandbox that exceeds it, and reports why", async () => {
     await using other = await fixture.create();
     await using sandbox = await fixture.create({ memoryMib: 96 });
     await expect(sandbox.exec(hog(400))).rejects.toThrow(/more memory than it may: its limit is 96 MiB/);
@@ -30,7 +30,7 @@ describe("the limit on memory", () => {
     expect((await other.exec("echo still here")).stdout).toBe("still here\n");
   });
 
-  it("is what programs inside see as the machine's memory, give or take gVisor's own", async () => {
+  it("is the machine's memory for programs inside, apart from gVisor's own", async () => {
     await using sandbox = await fixture.create({ memoryMib: 512 });
     const { stdout } = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo");
     expect(Number(stdout)).toBeGreaterThanOrEqual(512 * 1024);
@@ -44,7 +44,7 @@ describe("the limit on memory", () => {
   });
 });
 
-describe("the limit on CPU time", () => {
+describe("the CPU limit", () => {
   it("slows a busy sandbox down", async () => {
     await using sandbox = await fixture.create({ vcpuCount: 0.2 });
     const before = await timesThrottled(sandbox);
@@ -53,8 +53,8 @@ describe("the limit on CPU time", () => {
   });
 });
 
-describe("the limit on processes", () => {
-  it.each(["user", "root"])("stops %s from starting more", async (user) => {
+describe("the process limit", () => {
+  it.each(["user", "root"])("stops %s from starting more processes", async (user) => {
     await using sandbox = await fixture.create({ maxProcesses: 24 });
     const forkMany = python("import os\nfor i in range(60):\n  os.fork() or os.execvp('sleep', ['sleep', '60'])");
     const { exitCode, stderr } = await sandbox.exec(forkMany, { user });
@@ -62,7 +62,7 @@ describe("the limit on processes", () => {
     expect(stderr).toMatch(/Resource temporarily unavailable/);
   });
 
-  it("leaves the host, other sandboxes and even the sandbox itself usable under a fork bomb", async () => {
+  it("keeps the host, other sandboxes and the sandbox itself usable under a fork bomb", async () => {
     await using other = await fixture.create();
     await using sandbox = await fixture.create({ maxProcesses: 128, memoryMib: 256, vcpuCount: 1 });
     const bomb = await sandbox.start(["bash", "-c", ":(){ :|:& };:; sleep 600"], { user: "user" });
@@ -76,8 +76,8 @@ describe("the limit on processes", () => {
   });
 });
 
-describe("the limit on disk", () => {
-  it("is one for all directories, and reached with ENOSPC", async () => {
+describe("the disk limit", () => {
+  it("applies to all directories together, with ENOSPC", async () => {
     await using sandbox = await fixture.create({ diskMib: 32 });
     const fill = (path: string) => sandbox.exec(`head -c 12000000 /dev/urandom > ${path}`, { user: "root" });
     expect((await fill("/tmp/a")).exitCode).toBe(0);
@@ -90,7 +90,7 @@ describe("the limit on disk", () => {
     );
   });
 
-  it("cannot be passed by way of shared memory", async () => {
+  it("also covers shared memory", async () => {
     await using sandbox = await fixture.create({ memoryMib: 96 });
     const { stderr } = await sandbox.exec("head -c 80000000 /dev/zero > /dev/shm/x");
     expect(stderr).toContain("No space left on device");
@@ -105,7 +105,7 @@ async function hostTasks({ id }: Sandbox): Promise<number> {
   return Number(await readCgroup("pids", id, "pids.current"));
 }
 
-/** Version 1 has a directory for each controller, version 2 one for all. */
+/** cgroup v1 has a directory for each controller, v2 one for all. */
 async function readCgroup(controller: string, id: string, file: string): Promise<string> {
   const paths = globSync(`/sys/fs/cgroup/{${controller}/,}sandpiper-${id}-*/${file}`);
   const texts = await Promise.all(paths.map((path) => readFile(path, "utf8").catch(() => "")));

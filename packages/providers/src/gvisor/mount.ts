@@ -6,7 +6,7 @@ export interface Mount {
   readonly options: readonly string[];
 }
 
-/** Always read-only: what the host lends, nobody inside changes. */
+/** Always read-only, because it belongs to the host. */
 export function bindMount(source: string, destination: string): Mount {
   return { destination, type: "bind", source, options: ["rbind", "ro"] };
 }

@@ -29,7 +29,7 @@ const config = ociConfig(options) as {
   linux: { resources: object; cgroupsPath: string };
 };
 
-describe("the configuration of a sandbox", () => {
+describe("the OCI configuration of a sandbox", () => {
   it("sets every limit of the spec", () => {
     const bytes = (256 + SENTRY_MEMORY_MIB) << 20;
     expect(config.linux.resources).toEqual({
@@ -40,14 +40,14 @@ describe("the configuration of a sandbox", () => {
     expect(config.process.rlimits).toContainEqual({ type: "RLIMIT_NPROC", soft: 100, hard: 100 });
   });
 
-  it("does not mention swap where it cannot be limited", () => {
+  it("omits swap where it cannot be limited", () => {
     expect(ociConfig({ ...options, canLimitSwap: false })).toMatchObject({
       linux: { resources: { memory: { limit: expect.any(Number) } } },
     });
     expect(JSON.stringify(ociConfig({ ...options, canLimitSwap: false }))).not.toContain("swap");
   });
 
-  it("gives no capability that would lift a limit or reach the network below sockets", () => {
+  it("grants no capability that would lift a limit or open raw sockets", () => {
     const given = Object.values(config.process.capabilities).flat();
     expect(given).not.toEqual([]);
     for (const name of ["CAP_SYS_ADMIN", "CAP_SYS_RESOURCE", "CAP_NET_RAW", "CAP_NET_ADMIN", "CAP_SYS_PTRACE"]) {
@@ -55,12 +55,12 @@ describe("the configuration of a sandbox", () => {
     }
   });
 
-  it("keeps the spec's environment to itself: commands get it one by one", () => {
+  it("leaves out the spec's environment, which only commands receive", () => {
     expect(config.process.env.map((each) => each.split("=")[0])).toEqual(["PATH", "LANG"]);
     expect(JSON.stringify(config)).not.toContain("a=b");
   });
 
-  it("shows the agent read-only and starts it", () => {
+  it("mounts the agent read-only and starts it", () => {
     const mount = config.mounts.find(({ source }) => source === "/host/agent");
     expect(mount?.options).toContain("ro");
     expect(config.process.args[0]).toBe(mount?.destination);

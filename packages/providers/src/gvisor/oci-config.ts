@@ -2,26 +2,24 @@ import type { InstanceSpec } from "@sandpiper/core";
 import type { Image } from "./image.ts";
 import { bindMount, tmpfsMount } from "./mount.ts";
 
-/** Where the agent is inside an instance. */
+/** The agent's path inside an instance. */
 const AGENT_PATH = "/.sandpiper/agent";
 
-/**
- * gVisor's own memory counts as the sandbox's: 15 MiB after boot, about half a MiB more for each process inside.
- */
+/** gVisor's own memory counts against the limit: 15 MiB after boot, and about half a MiB for each process inside. */
 export const SENTRY_MEMORY_MIB = 64;
 
-/** The kernel's processes that one process inside takes (two, for each of two users at their limit), and gVisor's own. */
+/** Host processes for each process inside (two, for each of two users at their limit), and gVisor's own. */
 const HOST_TASKS_PER_PROCESS = 4;
 const HOST_TASKS_OF_SENTRY = 256;
 
 const CPU_PERIOD_US = 100_000;
 
-/** Below what gVisor itself may open, since it holds a descriptor of the host for each open file. */
+/** Below gVisor's own limit, because it holds a descriptor of the host for each open file. */
 const MAX_OPEN_FILES = 16_384;
 
 /**
- * Docker's default set, without raw sockets. SYS_ADMIN and SYS_RESOURCE must stay out: whoever has one of them is exempt
- * from the limit on processes.
+ * Docker's default set without raw sockets. SYS_ADMIN and SYS_RESOURCE must stay out, because they exempt from the
+ * process limit.
  */
 const CAPABILITIES = [
   "CAP_AUDIT_WRITE",
@@ -53,7 +51,7 @@ export interface OciConfigOptions {
   readonly canLimitSwap: boolean;
 }
 
-/** The `config.json` of an instance, in the OCI runtime specification's terms. */
+/** The `config.json` of an instance, as the OCI runtime specification defines it. */
 export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciConfigOptions): object {
   const memoryBytes = (spec.memoryMib + SENTRY_MEMORY_MIB) * 1024 * 1024;
   return {
@@ -85,7 +83,7 @@ export function ociConfig({ spec, image, agent, cgroupPath, canLimitSwap }: OciC
       namespaces: ["pid", "network", "ipc", "uts", "mount"].map((type) => ({ type })),
       cgroupsPath: cgroupPath,
       resources: {
-        // Memory and swap together: no more than memory alone means no swap.
+        // The sum of memory and swap: the same value as memory means no swap.
         memory: { limit: memoryBytes, ...(canLimitSwap ? { swap: memoryBytes } : {}) },
         cpu: { quota: Math.round(spec.vcpuCount * CPU_PERIOD_US), period: CPU_PERIOD_US },
         pids: { limit: spec.maxProcesses * HOST_TASKS_PER_PROCESS + HOST_TASKS_OF_SENTRY },

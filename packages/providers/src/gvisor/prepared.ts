@@ -5,7 +5,7 @@ import { GvisorInstance } from "./instance.ts";
 import { requireLaunched, undoneOnFailure } from "./launch.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** A gVisor sandbox in which nothing runs yet. */
+/** Prepared for a restore: a gVisor sandbox without processes. */
 export class GvisorPrepared implements PreparedInstance {
   readonly #host: GvisorHost;
   readonly #spec: InstanceSpec;
@@ -25,7 +25,7 @@ export class GvisorPrepared implements PreparedInstance {
     return await undoneOnFailure(host, this.id, async () => {
       const result = await host.runsc.restore(spec, host.store.directory(this.id), directory, signal);
       await requireLaunched(host, spec, result, signal);
-      // Its agent was quiesced, and its channel is new: nobody stopped in the middle of a word.
+      // The agent was quiesced and its channel is new, so no frame is incomplete.
       return new GvisorInstance(host, { spec, isAdopted: false });
     });
   }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { probeGvisor } from "./probe.ts";
 
-describe("probing for gVisor", () => {
-  it("tells release, platform and cgroups of a host that has it", async () => {
+describe("the gVisor probe", () => {
+  it("reports release, platform and cgroup version", async () => {
     expect(await probeGvisor({ stateDirectory: "/nonexistent" })).toEqual({
       available: true,
       detail: expect.stringMatching(/^runsc \d{8}\.\d+, systrap, cgroup version [12]$/),
     });
   });
 
-  it("tells what is missing, and what to do about it", async () => {
+  it("reports what is missing and the remedy", async () => {
     expect(await probeGvisor({ stateDirectory: "/nonexistent", runsc: "/no/such/runsc" })).toEqual({
       available: false,
       reason: expect.stringContaining("/no/such/runsc"),
@@ -17,7 +17,7 @@ describe("probing for gVisor", () => {
     });
   });
 
-  it("refuses a state directory that runsc could not be told of", async () => {
+  it("refuses a state directory that runsc does not support", async () => {
     expect(await probeGvisor({ stateDirectory: "/a,b" })).toMatchObject({ reason: expect.stringContaining("comma") });
   });
 });

@@ -13,7 +13,6 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
-import { isOwnerAlive } from "../host/process-owner.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { gvisorCapabilities } from "./capabilities.ts";
@@ -27,10 +26,10 @@ import { GvisorPrepared } from "./prepared.ts";
 import { probeGvisor } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
-/** Sandboxes in gVisor: a kernel in user space stands between them and the host's. */
+/** Sandboxes in gVisor, a kernel in user space between them and the host's kernel. */
 export class GvisorProvider implements Provider {
   readonly name = "gvisor";
   readonly capabilities = gvisorCapabilities;
@@ -69,16 +68,7 @@ export class GvisorProvider implements Provider {
 
   async list(): Promise<readonly InstanceRecord[]> {
     const { store } = await this.#findHost();
-    const entries = await store.list();
-    return await Promise.all(
-      entries.map(async ({ spec, createdAt, owner }) => ({
-        id: spec.id,
-        spec,
-        createdAt: new Date(createdAt),
-        isRunning: isFifoPairHeld(store.directory(spec.id)),
-        isOrphan: !(await isOwnerAlive(owner)),
-      })),
-    );
+    return await store.records((id) => isFifoPairHeld(store.directory(id)));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
@@ -88,7 +78,7 @@ export class GvisorProvider implements Provider {
     throw new SandboxError("gone", {
       reason: "instance_ended",
       message: `instance ${id} cannot be adopted: it has ended`,
-      hint: "remove what is left of it, and create a new one",
+      hint: "remove the instance, and create a new sandbox",
     });
   }
 
@@ -110,7 +100,7 @@ export class GvisorProvider implements Provider {
     });
   }
 
-  /** Writes down what is to run, and then has it run; on failure nothing is left. */
+  /** Records the instance before it starts; removes it on failure. */
   async #launch<T>(
     host: GvisorHost,
     spec: InstanceSpec,

@@ -3,12 +3,12 @@ import { endCgroup } from "../host/end-cgroup.ts";
 import type { GvisorHost } from "./host.ts";
 
 /**
- * Removes every trace of an instance, in whatever state it is. Its directory goes last: while anything is left, it can be
- * found and removed again.
+ * Removes every trace of an instance in any state. Its directory goes last, so that an interrupted removal can be found
+ * and repeated.
  */
 export async function removeInstance(host: GvisorHost, id: SandboxId): Promise<void> {
   await host.store.beginRemoval(id);
-  // When runsc cannot, the cgroup still knows every process.
+  // If runsc fails, the cgroup still contains every process.
   await host.runsc.delete(id);
   await endCgroup(host.cgroups, host.cgroupPath(id));
   await host.runsc.forget(id);

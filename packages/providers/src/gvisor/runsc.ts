@@ -10,7 +10,7 @@ const MAX_EXPLANATION_CHARACTERS = 2000;
 export interface RunscOptions {
   readonly runsc: string;
   readonly launcher: string;
-  /** Where runsc keeps its own state. */
+  /** The directory of runsc's own state. */
   readonly root: string;
 }
 
@@ -27,12 +27,12 @@ export class Runsc {
     return this.#launch(spec, directory, ["run", "--detach"], signal);
   }
 
-  /** Makes a sandbox in which nothing runs yet; `restore` fills it. */
+  /** Makes a sandbox without processes, for `restore`. */
   create(spec: InstanceSpec, directory: string, signal: AbortSignal): Promise<ProgramResult> {
     return this.#launch(spec, directory, ["create"], signal);
   }
 
-  /** Memory may still be read from the image while the sandbox runs already; the image's files can be removed. */
+  /** The sandbox may still read memory from the image when this returns, but the image's files can be removed. */
   restore(spec: InstanceSpec, directory: string, image: string, signal: AbortSignal): Promise<ProgramResult> {
     return this.#launch(spec, directory, ["restore", "--detach", "--background", "--image-path", image], signal);
   }
@@ -49,7 +49,7 @@ export class Runsc {
     return runProgram([runsc, ...flags, "checkpoint", "--image-path", image, ...leave, id], { keepOutput: false });
   }
 
-  /** Ends a sandbox and removes runsc's record of it; one that does not exist is fine. */
+  /** Ends a sandbox and removes runsc's record of it; accepts an unknown id. */
   delete(id: SandboxId): Promise<ProgramResult> {
     const { runsc, root } = this.#options;
     return runProgram([runsc, `--root=${root}`, "delete", "--force", id], {
@@ -58,29 +58,29 @@ export class Runsc {
     });
   }
 
-  /** Removes runsc's record of a sandbox that nothing runs for any more. */
+  /** Removes runsc's record of a sandbox without processes. */
   async forget(id: SandboxId): Promise<void> {
     const { root } = this.#options;
     const names = await readdir(root).catch(() => []);
     const files = names.filter((name) => name.includes(id)).map((name) => join(root, name));
-    // Where the path of the state directory is too long for a socket, runsc takes another place.
+    // If the path of the state directory is too long for a socket, runsc uses another directory.
     const sockets = ["/var/run", "/run", "/tmp"].map((directory) => join(directory, `runsc-${id}.sock`));
     await Promise.all([...files, ...sockets].map((path) => rm(path, { force: true })));
   }
 
-  /** What went wrong, in the words of whoever failed. */
+  /** The error messages of runsc and of the launcher. */
   async explain(directory: string): Promise<string> {
     const logs = ["launch.log", "runsc.log", "panic.log"].map((name) => readFile(join(directory, name), "utf8"));
     const texts = await Promise.all(logs.map((log) => log.catch(() => "")));
     return texts.join("\n").trim().slice(0, MAX_EXPLANATION_CHARACTERS);
   }
 
-  /** Ends with this process: see `sandpiper-launch`. */
+  /** Ends with this process; see `sandpiper-launch`. */
   #launch(spec: InstanceSpec, directory: string, command: string[], signal: AbortSignal): Promise<ProgramResult> {
     const { launcher, runsc } = this.#options;
     const flags = [
       ...this.#flags(directory),
-      // Everything that is written, wherever, is in one file of limited size that has no name and goes with the sandbox.
+      // All writes go to one unnamed file of limited size, which disappears with the sandbox.
       `--overlay2=root:dir=${directory},size=${spec.diskMib}m`,
     ];
     const words = [runsc, ...flags, ...command, "--bundle", directory, spec.id];
@@ -93,15 +93,15 @@ export class Runsc {
       `--log=${join(directory, "runsc.log")}`,
       `--panic-log=${join(directory, "panic.log")}`,
       "--platform=systrap",
-      // Inside there is loopback and nothing else.
+      // Only loopback exists inside.
       "--network=none",
-      // A namespace that is shared would have to be kept by a mount on the host.
+      // A shared namespace would need a mount on the host.
       "--gofer-network-namespace=new",
-      // Advice about the host's settings, which nobody would see.
+      // Advice about the host's settings, which no user would see.
       "--host-settings=ignore",
-      // A sandbox sees the machine's programs as they were when it first looked, and need not look again.
+      // A sandbox may cache the machine's programs, because they are read-only.
       "--file-access-mounts=exclusive",
-      // Root inside is the sandbox's own root, and programs that become root are as safe as their caller.
+      // Root inside is not root on the host, so set-uid programs are harmless.
       "--allow-suid",
     ];
   }

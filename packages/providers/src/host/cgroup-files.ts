@@ -7,13 +7,13 @@ export async function readProcesses(directory: string): Promise<number[]> {
   return text.split("\n").filter(Boolean).map(Number);
 }
 
-/** Kills every process that stands in the list now. */
+/** Kills every process that is in the list now. */
 export function killAll(pids: readonly number[]): void {
   for (const pid of pids) {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It ended by itself since the list was read.
+      // It has ended since the list was read.
     }
   }
 }

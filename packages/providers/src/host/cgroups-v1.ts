@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
 import type { Cgroups } from "./cgroups.ts";
 
-/** Version 1: every controller has a hierarchy of its own, and a sandbox has a cgroup in each. */
+/** cgroup v1: every controller has its own hierarchy, and a sandbox has a cgroup in each. */
 export class CgroupsV1 implements Cgroups {
   readonly version = 1;
   readonly canLimitSwap: boolean;
@@ -17,7 +17,7 @@ export class CgroupsV1 implements Cgroups {
     this.canLimitSwap = existsSync(join(root, "memory/memory.memsw.limit_in_bytes"));
   }
 
-  /** From all hierarchies: a process that was killed while it moved may be in only some of them. */
+  /** From all hierarchies, because a process that was killed during its move may be in only some of them. */
   async processes(path: string): Promise<number[]> {
     const lists = await Promise.all(this.#hierarchies.map((hierarchy) => readProcesses(join(hierarchy, path))));
     return [...new Set(lists.flat())];

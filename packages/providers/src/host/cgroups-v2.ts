@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { killAll, readCounter, readProcesses, removeCgroup } from "./cgroup-files.ts";
 import type { Cgroups } from "./cgroups.ts";
 
-/** Version 2: one hierarchy for all controllers. */
+/** cgroup v2: one hierarchy for all controllers. */
 export class CgroupsV2 implements Cgroups {
   readonly version = 2;
   readonly canLimitSwap: boolean;
@@ -12,7 +12,7 @@ export class CgroupsV2 implements Cgroups {
 
   constructor(root: string) {
     this.#root = root;
-    // A machine's topmost cgroup has no limits, so those below it are asked.
+    // The root cgroup has no limits, so the check uses the cgroups below it.
     const cgroups = [".", ...readdirSync(root)];
     this.canLimitSwap = cgroups.some((name) => countsSwap(join(root, name))) || newCgroupCountsSwap(root);
   }
@@ -22,7 +22,7 @@ export class CgroupsV2 implements Cgroups {
   }
 
   async kill(path: string): Promise<void> {
-    // "r+" never creates the file; kernels before 5.14 have none, and then each process is killed by itself.
+    // "r+" never creates the file. Kernels before 5.14 lack it, and then each process is killed separately.
     const asOne = await writeFile(join(this.#root, path, "cgroup.kill"), "1", { flag: "r+" }).catch(() => false);
     if (asOne === false) killAll(await this.processes(path));
   }
@@ -41,7 +41,7 @@ function countsSwap(directory: string): boolean {
   return existsSync(join(directory, "memory.swap.max"));
 }
 
-/** Before anybody has limited memory no cgroup shows whether swap can be limited too, and so a new one is asked. */
+/** Where no cgroup limits memory yet, only a new cgroup shows whether swap can be limited. */
 function newCgroupCountsSwap(root: string): boolean {
   try {
     writeFileSync(join(root, "cgroup.subtree_control"), "+memory", { flag: "r+" });

@@ -18,31 +18,31 @@ async function write(path: string, text: string): Promise<void> {
   await writeFile(join(root, path), text);
 }
 
-describe("a host with version 1", () => {
+describe("a host with cgroup v1", () => {
   beforeEach(async () => {
     for (const name of ["cpu", "memory", "pids"]) await write(`${name}/cgroup.procs`, "");
     await mkdir(join(root, "unified"));
   });
 
-  it("is recognised, also beside an empty version 2", async () => {
+  it("is detected, also beside an empty v2 hierarchy", async () => {
     await write("unified/cgroup.controllers", "");
     expect(findCgroups(root)?.version).toBe(1);
   });
 
-  it("can limit swap where the kernel counts it", async () => {
+  it("can limit swap where the kernel accounts it", async () => {
     expect(findCgroups(root)?.canLimitSwap).toBe(false);
     await write("memory/memory.memsw.limit_in_bytes", "");
     expect(findCgroups(root)?.canLimitSwap).toBe(true);
   });
 
-  it("finds the processes of all hierarchies, each once", async () => {
+  it("lists the processes of all hierarchies, each once", async () => {
     await write("cpu/box/cgroup.procs", "11\n12\n");
     await write("memory/box/cgroup.procs", "12\n13\n");
     const found = await findCgroups(root)?.processes("/box");
     expect(found?.toSorted()).toEqual([11, 12, 13]);
   });
 
-  it("counts kills for want of memory, none where there is no cgroup", async () => {
+  it("counts OOM kills, and zero without a cgroup", async () => {
     await write("memory/box/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
     expect(await findCgroups(root)?.oomKills("/box")).toBe(2);
     expect(await findCgroups(root)?.oomKills("/other")).toBe(0);
@@ -56,45 +56,45 @@ describe("a host with version 1", () => {
   });
 });
 
-describe("a host with version 2", () => {
+describe("a host with cgroup v2", () => {
   const controllers = "cpuset cpu io memory hugetlb pids\n";
   beforeEach(() => write("cgroup.controllers", controllers));
 
-  it("is recognised", () => {
+  it("is detected", () => {
     expect(findCgroups(root)?.version).toBe(2);
   });
 
-  it.each(["cpuset", "cpu", "io", "memory", "pids"])("is not usable without the controller %s", async (name) => {
+  it.each(["cpuset", "cpu", "io", "memory", "pids"])("is unusable without the controller %s", async (name) => {
     await write("cgroup.controllers", controllers.replace(new RegExp(`\\b${name}\\b ?`), ""));
     expect(findCgroups(root)).toBeUndefined();
   });
 
-  it("can limit swap where the kernel counts it", async () => {
+  it("can limit swap where the kernel accounts it", async () => {
     expect(findCgroups(root)?.canLimitSwap).toBe(false);
     await write("system.slice/memory.swap.max", "max");
     expect(findCgroups(root)?.canLimitSwap).toBe(true);
   });
 
-  it("asks a new cgroup about swap where no other limits memory, and removes it", async () => {
+  it("checks swap with a new cgroup where no other limits memory, and removes it", async () => {
     await write("cgroup.subtree_control", "");
-    // A plain directory gets no files from the kernel.
+    // The kernel adds no files to a plain directory.
     expect(findCgroups(root)?.canLimitSwap).toBe(false);
     expect(await readFile(join(root, "cgroup.subtree_control"), "utf8")).toBe("+memory");
     expect((await readdir(root)).toSorted()).toEqual(["cgroup.controllers", "cgroup.subtree_control"]);
   });
 
-  it("counts kills for want of memory", async () => {
+  it("counts OOM kills", async () => {
     await write("box/memory.events", "low 0\noom 3\noom_kill 1\noom_group_kill 0\n");
     expect(await findCgroups(root)?.oomKills("/box")).toBe(1);
   });
 
-  it("kills a cgroup as a whole where the kernel can", async () => {
+  it("kills a whole cgroup where the kernel supports it", async () => {
     await write("box/cgroup.kill", "0");
     await findCgroups(root)?.kill("/box");
     expect(await readFile(join(root, "box/cgroup.kill"), "utf8")).toBe("1");
   });
 
-  it("kills the processes one by one where the kernel is older", async () => {
+  it("kills the processes one by one on older kernels", async () => {
     const child = spawn("sleep", ["60"], { stdio: "ignore" });
     await write("box/cgroup.procs", `${child.pid}\n`);
     const ended = once(child, "exit");
@@ -105,13 +105,13 @@ describe("a host with version 2", () => {
 });
 
 describe("a host without cgroups", () => {
-  it("is recognised", () => {
+  it("is detected", () => {
     expect(findCgroups(root)).toBeUndefined();
   });
 });
 
-describe("ending a cgroup", () => {
-  it("kills until nothing is left to kill", async () => {
+describe("endCgroup", () => {
+  it("kills until no process is left", async () => {
     const left = [3, 2, 1];
     const killed: string[] = [];
     await endCgroup(

@@ -3,25 +3,27 @@ import { join } from "node:path";
 import { CgroupsV1 } from "./cgroups-v1.ts";
 import { CgroupsV2 } from "./cgroups-v2.ts";
 
-/** What a provider needs of the host's cgroups; a cgroup is named by its path below the root, like `/sandpiper/<id>`. */
+/**
+ * What a provider needs of the host's cgroups; a cgroup is named by its path below the root, like `/sandpiper/<id>`.
+ */
 export interface Cgroups {
   readonly version: 1 | 2;
-  /** Some kernels do not count swap; a limit on it cannot be set there. */
+  /** Some kernels do not account swap, and then it cannot be limited. */
   readonly canLimitSwap: boolean;
   /** Process ids in the cgroup; none when it does not exist. */
   processes(path: string): Promise<number[]>;
   kill(path: string): Promise<void>;
-  /** How often the kernel killed something in it for want of memory. */
+  /** The number of OOM kills in it. */
   oomKills(path: string): Promise<number>;
-  /** Removes a cgroup without processes; false when there are still some, or cgroups below it. */
+  /** Removes a cgroup without processes; false when it still has processes or cgroups below it. */
   remove(path: string): Promise<boolean>;
 }
 
 const NEEDED = ["cpu", "memory", "pids"];
-/** Version 2: gVisor refuses a host that lacks one of these, though no limit uses the other two. */
+/** gVisor refuses a host with cgroup v2 that lacks one of these, although no limit uses the other two. */
 const NEEDED_V2 = ["cpuset", "cpu", "io", "memory", "pids"];
 
-/** Undefined when this host has no cgroups that could limit a sandbox. */
+/** Undefined when this host has no cgroups that can limit a sandbox. */
 export function findCgroups(root = "/sys/fs/cgroup"): Cgroups | undefined {
   if (NEEDED.every((name) => existsSync(join(root, name, "cgroup.procs")))) {
     const hierarchies = readdirSync(root)

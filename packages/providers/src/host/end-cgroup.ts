@@ -5,7 +5,7 @@ import type { Cgroups } from "./cgroups.ts";
 const ROUNDS = 200;
 const ROUND_MS = 10;
 
-/** Kills whatever runs in a cgroup and removes it. Killing is repeated: a process may have started another meanwhile. */
+/** Kills all processes in a cgroup and removes it. Repeats the kill, because a process may have started another. */
 export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     if (await cgroups.remove(path)) return;
@@ -16,7 +16,7 @@ export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
   throw new SandboxError("unavailable", {
     reason: "cgroup_busy",
     message: `the cgroup ${path} could not be removed; these processes do not end: ${left.join(", ") || "none seen"}`,
-    hint: "they may be waiting for a disk; look at them with `ps` and try again",
+    hint: "they may be waiting for a disk: check them with `ps` and try again",
     details: { path, processes: left },
   });
 }

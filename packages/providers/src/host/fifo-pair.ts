@@ -4,13 +4,13 @@ import { join } from "node:path";
 import type { ChannelEnds } from "./socket-channel.ts";
 import { WriteMark } from "./write-mark.ts";
 
-/** One for all channels: it is filled and handed on within one turn, and a chunk is only valid during its call. */
+/** One for all channels: it is filled and passed on synchronously, and a chunk is valid only during its call. */
 const readBuffer = new Uint8Array(1024 * 1024);
 const WRITE_AHEAD_BYTES = 1024 * 1024;
 
 /**
- * Opens the host's ends of a FIFO pair whose other ends an instance holds. Undefined when no instance does: then
- * writing has no reader, and the kernel says so at once.
+ * Opens the host's ends of a FIFO pair. Undefined when no instance holds the other ends, which the kernel reports at
+ * once.
  */
 export function openFifoPair(directory: string): ChannelEnds | undefined {
   const descriptor = openWriter(directory);
@@ -19,7 +19,7 @@ export function openFifoPair(directory: string): ChannelEnds | undefined {
     fd: descriptor,
     readable: false,
     writable: true,
-    // Node passes it on to the stream, although its types do not list it.
+    // Node passes it to the stream, although its types do not list it.
     ...{ writableHighWaterMark: WRITE_AHEAD_BYTES },
   });
   return { writer, mark: new WriteMark(directory), startReader: (receive) => openReader(directory, receive) };
@@ -42,7 +42,7 @@ function openWriter(directory: string): number | undefined {
   }
 }
 
-/** The end comes when the instance is gone: it is the only writer. */
+/** The instance is the only writer, so the stream ends with it. */
 function openReader(directory: string, receive: (chunk: Uint8Array) => void): Socket {
   const descriptor = openSync(join(directory, "out"), constants.O_RDONLY | constants.O_NONBLOCK);
   return new Socket({

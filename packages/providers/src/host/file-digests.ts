@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 
-/** Short digests of files, computed again only for a file that has changed. */
+/** Short digests of files, computed again only when a file has changed. */
 export class FileDigests {
   readonly #known = new Map<string, { readonly version: string; readonly digest: Promise<string> }>();
 
-  /** Of a file that is not there, the empty text. */
+  /** Empty for a missing file. */
   async of(path: string): Promise<string> {
     const info = await stat(path).catch(() => undefined);
     if (info === undefined) return "";

@@ -15,18 +15,18 @@ export function findLauncher(environment: NodeJS.ProcessEnv = process.env): stri
   return findBuilt("sandpiper-launch", "SANDPIPER_LAUNCH", environment);
 }
 
-/** The program that ends instances whose lease has run out. */
+/** The lease guard: the program that kills instances whose lease has expired. */
 export function findGuard(environment: NodeJS.ProcessEnv = process.env): string {
   return findBuilt("sandpiper-guard", "SANDPIPER_GUARD", environment);
 }
 
 function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEnv): string {
   const path = environment[variable] || `${buildDirectory}${name}`;
-  // Links are followed here, once: a link mounted into an instance would point nowhere.
+  // Resolves links once, because a link that is mounted into an instance would be broken there.
   if (isProgram(path)) return realpathSync(path);
   throw new SandboxError("failed_precondition", {
     reason: "agent_missing",
     message: `there is no program ${name} at ${path}`,
-    hint: `run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to the path of one`,
+    hint: `run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to its path`,
   });
 }

@@ -25,8 +25,8 @@ const environment = (extra: Record<string, string> = {}) => ({
 });
 const cachedPath = `cache/sandpiper/runsc/${runscRelease.moduleVersion}/runsc`;
 
-describe("looking for runsc", () => {
-  it("takes the configured one first, then the environment's", async () => {
+describe("findRunsc", () => {
+  it("prefers the configured path, then the environment", async () => {
     const configured = await fakeRunsc("configured", "20270101.0");
     const named = await fakeRunsc("named", "20280101.0");
     await fakeRunsc("bin/runsc", "20990101.0");
@@ -35,7 +35,7 @@ describe("looking for runsc", () => {
     expect(await findRunsc(undefined, both)).toEqual({ path: named, version: "20280101.0" });
   });
 
-  it("takes a configured one that names no release, and refuses one that is too old", async () => {
+  it("accepts a configured runsc without a release number, and refuses one that is too old", async () => {
     const own = await fakeRunsc("own", "built-by-hand");
     expect(await findRunsc(own, environment())).toEqual({ path: own, version: "built-by-hand" });
     const old = await fakeRunsc("old", "20220101.0");
@@ -44,19 +44,19 @@ describe("looking for runsc", () => {
     });
   });
 
-  it("takes a recent one on the PATH before the cached build", async () => {
+  it("prefers a recent runsc on the PATH to the cached build", async () => {
     const installed = await fakeRunsc("bin/runsc", "20990101.0");
     await fakeRunsc(cachedPath, runscRelease.version);
     expect(await findRunsc(undefined, environment())).toEqual({ path: installed, version: "20990101.0" });
   });
 
-  it("takes the cached build before an old one on the PATH", async () => {
+  it("prefers the cached build to an old runsc on the PATH", async () => {
     await fakeRunsc("bin/runsc", "20220101.0");
     const cached = await fakeRunsc(cachedPath, runscRelease.version);
     expect(await findRunsc(undefined, environment())).toEqual({ path: cached, version: runscRelease.version });
   });
 
-  it("says what to do when there is none, and that an old one is too old", async () => {
+  it("reports what to do when there is none, and that an old one is too old", async () => {
     await fakeRunsc("bin/runsc", "20220101.0");
     expect(await findRunsc(undefined, environment())).toEqual({
       reason: expect.stringMatching(/20220101\.0, which is too old/),
@@ -64,7 +64,7 @@ describe("looking for runsc", () => {
     });
   });
 
-  it("does not go past a configured one that does not work", async () => {
+  it("does not fall back when the configured runsc does not work", async () => {
     await fakeRunsc(cachedPath, runscRelease.version);
     expect(await findRunsc("/bin/false", environment())).toMatchObject({
       reason: expect.stringContaining("/bin/false"),

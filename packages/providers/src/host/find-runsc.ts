@@ -32,7 +32,7 @@ export async function findRunsc(
   const old = version === undefined ? "" : ` (${installed} is ${version}, which is too old)`;
   return {
     reason: `there is no runsc of release ${runscRelease.version} or newer${old}`,
-    hint: "run `npm run setup` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to the path of one",
+    hint: "run `npm run setup` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to its path",
   };
 }
 
@@ -40,15 +40,15 @@ async function checkChosen(path: string): Promise<FoundRunsc | MissingRunsc> {
   const version = isProgram(path) ? await versionOf(path) : undefined;
   if (version === undefined) {
     return {
-      reason: `${path} is configured as runsc, but it is not a runsc that runs here`,
-      hint: `run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use the build that set-up made`,
+      reason: `${path} is configured as runsc, but it is not a runsc that works here`,
+      hint: `run \`${path} --version\` to see why, or unset SANDPIPER_RUNSC to use set-up's build`,
     };
   }
-  // Whoever names a build without a release number knows what it is.
+  // A configured build without a release number is the user's decision.
   if (isRecentRunsc(version) || !isRelease(version)) return { path, version };
   return {
     reason: `${path} is configured as runsc, but its release ${version} is older than ${runscRelease.version}`,
-    hint: "name a newer one, or unset SANDPIPER_RUNSC to use the build that set-up made",
+    hint: "configure a newer one, or unset SANDPIPER_RUNSC to use set-up's build",
   };
 }
 

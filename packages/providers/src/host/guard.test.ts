@@ -26,7 +26,7 @@ beforeEach(async () => {
 afterEach(async () => {
   const pid = guardPid();
   await rm(directory, { recursive: true, force: true, maxRetries: 5 });
-  // Without its directory it has nothing to do.
+  // The guard exits when its directory is gone.
   await expect.poll(() => isRunning(pid)).toBe(false);
   for (const box of boxes) await box.remove();
 });
@@ -38,18 +38,18 @@ async function createBox(processes?: number): Promise<CgroupBox> {
 }
 
 const inMs = (delayMs: number) => systemClock.monotonicMs() + delayMs;
-/** 0: there is none. */
+/** 0 means that there is none. */
 const guardPid = () => {
   const path = join(directory, ".guard");
   return existsSync(path) ? Number.parseInt(readFileSync(path, "utf8") || "0", 10) : 0;
 };
-/** One that has ended may wait for a parent to take notice. */
+/** An ended process may still be a zombie. */
 const isRunning = (pid: number) =>
   existsSync(`/proc/${pid}/stat`) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
 const leases = async () => (await readdir(directory)).filter((name) => !name.startsWith(".")).toSorted();
 
 describe("an instance", () => {
-  it("is ended with everything in it once its lease has run out, and the node is told until it takes note", async () => {
+  it("is killed with all its processes when its lease expires, and the node sees it until it acknowledges", async () => {
     await guard.start();
     const box = await createBox(3);
     guard.set(box.id, inMs(50));
@@ -59,7 +59,7 @@ describe("an instance", () => {
     expect(await leases()).toEqual([]);
   });
 
-  it("goes on while its lease is renewed", async () => {
+  it("keeps running while its lease is renewed", async () => {
     await guard.start();
     const [renewed, other] = [await createBox(), await createBox()];
     guard.set(renewed.id, inMs(400));
@@ -69,7 +69,7 @@ describe("an instance", () => {
     expect(renewed.running).toBe(1);
   });
 
-  it("goes on when its lease was given back", async () => {
+  it("keeps running after its lease was released", async () => {
     await guard.start();
     const [released, other] = [await createBox(), await createBox()];
     guard.set(released.id, inMs(400));
@@ -79,7 +79,7 @@ describe("an instance", () => {
     expect(released.running).toBe(1);
   });
 
-  it("that comes up only after its lease has run out is ended too, even if the lease is renewed then", async () => {
+  it("is killed when it starts only after its lease has expired, even if the lease is renewed then", async () => {
     await guard.start();
     const box = await createBox(0);
     guard.set(box.id, inMs(0));
@@ -102,14 +102,14 @@ describe("an instance", () => {
       expect(box.running).toBe(1);
       node.kill(signal);
       await expect.poll(() => box.running).toBe(0);
-      // Nobody is there to be told of it when the node is gone.
+      // Without a node the record is not kept.
       await expect.poll(() => guard.ended()).toEqual(signal === "SIGSTOP" ? [box.id] : []);
       node.kill("SIGKILL");
     },
   );
 });
 
-describe("the guard", () => {
+describe("the lease guard", () => {
   it("runs once for a directory, however often it is started", async () => {
     await Promise.all([guard.start(), guard.start(), new Guard({ directory, cgroupPath: boxPath }).start()]);
     const pid = guardPid();
@@ -119,7 +119,7 @@ describe("the guard", () => {
     expect(isRunning(pid)).toBe(true);
   });
 
-  it("is not ended by what ends other programs", async () => {
+  it("survives the signals that end other programs", async () => {
     await guard.start();
     const pid = guardPid();
     for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.kill(pid, signal);
@@ -129,7 +129,7 @@ describe("the guard", () => {
     expect([group, session]).toEqual([String(pid), String(pid)]);
   });
 
-  it("goes on with the same leases when it was killed and is started again", async () => {
+  it("continues with the same leases after it was killed and restarted", async () => {
     await guard.start();
     const [overdue, later] = [await createBox(), await createBox()];
     guard.set(later.id, inMs(60_000));
@@ -145,7 +145,7 @@ describe("the guard", () => {
     await expect.poll(() => later.running).toBe(0);
   });
 
-  it("stays until the last lease of a node that is gone has run out, then ends by itself and leaves nothing", async () => {
+  it("stays until the last lease of a dead node has expired, then exits and leaves nothing", async () => {
     const box = await createBox();
     const node = await startNode(box);
     const pid = guardPid();
@@ -157,7 +157,7 @@ describe("the guard", () => {
     expect(existsSync(directory)).toBe(false);
   });
 
-  it("serves the node that comes next", async () => {
+  it("serves the next node", async () => {
     const box = await createBox();
     const node = await startNode(box);
     const pid = guardPid();
@@ -172,14 +172,14 @@ describe("the guard", () => {
     expect(box.running).toBe(1);
   });
 
-  it("takes about a megabyte", async () => {
+  it("uses about a megabyte", async () => {
     await guard.start();
     const [, kib] = /^VmRSS:\s+(\d+) kB/m.exec(await readFile(`/proc/${guardPid()}/status`, "utf8")) ?? [];
     expect(Number(kib)).toBeLessThan(2048);
   });
 });
 
-describe("a lease that was forged", () => {
+describe("a forged lease", () => {
   it.each<[string, (victim: CgroupBox, id: string) => string | Promise<string>]>([
     ["another cgroup", (victim) => victim.directories[0] ?? ""],
     ["the root", () => "/"],
@@ -202,7 +202,7 @@ describe("a lease that was forged", () => {
         return path;
       },
     ],
-  ])("ends nothing when it names %s", async (_, pathTo) => {
+  ])("kills nothing when it names %s", async (_, pathTo) => {
     const victim = await createBox();
     const id = createSandboxId();
     await forge(id, await pathTo(victim, id));
@@ -210,7 +210,7 @@ describe("a lease that was forged", () => {
     expect(await leases()).toContain(id);
   });
 
-  it("ends nothing when it goes a way around, even to its own cgroup", async () => {
+  it("kills nothing when its path has detours, even to its own cgroup", async () => {
     const victim = await createBox();
     await forge(victim.id, `${victim.directories[0]}/..${boxPath(victim.id)}`);
     expect(victim.running).toBe(1);
@@ -226,7 +226,7 @@ async function forge(id: string, path: string): Promise<void> {
   await nextLook();
 }
 
-/** Waits until the guard has looked at everything once more: what it does for one lease it has then done for all. */
+/** Waits until the guard has checked all leases once more. */
 async function nextLook(): Promise<void> {
   const box = await createBox();
   guard.set(box.id, inMs(0));

@@ -20,16 +20,18 @@ const START_ATTEMPTS = 5;
 const LOOK_MS = 5;
 
 export interface GuardOptions {
-  /** Its own, best in memory: a full or slow disk then ends no lease. One node at a time uses it. */
+  /**
+   * The guard's own directory, best in memory, so that a full or slow disk ends no lease. One node at a time uses it.
+   */
   readonly directory: string;
-  /** Below the root of the cgroups, as the provider has it: its last part begins with `sandpiper-<id>`. */
+  /** Below the root of the cgroups; its last part begins with `sandpiper-<id>`. */
   readonly cgroupPath: (id: SandboxId) => string;
   readonly clock?: Clock;
 }
 
 /**
- * Ends instances whose lease has run out, also while this program is stopped or after it was killed: instances go on without
- * it, and by then another node may have brought the same sandbox to life. A process of its own does the work.
+ * Kills instances whose lease has expired, also while this program is suspended or dead: its instances keep running,
+ * and another node may have restored the same sandbox. A separate process does the work.
  */
 export class Guard {
   readonly #directory: string;
@@ -43,47 +45,50 @@ export class Guard {
     this.#clock = clock;
   }
 
-  /** Makes sure that the process is there. Cheap when it is, so that it can be called with every renewal. */
+  /** Ensures that the process runs. Cheap if it does, so every renewal can call it. */
   async start(): Promise<void> {
     const owner = textOfOwner(await currentOwner());
     for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-      // One that is just ending takes its directory with it.
+      // A guard that is about to exit removes its directory.
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-      // Before anything else: a process without leases stays only while it finds a node.
+      // Must come first: a guard without leases stays only while it finds a node.
       this.#write(NODE, owner);
       if (await this.#isRunning()) return;
       await this.#spawn();
     }
     throw new SandboxError("unavailable", {
       reason: "guard_missing",
-      message: `the guard of leases does not stay in ${this.#directory}`,
-      hint: `run \`${findGuard()} ${this.#directory}\`, which says why`,
+      message: `the lease guard does not keep running in ${this.#directory}`,
+      hint: `run \`${findGuard()} ${this.#directory}\` to see why`,
     });
   }
 
-  /** Everything in the instance ends at that moment of the clock unless a later one is set before. */
+  /** The guard kills the instance at that time unless a later deadline is set before. */
   set(id: SandboxId, deadlineMs: number): void {
-    // In this order: if the program is stopped between the two, the deadline comes out too early, never too late.
+    // In this order: if the program is suspended in between, the deadline is too early, never too late.
     const boottimeMs = uptime() * 1000;
     const leftMs = deadlineMs - this.#clock.monotonicMs();
     const deadline = Math.max(0, Math.floor(boottimeMs + leftMs));
-    // Not waiting keeps renewals in order.
+    // Synchronous, so that renewals stay in order.
     this.#write(id, [deadline, ...this.#cgroups(id), ""].join("\n"));
   }
 
-  /** For an instance that has ended or may go on without a lease. One that `ended` names must not be started again before. */
+  /**
+   * For an instance that has ended or needs no lease any more. An id that `ended` lists must be released before it
+   * starts again.
+   */
   remove(id: SandboxId): void {
     for (const name of [id, `${id}${ENDED}`]) rmSync(join(this.#directory, name), { force: true });
   }
 
-  /** Whose instances were ended because their lease had run out, and which nobody has removed yet. */
+  /** The sandboxes whose instances were killed because their lease expired, until they are released. */
   async ended(): Promise<SandboxId[]> {
     const names = existsSync(this.#directory) ? await readdir(this.#directory) : [];
     const ids = names.filter((name) => name.endsWith(ENDED)).map((name) => name.slice(0, -ENDED.length));
     return ids.filter((id) => isSandboxId(id));
   }
 
-  /** Nothing of it is left when it watches nothing; otherwise it goes on without this program. */
+  /** The guard exits if it watches no lease; otherwise it continues without this program. */
   close(): void {
     const names = existsSync(this.#directory) ? readdirSync(this.#directory) : [];
     if (!names.some((name) => isSandboxId(name))) rmSync(this.#directory, { recursive: true, force: true });
@@ -94,9 +99,9 @@ export class Guard {
     return owner !== undefined && (await isOwnerAlive(owner));
   }
 
-  /** Returns once it keeps watch, or has ended. */
+  /** Resolves once the guard watches, or has exited. */
   async #spawn(): Promise<void> {
-    // In a session of its own: what ends or stops this program and its terminal does not concern it.
+    // In its own session, so that signals to this program and its terminal do not reach it.
     const child = spawn(findGuard(), [this.#directory], { cwd: "/", env: {}, stdio: "ignore", detached: true });
     child.unref();
     let hasEnded = false;
@@ -107,7 +112,7 @@ export class Guard {
     while (!hasEnded && !(await this.#isRunning())) await sleep(LOOK_MS);
   }
 
-  /** In every hierarchy, whether or not it has been made yet. */
+  /** In every hierarchy, even if the cgroup does not exist yet. */
   #cgroups(id: SandboxId): string[] {
     this.#hierarchies ??= findHierarchies();
     return this.#hierarchies.map((hierarchy) => join(hierarchy, this.#cgroupPath(id)));
@@ -122,7 +127,7 @@ export class Guard {
 
 function findHierarchies(): string[] {
   const candidates = [CGROUP_ROOT, ...readdirSync(CGROUP_ROOT).map((name) => join(CGROUP_ROOT, name))];
-  // In version 2 the root itself is one, and what is below it belongs to it.
+  // In v2 the root is itself a hierarchy, and the directories below it belong to it.
   const [first, ...others] = candidates.filter((path) => existsSync(join(path, "cgroup.procs")));
   if (first === undefined) return [];
   return first === CGROUP_ROOT ? [first] : [first, ...others];

@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
 
-interface InstancePlace {
+interface InstanceCgroupOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup to make the sandboxes' cgroups in. */
+  /** An existing cgroup for the sandboxes' cgroups. */
   readonly cgroupParent?: string | undefined;
 }
 
 /**
- * The cgroup of an instance, below the root of the cgroups. Two nodes of one machine may have the same sandbox for a moment,
- * when it moves from one to the other, and must not have the same cgroup.
+ * The cgroup of an instance, below the root of the cgroups. It differs between the nodes of one machine, because during
+ * a handoff both have the same sandbox for a moment.
  */
-export function instanceCgroup(id: SandboxId, { stateDirectory, cgroupParent = "" }: InstancePlace): string {
-  const place = createHash("sha256").update(stateDirectory).digest("hex").slice(0, 8);
-  return join("/", cgroupParent, `sandpiper-${id}-${place}`);
+export function instanceCgroup(id: SandboxId, { stateDirectory, cgroupParent = "" }: InstanceCgroupOptions): string {
+  const suffix = createHash("sha256").update(stateDirectory).digest("hex").slice(0, 8);
+  return join("/", cgroupParent, `sandpiper-${id}-${suffix}`);
 }

@@ -2,19 +2,19 @@ import { type InstanceSpec, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { ProcessOwner } from "./process-owner.ts";
 
-/** What a provider writes down about an instance before it starts anything. */
+/** What a provider records about an instance before it starts. */
 export interface InstanceEntry {
   readonly spec: InstanceSpec;
   readonly createdAt: string;
   readonly owner: ProcessOwner;
 }
 
-/** Checks what the rest of the provider relies on; the record was written by Sandpiper itself, in this or another version. */
+/** Checks what the provider relies on; this or another version of Sandpiper wrote the record. */
 export function parseInstanceEntry(id: SandboxId, text: string): InstanceEntry {
   const damaged = (why: string, cause?: unknown) =>
     new SandboxError("data_loss", {
       reason: "instance_record_damaged",
-      message: `the record of instance ${id} cannot be used: ${why}`,
+      message: `the record of instance ${id} is unusable: ${why}`,
       hint: "remove the instance by its id",
       cause,
     });

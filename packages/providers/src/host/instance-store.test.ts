@@ -37,8 +37,8 @@ async function addOwnedBy(owner: ProcessOwner): Promise<SandboxId> {
   return id;
 }
 
-describe("a store of instances", () => {
-  it("keeps what is added, with its files and this program as owner", async () => {
+describe("InstanceStore", () => {
+  it("keeps an entry with its files and this program as owner", async () => {
     const id = createSandboxId();
     const directory = await store.add({ spec: specOf(id), createdAt }, { "config.json": "{}" });
     expect((await readdir(directory)).toSorted()).toEqual(["config.json", "record.json"]);
@@ -47,7 +47,7 @@ describe("a store of instances", () => {
     expect(await store.list()).toEqual([entry]);
   });
 
-  it("refuses an id that it has, and leaves that one alone", async () => {
+  it("refuses an existing id, and leaves it unchanged", async () => {
     const id = createSandboxId();
     await store.add({ spec: specOf(id), createdAt }, { first: "" });
     await expect(store.add({ spec: specOf(id), createdAt }, {})).rejects.toMatchObject({ code: "already_exists" });
@@ -55,7 +55,7 @@ describe("a store of instances", () => {
     expect(await readdir(store.directory(id))).toContain("first");
   });
 
-  it("forgets what is removed, and takes an unknown id calmly", async () => {
+  it("removes an entry, and accepts an unknown id", async () => {
     const id = createSandboxId();
     await store.add({ spec: specOf(id), createdAt }, {});
     await store.remove(id);
@@ -64,7 +64,7 @@ describe("a store of instances", () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it("lets others know that an instance is being removed", async () => {
+  it("marks an instance that is being removed", async () => {
     const id = createSandboxId();
     await store.add({ spec: specOf(id), createdAt }, {});
     expect(await store.isRemoved(id)).toBe(false);
@@ -77,11 +77,11 @@ describe("a store of instances", () => {
     expect(await readdir(root)).toEqual([]);
   });
 
-  it("has nothing before anything was added", async () => {
+  it("is empty at first", async () => {
     expect(await new InstanceStore(join(root, "not/there")).list()).toEqual([]);
   });
 
-  it("clears away what dead programs were making or removing, and nothing of the living", async () => {
+  it("removes unfinished entries of dead programs, and none of the living", async () => {
     const { pid, startTicks } = await store.owner();
     const dead = `${createSandboxId()}~${pid}~${startTicks - 1}`;
     const living = `${createSandboxId()}~${pid}~${startTicks}`;
@@ -91,7 +91,7 @@ describe("a store of instances", () => {
     expect(await readdir(root)).toEqual([living]);
   });
 
-  it("names the instance whose record is damaged", async () => {
+  it("reports which instance has a damaged record", async () => {
     const id = createSandboxId();
     await mkdir(store.directory(id));
     await writeFile(join(store.directory(id), "record.json"), '{"spec":{}}');
@@ -112,12 +112,12 @@ describe("claiming an instance", () => {
     }
   });
 
-  it("is refused while the owner lives", async () => {
+  it("is refused while the owner is alive", async () => {
     const id = await addOwnedBy(await store.owner());
     await expect(store.claim(id)).rejects.toMatchObject({ code: "failed_precondition", reason: "instance_owned" });
   });
 
-  it("is refused in so many words to who has it already, and said to be unknown when it is", async () => {
+  it("is refused to its owner with the reason, and for an unknown id", async () => {
     const { startTicks, ...rest } = await store.owner();
     const id = await addOwnedBy({ ...rest, startTicks: startTicks - 1 });
     await expect(store.refuse(id)).rejects.toMatchObject({ code: "failed_precondition", reason: "instance_owned" });
@@ -125,14 +125,14 @@ describe("claiming an instance", () => {
     expect((await store.claim(id)).spec.id).toBe(id);
   });
 
-  it("succeeds for exactly one of many that try at once", async () => {
+  it("succeeds for exactly one of many concurrent attempts", async () => {
     const owner = await store.owner();
     const id = await addOwnedBy({ ...owner, startTicks: owner.startTicks - 1 });
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => new InstanceStore(root).claim(id)));
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
   });
 
-  it("is refused for an id that is not there", async () => {
+  it("is refused for an unknown id", async () => {
     await expect(store.claim(createSandboxId())).rejects.toMatchObject({ code: "not_found" });
   });
 });

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import { type InstanceRecord, SandboxError } from "@sandpiper/core";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
@@ -10,9 +10,9 @@ const RECORD = "record.json";
 const REMOVING = "removing";
 
 /**
- * The instances of one provider as directories, each with a record of what runs there and who owns it.
- * A directory whose name is an id always holds a whole record, so a program that is killed at any moment leaves nothing
- * that its successor cannot find.
+ * The instances of one provider as directories, each with a record of its spec and its owner. A directory named with an
+ * id always holds a complete record, so a program that is killed at any moment leaves nothing that its successor cannot
+ * find.
  */
 export class InstanceStore {
   readonly #root: string;
@@ -26,7 +26,7 @@ export class InstanceStore {
     return join(this.#root, id);
   }
 
-  /** Makes the directory with its record and the given files; nothing may run for it before this. */
+  /** Makes the directory with its record and the given files; must come before anything runs for it. */
   async add(entry: Omit<InstanceEntry, "owner">, files: Readonly<Record<string, string>>): Promise<string> {
     const { id } = entry.spec;
     const directory = this.directory(id);
@@ -61,7 +61,20 @@ export class InstanceStore {
     }
   }
 
-  /** All instances, whoever owns them; clears away what dead programs were making or removing. */
+  /** The instances of this host, with whether each runs and whether its program has died. */
+  async records(isRunning: (id: SandboxId) => Promise<boolean> | boolean): Promise<InstanceRecord[]> {
+    return await Promise.all(
+      (await this.list()).map(async ({ spec, createdAt, owner }) => ({
+        id: spec.id,
+        spec,
+        createdAt: new Date(createdAt),
+        isRunning: await isRunning(spec.id),
+        isOrphan: !(await isOwnerAlive(owner)),
+      })),
+    );
+  }
+
+  /** The entries of all instances, of any owner; removes what dead programs were adding or removing. */
   async list(): Promise<InstanceEntry[]> {
     await removeAbandoned(this.#root);
     const names = await readdir(this.#root).catch((error: unknown) => {
@@ -73,8 +86,8 @@ export class InstanceStore {
   }
 
   /**
-   * Makes this program the owner of an instance whose owner has ended. Exactly one program can follow a given owner: the
-   * claim file is named for the predecessor and never removed.
+   * Makes this program the owner of an instance whose owner has ended. Exactly one program can follow an owner, because
+   * the claim file is named after it and never removed.
    */
   async claim(id: SandboxId): Promise<InstanceEntry> {
     const entry = await this.#adoptable(id);
@@ -93,30 +106,30 @@ export class InstanceStore {
     return next;
   }
 
-  /** Says why an instance cannot be adopted that this program itself has, or is about to. */
+  /** Rejects with the reason why this program cannot adopt an instance that it already owns. */
   async refuse(id: SandboxId): Promise<never> {
     await this.#adoptable(id);
     throw cannotAdopt(id, "instance_owned", `process ${process.pid} has it`);
   }
 
-  /** The first step of a removal: whoever sees the instance end then knows that it was meant to. */
+  /** The first step of a removal: the owner then knows that the instance ends on purpose. */
   async beginRemoval(id: SandboxId): Promise<void> {
     await writeFile(join(this.directory(id), REMOVING), "").catch((error: unknown) => {
       if (!isCode(error, "ENOENT")) throw error;
     });
   }
 
-  /** Whether an instance is not there any more, or will not be for long. */
+  /** Whether an instance is gone or being removed. */
   async isRemoved(id: SandboxId): Promise<boolean> {
     const names = await readdir(this.directory(id)).catch(() => [REMOVING]);
     return names.includes(REMOVING);
   }
 
-  /** Forgets an instance: the last step of its removal. */
+  /** The last step of a removal. */
   async remove(id: SandboxId): Promise<void> {
     const transient = this.#transient(id, await this.owner());
     try {
-      // Under the new name an interrupted removal is recognised as one.
+      // The new name marks an interrupted removal.
       await rename(this.directory(id), transient);
     } catch (error) {
       if (!isCode(error, "ENOENT")) throw error;
@@ -148,7 +161,7 @@ function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason,
     message: `instance ${id} cannot be adopted: ${why}`,
-    hint: "use it through that program, or end that program first; or remove the instance by its id",
+    hint: "use it through that program, end that program first, or remove the instance by its id",
   });
 }
 

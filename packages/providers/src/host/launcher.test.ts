@@ -20,7 +20,7 @@ const launch = (...argv: string[]) =>
   spawn(launcher, [String(process.pid), directory, ...argv], { stdio: ["ignore", "ignore", "inherit"] });
 
 describe("a launched program", () => {
-  it("has private FIFOs as its stdin and stdout, and is reached through them by one caller after another", async () => {
+  it("has private FIFOs as stdin and stdout, which serve one caller after another", async () => {
     const program = launch("/bin/cat");
     const ended = once(program, "exit");
     await expect.poll(() => isFifoPairHeld(directory)).toBe(true);
@@ -44,7 +44,7 @@ describe("a launched program", () => {
     expect(await closed.promise).toBeInstanceOf(Error);
   });
 
-  it("carries megabytes unchanged, and says when to wait", async () => {
+  it("transfers megabytes unchanged, with back-pressure", async () => {
     const program = launch("/bin/cat");
     await expect.poll(() => isFifoPairHeld(directory)).toBe(true);
     const channel = connect(() => {});
@@ -80,13 +80,13 @@ describe("a launched program", () => {
 });
 
 describe("a launch that fails", () => {
-  it("says why in a file", async () => {
+  it("reports the reason in a file", async () => {
     const { exitCode } = await runProgram([launcher, String(process.pid), directory, "/no/such/program"]);
     expect(exitCode).toBe(1);
     expect(await readFile(join(directory, "launch.log"), "utf8")).toMatch(/starting \/no\/such\/program: No such file/);
   });
 
-  it("does not start anything for a parent that is not there any more", async () => {
+  it("starts nothing for a parent that has ended", async () => {
     const { exitCode } = await runProgram([launcher, "1", directory, "/bin/true"]);
     expect(exitCode).toBe(1);
     expect(await readFile(join(directory, "launch.log"), "utf8")).toContain("its parent has ended");
@@ -95,7 +95,7 @@ describe("a launch that fails", () => {
 
 function connect(onLost: () => void): SocketChannel {
   const ends = openFifoPair(directory);
-  if (ends === undefined) throw new Error("nobody holds the FIFOs");
+  if (ends === undefined) throw new Error("no process holds the FIFOs");
   return new SocketChannel(ends, onLost);
 }
 

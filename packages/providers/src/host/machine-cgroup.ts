@@ -6,14 +6,14 @@ const ROOT = "/sys/fs/cgroup";
 const CONTROLLERS = ["cpu", "memory", "pids"];
 const CPU_PERIOD_US = 100_000;
 
-/** Of everything that runs for one machine, its guest's memory and what is needed beside. */
+/** For everything that runs for one machine: its guest's memory and the emulator's own. */
 export interface MachineLimits {
   readonly memoryBytes: number;
   readonly vcpuCount: number;
   readonly maxThreads: number;
 }
 
-/** Makes the cgroup of a machine with its limits, and answers with the files that take a process into it. */
+/** Makes the cgroup of a machine with its limits, and returns the files that move a process into it. */
 export async function createMachineCgroup(cgroups: Cgroups, path: string, limits: MachineLimits): Promise<string[]> {
   return cgroups.version === 1 ? await createV1(cgroups, path, limits) : await createV2(cgroups, path, limits);
 }
@@ -51,7 +51,7 @@ function parentsOf(path: string): string[] {
   return parent === path ? [] : [...parentsOf(parent), parent];
 }
 
-/** Only what is missing is written: a cgroup that has processes of its own takes no change. */
+/** Writes only what is missing, because a cgroup with processes accepts no change. */
 async function delegate(directory: string): Promise<void> {
   const file = join(directory, "cgroup.subtree_control");
   const present = (await readFile(file, "utf8")).trim().split(" ");

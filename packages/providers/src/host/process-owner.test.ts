@@ -9,13 +9,13 @@ describe("the owner of an instance", () => {
     expect(await isOwnerAlive(await currentOwner())).toBe(true);
   });
 
-  it("is not another process with the same id, nor one of another boot", async () => {
+  it("differs from another process with the same id and from one of another boot", async () => {
     const owner = await currentOwner();
     expect(await isOwnerAlive({ ...owner, startTicks: owner.startTicks + 1 })).toBe(false);
     expect(await isOwnerAlive({ ...owner, bootId: "another" })).toBe(false);
   });
 
-  it("is dead once its process has ended, even when nobody has taken notice", async () => {
+  it("is dead once its process has ended, even as a zombie", async () => {
     // The shell starts a child, becomes another program, and never waits for the child.
     const parent = spawn("sh", ["-c", "sleep 0.01 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     const [output] = await once(parent.stdout, "data");

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** One run of one program: a process id alone is reused after a while, and starts over after a reboot. */
+/** One run of one program. The process id alone is not unique: it is reused, and starts over after a reboot. */
 export interface ProcessOwner {
   readonly pid: number;
   /** Clock ticks between boot and the start of the process. */
@@ -22,14 +22,14 @@ export async function isOwnerAlive(owner: ProcessOwner): Promise<boolean> {
 
 interface ProcessStat {
   readonly startTicks: number;
-  /** Dead, and only waiting for its parent to notice. */
+  /** A zombie. */
   readonly hasEnded: boolean;
 }
 
 async function readProcessStat(pid: number): Promise<ProcessStat | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
-  // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+  // The second field is the program's name in parentheses, which may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state = "X"] = fields;
   return { startTicks: Number(fields[19]), hasEnded: state === "Z" || state === "X" };

@@ -18,12 +18,12 @@ afterEach(() => rm(directory, { recursive: true }));
 const ask = (fact = "size", files = [file]) =>
   remembered({ directory: join(directory, "known"), fact, files }, async () => `${++computed}`);
 
-it("what follows from files is computed once, and once for each thing that is asked", async () => {
+it("computes a fact about files once, and each fact separately", async () => {
   expect([await ask(), await ask(), await ask("name"), await ask()]).toEqual(["1", "1", "2", "1"]);
   expect(await readdir(join(directory, "known"))).toHaveLength(2);
 });
 
-it("is computed again for a file that was written to, also when its time was set back", async () => {
+it("computes a fact again for a changed file, even if its time was reset", async () => {
   await ask();
   const { atime, mtime } = await stat(file);
   await writeFile(file, "two");
@@ -31,12 +31,12 @@ it("is computed again for a file that was written to, also when its time was set
   expect(await ask()).toBe("2");
 });
 
-it("is not kept for a file that is not there", async () => {
+it("does not keep a fact about a missing file", async () => {
   const missing = [join(directory, "none")];
   expect([await ask("size", missing), await ask("size", missing)]).toEqual(["1", "2"]);
 });
 
-it("is told all the same where nothing can be kept", async () => {
+it("returns the fact where nothing can be stored", async () => {
   await writeFile(join(directory, "known"), "no directory");
   expect([await ask(), await ask()]).toEqual(["1", "2"]);
 });

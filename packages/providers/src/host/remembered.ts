@@ -5,16 +5,16 @@ import { currentOwner } from "./process-owner.ts";
 import { removeAbandoned, transientName } from "./transient-name.ts";
 
 export interface RememberedOptions {
-  /** Where it is kept for the next program. */
+  /** Keeps the fact for the next program. */
   readonly directory: string;
-  /** What is computed, and how; another text is another fact. */
+  /** Names the computation; another text is another fact. */
   readonly fact: string;
   readonly files: readonly string[];
 }
 
 /**
- * What follows from files alone and takes a moment to find out: computed again when one of them is another, or was written to.
- * An empty answer is none, and is not kept.
+ * Caches a fact that depends only on files and takes a moment to compute. It is computed again when a file was replaced
+ * or written to. An empty answer is not kept.
  */
 export async function remembered(options: RememberedOptions, compute: () => Promise<string>): Promise<string> {
   const { directory, fact, files } = options;
@@ -31,7 +31,7 @@ export async function remembered(options: RememberedOptions, compute: () => Prom
   return found;
 }
 
-/** Not by its time alone, which programs set as they like; the kernel's own mark of a change they cannot. */
+/** Not by its modification time alone, which programs can set; they cannot set the inode's change time. */
 async function versionOf(path: string): Promise<string | undefined> {
   const info = await stat(path, { bigint: true }).catch(() => undefined);
   return info && [path, info.dev, info.ino, info.size, info.mtimeNs, info.ctimeNs].join(" ");

@@ -4,7 +4,7 @@ export interface ProgramResult {
   /** Undefined when a signal ended the program or it could not be started. */
   readonly exitCode: number | undefined;
   readonly stdout: string;
-  /** Why it did not exit by itself; undefined when it did. */
+  /** Why it did not exit normally; undefined when it did. */
   readonly failure: string | undefined;
 }
 
@@ -12,7 +12,7 @@ export interface RunProgramOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Without it nothing of the output is kept; a program that leaves children behind must not hold a pipe to us. */
+  /** False discards the output, for programs whose children would keep a pipe open. */
   readonly keepOutput?: boolean;
 }
 
@@ -28,7 +28,7 @@ export function runProgram(
     cwd: "/",
     env,
     stdio: ["ignore", keepOutput ? "pipe" : "ignore", "ignore"],
-    // A Ctrl-C in the terminal is for the host program alone, which then cleans up in order.
+    // Ctrl-C in the terminal must reach only the host program, which then cleans up.
     detached: true,
     killSignal: "SIGKILL",
     ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
@@ -41,7 +41,7 @@ export function runProgram(
       if (stdout.length < MAX_OUTPUT_CHARACTERS) stdout += text;
     });
     child.once("error", (error) => {
-      // A started program that is aborted ends with an exit event of its own.
+      // An aborted program that has started still emits an exit event.
       if (child.pid === undefined) resolve({ exitCode: undefined, stdout, failure: error.message });
     });
     child.once(keepOutput ? "close" : "exit", (code: number | null, ended: NodeJS.Signals | null) => {

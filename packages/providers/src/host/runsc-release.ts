@@ -4,12 +4,12 @@ export const runscRelease = Object.freeze({
   moduleVersion: "v0.0.0-20260905035102-160fafc42237",
 });
 
-/** The version in the output of `runsc --version`, like "20260905.0"; undefined when it is not runsc's. */
+/** The version in the output of `runsc --version`, like "20260905.0"; undefined for another program. */
 export function parseRunscVersion(versionOutput: string): string | undefined {
   return /^runsc version (?:release-)?(\S+)/.exec(versionOutput)?.[1];
 }
 
-/** Whether a version is the number of a release; builds from source may say anything. */
+/** Whether a version is a release number; builds from source may print anything. */
 export function isRelease(version: string): boolean {
   return /^\d{8}(\.\d+)?$/.test(version);
 }

@@ -3,8 +3,8 @@ import { Semaphore } from "./semaphore.ts";
 
 const never = new AbortController().signal;
 
-describe("a semaphore", () => {
-  it("runs as many at once as it has places, the others in order", async () => {
+describe("Semaphore", () => {
+  it("runs as many tasks at once as it has slots, and the others in order", async () => {
     const semaphore = new Semaphore(2);
     const gates = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const started: number[] = [];
@@ -24,7 +24,7 @@ describe("a semaphore", () => {
     expect(started).toEqual([0, 1, 2, 3]);
   });
 
-  it("gives the place of a failed task to the next", async () => {
+  it("passes the slot of a failed task on", async () => {
     const semaphore = new Semaphore(1);
     const failed = semaphore.run(() => Promise.reject(new Error("no")), never);
     const next = semaphore.run(async () => "done", never);
@@ -32,7 +32,7 @@ describe("a semaphore", () => {
     expect(await next).toBe("done");
   });
 
-  it("lets go of a task that is aborted while it waits, and of its place", async () => {
+  it("drops a task that is aborted while it waits", async () => {
     const semaphore = new Semaphore(1);
     const gate = Promise.withResolvers<void>();
     const first = semaphore.run(() => gate.promise, never);

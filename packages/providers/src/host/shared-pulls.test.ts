@@ -4,7 +4,7 @@ import { SharedPulls } from "./shared-pulls.ts";
 
 const STEP: PullProgress = { image: "app", layer: "a", status: "waiting", doneBytes: 0, totalBytes: undefined };
 
-/** Work whose course a test decides. */
+/** Work that the test controls. */
 function createWork() {
   const starts: { readonly signal: AbortSignal; readonly report: (progress: PullProgress) => void }[] = [];
   const results: PromiseWithResolvers<string>[] = [];
@@ -18,8 +18,8 @@ function createWork() {
   return { work, starts, results };
 }
 
-describe("a shared pull", () => {
-  it("is one for all who want the same, and tells all of them how far it is", async () => {
+describe("SharedPulls", () => {
+  it("runs one pull for all callers, and reports its progress to all of them", async () => {
     const pulls = new SharedPulls<string>();
     const { work, starts, results } = createWork();
     const { signal } = new AbortController();
@@ -32,7 +32,7 @@ describe("a shared pull", () => {
     expect([starts.length, seen]).toEqual([1, ["one", "two"]]);
   });
 
-  it("goes on without one who gave up", async () => {
+  it("continues when one caller aborts", async () => {
     const pulls = new SharedPulls<string>();
     const { work, starts, results } = createWork();
     const abort = new AbortController();
@@ -45,7 +45,7 @@ describe("a shared pull", () => {
     expect(await patient).toBe("image");
   });
 
-  it("ends when the last one gave up, and whoever comes then begins anew", async () => {
+  it("ends when the last caller aborts, and the next caller starts a new pull", async () => {
     const pulls = new SharedPulls<string>();
     const { work, starts, results } = createWork();
     const abort = new AbortController();
@@ -58,7 +58,7 @@ describe("a shared pull", () => {
     expect(await second).toBe("image");
   });
 
-  it("that failed is tried again by whoever comes next", async () => {
+  it("tries a failed pull again for the next caller", async () => {
     const pulls = new SharedPulls<string>();
     const { work, results } = createWork();
     const { signal } = new AbortController();

@@ -15,7 +15,7 @@ interface JoinOptions {
   readonly onProgress?: Report | undefined;
 }
 
-/** Downloads that whoever wants the same image takes part in; one ends early when nobody wants it any more. */
+/** Downloads that concurrent callers share; a download ends early when its last caller aborts. */
 export class SharedPulls<T> {
   readonly #running = new Map<string, Pull<T>>();
 
@@ -46,7 +46,7 @@ export class SharedPulls<T> {
     });
     const pull = { result, abort, listeners, users: 0 };
     this.#running.set(reference, pull);
-    // Those who wait are told; when they have all given up, nobody is.
+    // All waiting callers get the error; there are none after the last has aborted.
     const forget = () => this.#forget(reference, pull);
     result.then(forget, forget);
     return pull;
@@ -57,7 +57,7 @@ export class SharedPulls<T> {
     pull.abort.abort();
   }
 
-  /** Whoever comes now begins anew. */
+  /** The next caller starts a new download. */
   #forget(reference: string, pull: Pull<T>): void {
     if (this.#running.get(reference) === pull) this.#running.delete(reference);
   }

@@ -3,14 +3,14 @@ import type { Channel, ChannelReceiver } from "@sandpiper/core";
 import type { WriteMark } from "./write-mark.ts";
 import { writePieces } from "./write-pieces.ts";
 
-/** PIPE_BUF: so much is written whole or not at all. */
+/** PIPE_BUF: up to this size a write is atomic. */
 const ATOMIC_BYTES = 4096;
 
 export interface ChannelEnds {
-  /** Starts reading; called once. Throws when there is nothing to read from. */
+  /** Starts reading; called once. Throws when the stream cannot be read. */
   readonly startReader: (receive: (chunk: Uint8Array) => void) => Socket;
   readonly writer: Socket;
-  /** Set while a frame may be on its way in pieces. */
+  /** Set while a frame may be written only in part. */
   readonly mark?: WriteMark | undefined;
 }
 
@@ -22,12 +22,12 @@ export class SocketChannel implements Channel {
   #receiver: ChannelReceiver | undefined;
   #isClosed = false;
 
-  /** `onLost` is called when the channel ends and nobody here closed it. */
+  /** Calls `onLost` when the channel ends without `close`. */
   constructor(ends: ChannelEnds, onLost: () => void) {
     this.#ends = ends;
     this.#onLost = onLost;
     ends.writer.on("error", (error) => this.#end(error));
-    ends.writer.on("close", () => this.#end(new Error("the other side does not read any more")));
+    ends.writer.on("close", () => this.#end(new Error("the other side has stopped reading")));
   }
 
   open(receiver: ChannelReceiver): void {
@@ -45,8 +45,8 @@ export class SocketChannel implements Channel {
       return;
     }
     this.#reader.on("error", (error) => this.#end(error));
-    this.#reader.on("end", () => this.#end(new Error("the other side has gone")));
-    this.#reader.on("close", () => this.#end(new Error("the other side has gone")));
+    this.#reader.on("end", () => this.#end(new Error("the other side has closed the channel")));
+    this.#reader.on("close", () => this.#end(new Error("the other side has closed the channel")));
   }
 
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined {

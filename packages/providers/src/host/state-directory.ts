@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 
-/** Where providers keep what must outlive a host program. */
+/** The directory of everything that must outlive a host program. */
 export function stateDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   const configured = environment["SANDPIPER_HOME"];
   if (configured === undefined || configured === "") return join(homedir(), ".sandpiper");

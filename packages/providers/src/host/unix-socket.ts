@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** Connects to a socket that is there; rejects when nobody listens at it. */
+/** Connects to an existing socket; rejects when no process listens on it. */
 export function connectSocket(path: string, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

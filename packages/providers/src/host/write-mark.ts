@@ -2,12 +2,12 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const FILE = "unfinished-write";
-/** Long enough that a stream of large writes makes the file once. */
+/** Long enough that a stream of large writes creates the file once. */
 const CLEAR_AFTER_MS = 1000;
 
 /**
- * A file that is there while a write may have left half a frame on a channel: whoever takes the instance over after a kill
- * then clears the channel first, which costs megabytes, and otherwise need not.
+ * A file that exists while a channel may hold an incomplete frame. A program that adopts the instance then
+ * resynchronizes the channel, which costs megabytes and is otherwise unnecessary.
  */
 export class WriteMark {
   readonly #path: string;
@@ -27,7 +27,7 @@ export class WriteMark {
     this.#isSet = true;
   }
 
-  /** Once `isClean` says that everything has been written. */
+  /** Call once `isClean` reports that everything has been written. */
   clearLater(isClean: () => boolean): void {
     if (!this.#isSet || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
@@ -39,7 +39,7 @@ export class WriteMark {
     this.#timer.unref();
   }
 
-  /** Leaves it as it is. */
+  /** Leaves the file as it is. */
   close(): void {
     clearTimeout(this.#timer);
   }

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 
-/** Writes the pieces as one unit; the promise, when there is one, is of the moment when more may follow. */
+/** Writes the pieces as one unit; the promise, if any, resolves when more may follow. */
 export function writePieces(writer: Writable, pieces: readonly Uint8Array[]): Promise<void> | undefined {
   writer.cork();
   for (const piece of pieces) writer.write(piece);
@@ -8,7 +8,7 @@ export function writePieces(writer: Writable, pieces: readonly Uint8Array[]): Pr
   return writer.writableNeedDrain ? drained(writer) : undefined;
 }
 
-/** Also resolves when the writer ends: whoever waits then finds the channel closed. */
+/** Also resolves when the stream ends; the caller then finds the channel closed. */
 function drained(writer: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -11,16 +11,18 @@ export interface AgentProcessOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Starts an agent that ends, with everything it started, when its stdin does: at the latest when this program ends. */
+/**
+ * Starts an agent that ends when its stdin closes, with everything it started; at the latest when this program ends.
+ */
 export async function startAgentProcess({ agent, home, journals, env }: AgentProcessOptions): Promise<AgentProcess> {
   const child = spawn(agent, ["--channel", "stdio", "--exit-on-eof", "--journal-dir", journals], {
     cwd: home,
     env,
     stdio: ["pipe", "pipe", "ignore"],
-    // A Ctrl-C in the terminal is for the host program alone, which then cleans up in order.
+    // Ctrl-C in the terminal must reach only the host program, which then cleans up.
     detached: true,
   });
-  // What is written to an agent that has ended is lost; its end is reported by the exit event.
+  // Writes to an ended agent are lost; the exit event reports its end.
   child.stdin.on("error", () => {});
   await once(child, "spawn");
   return child;

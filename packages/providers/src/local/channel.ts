@@ -3,8 +3,8 @@ import type { Channel, ChannelReceiver } from "@sandpiper/core";
 import { writePieces } from "../host/write-pieces.ts";
 
 /**
- * The agent's stdin and stdout, lent to one caller after another: closing a channel leaves them open, because the agent
- * ends with its stdin.
+ * The agent's stdin and stdout, used by one channel after another. Closing a channel leaves them open, because the
+ * agent ends with its stdin.
  */
 export class LocalChannel implements Channel {
   readonly #stdin: Writable;
@@ -34,7 +34,7 @@ export class LocalChannel implements Channel {
     this.end(undefined);
   }
 
-  /** With a cause when nobody here closed it. */
+  /** With a cause unless this side closed it. */
   end(cause: Error | undefined): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

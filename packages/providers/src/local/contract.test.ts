@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHostProgram } from "../host/testing/start-host-program.ts";
 import { LocalProvider } from "./provider.ts";
-import { processesOf, tracesOf } from "./testing/traces.ts";
+import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
 
 let stateDirectory: string;
 beforeAll(async () => {
@@ -28,4 +29,9 @@ describeProvider("local", () => new LocalProvider({ stateDirectory }), {
     process.kill(agent, "SIGKILL");
   },
   leftovers: (_provider, id) => tracesOf(id, stateDirectory),
+  traces: [/^process /, /^entry /],
+  programs: {
+    start: (options) => startHostProgram(HOST_PROGRAM, { stateDirectory }, options),
+    next: () => new LocalProvider({ stateDirectory }),
+  },
 });

@@ -6,7 +6,7 @@ import type { AgentProcess } from "./agent-process.ts";
 import { LocalChannel } from "./channel.ts";
 import { noCheckpoints } from "./no-checkpoints.ts";
 
-/** How long an agent may take to end what it started. */
+/** How long an agent may take to end its processes. */
 const END_TIMEOUT_MS = 5000;
 
 export interface LocalInstanceOptions {
@@ -16,7 +16,7 @@ export interface LocalInstanceOptions {
   readonly cleanUp: () => Promise<void>;
 }
 
-/** An agent that runs as an ordinary child process of this program. */
+/** An agent that runs as a child process of this program. */
 export class LocalInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
@@ -68,7 +68,7 @@ export class LocalInstance implements Instance {
 
   async #destroy(): Promise<void> {
     this.#channel?.close();
-    // The agent kills what it started when its stdin ends.
+    // The agent kills its processes when its stdin closes.
     this.#agent.stdin.destroy();
     const stop = new AbortController();
     await Promise.race([this.exited, sleep(END_TIMEOUT_MS, undefined, { signal: stop.signal }).catch(() => {})]);

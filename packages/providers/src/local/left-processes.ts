@@ -5,10 +5,7 @@ import { SandboxError } from "@sandpiper/core";
 const ROUNDS = 100;
 const ROUND_MS = 20;
 
-/**
- * Ends what an agent left behind that could not end it itself, because it was killed. Such processes have the instance's
- * home as their HOME, or stand in it.
- */
+/** Kills the processes of an agent that was killed. They have the instance's home as HOME or as working directory. */
 export async function killLeftProcesses(home: string): Promise<void> {
   let left: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -18,7 +15,7 @@ export async function killLeftProcesses(home: string): Promise<void> {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It ended by itself since the list was read.
+        // It has ended since the list was read.
       }
     }
     await sleep(ROUND_MS);
@@ -26,7 +23,7 @@ export async function killLeftProcesses(home: string): Promise<void> {
   throw new SandboxError("unavailable", {
     reason: "processes_left",
     message: `processes with the home ${home} do not end: ${left.join(", ")}`,
-    hint: "look at them with `ps`, and try again",
+    hint: "check them with `ps`, and try again",
   });
 }
 
@@ -36,7 +33,7 @@ async function findProcesses(home: string): Promise<number[]> {
   return pids.filter((_, index) => matches[index]).map(Number);
 }
 
-/** A process of another user cannot be read, and is not ours; one that has ended shows nothing. */
+/** Processes of other users are unreadable and not ours; ended ones have no content. */
 async function belongsTo(home: string, pid: string): Promise<boolean> {
   const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
   if (environment.split("\0").includes(`HOME=${Buffer.from(home).toString("latin1")}`)) return true;

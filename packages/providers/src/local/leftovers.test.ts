@@ -1,18 +1,14 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { Sandbox } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startHostProgram } from "../host/testing/start-host-program.ts";
 import { LOCAL_WARNING } from "./probe.ts";
 import { LocalProvider } from "./provider.ts";
-import { processesOf, tracesOf } from "./testing/traces.ts";
+import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
 
-/** Two processes of which one has left its parent and session behind. */
+/** Starts a daemon, which leaves its parent and its session. */
 const daemons = "setsid sh -c 'sleep 611 & sleep 612' & sleep 613";
 
 let stateDirectory: string;
@@ -24,19 +20,19 @@ beforeAll(async () => {
 afterAll(() => rm(stateDirectory, { recursive: true }));
 
 describe("the local provider", () => {
-  it("says that it isolates nothing wherever it is described", async () => {
+  it("warns in its status that it isolates nothing", async () => {
     expect(LOCAL_WARNING).toContain("isolates nothing");
     expect(await provider.probe()).toEqual({ available: true, detail: LOCAL_WARNING });
     expect(provider.capabilities.isolation).toBe("none");
   });
 
-  it("runs on the machine's own root filesystem only", async () => {
+  it("refuses any root filesystem except the machine's own", async () => {
     await expect(Sandbox.create(provider, { rootfs: "/tmp" })).rejects.toMatchObject({
       reason: "rootfs_not_supported",
     });
   });
 
-  it("gives a sandbox nothing of this program's environment but the search path", async () => {
+  it("passes only the search path of the host's environment to a sandbox", async () => {
     process.env["SANDPIPER_TEST_SECRET"] = "secret";
     await using sandbox = await Sandbox.create(provider, { env: { GIVEN: "1" } });
     delete process.env["SANDPIPER_TEST_SECRET"];
@@ -45,7 +41,7 @@ describe("the local provider", () => {
     expect(stdout).not.toContain("secret");
   });
 
-  it("ends everything that was started, also what left its parent and session", async () => {
+  it("ends every process that was started, including daemons", async () => {
     const sandbox = await Sandbox.create(provider);
     await sandbox.start(daemons);
     await expect.poll(async () => (await processesOf(sandbox.id)).length).toBeGreaterThanOrEqual(5);
@@ -53,16 +49,11 @@ describe("the local provider", () => {
     expect(await tracesOf(sandbox.id, stateDirectory)).toEqual([]);
   });
 
-  it("leaves no process when its program is killed, and a directory that the next one removes", async () => {
-    const script = fileURLToPath(new URL("testing/host-program.ts", import.meta.url));
-    const program = spawn(process.execPath, [script, stateDirectory, daemons], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [id] = (await once(createInterface(program.stdout), "line")) as [SandboxId];
+  it("leaves no daemon when its program is killed, and a directory that the next program removes", async () => {
+    const program = startHostProgram(HOST_PROGRAM, { stateDirectory }, { command: daemons });
+    const { id } = await program.ready();
     await expect.poll(async () => (await processesOf(id)).length).toBeGreaterThanOrEqual(5);
-    const ended = once(program, "exit");
-    program.kill("SIGKILL");
-    await ended;
+    await program.kill();
     await expect.poll(() => processesOf(id)).toEqual([]);
     const [record] = await provider.list();
     expect(record).toMatchObject({ id, isRunning: false, isOrphan: true });

@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** An ordinary process cannot be saved, nor brought back. */
+/** An ordinary process cannot be saved or restored. */
 export function noCheckpoints(what: string): SandboxError {
   return new SandboxError("unimplemented", {
     reason: "provider_lacks_capability",

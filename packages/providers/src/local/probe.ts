@@ -1,7 +1,7 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
 import { findAgent } from "../host/find-agent.ts";
 
-/** Said wherever the provider shows itself. */
+/** Shown wherever the provider is described. */
 export const LOCAL_WARNING =
   "isolates nothing: code runs as this user, with this user's files and network; for code you trust only";
 

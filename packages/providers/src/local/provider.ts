@@ -15,7 +15,6 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { isOwnerAlive } from "../host/process-owner.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { startAgentProcess } from "./agent-process.ts";
 import { localCapabilities } from "./capabilities.ts";
@@ -70,15 +69,9 @@ export class LocalProvider implements Provider {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    const entries = await this.#store.list();
-    return await Promise.all(
-      entries.map(async ({ spec, createdAt, owner }) => {
-        const isOwned = await isOwnerAlive(owner);
-        // An agent never outlives its owner.
-        const isRunning = this.#running.get(spec.id)?.isRunning ?? isOwned;
-        return { id: spec.id, spec, createdAt: new Date(createdAt), isRunning, isOrphan: !isOwned };
-      }),
-    );
+    const records = await this.#store.records((id) => this.#running.get(id)?.isRunning ?? true);
+    // An agent never outlives its program.
+    return records.map((record) => ({ ...record, isRunning: record.isRunning && !record.isOrphan }));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
@@ -111,7 +104,7 @@ export class LocalProvider implements Provider {
 function onlyHost(rootfs: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "rootfs_not_supported",
-    message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it has only this machine's own`,
+    message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it supports only this machine's own`,
     hint: 'leave rootfs at "host", or use the provider gvisor',
   });
 }

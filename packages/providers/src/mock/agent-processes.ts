@@ -116,7 +116,7 @@ function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProc
   }
   const cwd = agent.files.resolve(params.cwd ?? HOME);
   if (!agent.files.isDirectory(cwd)) {
-    throw new SandboxError("not_found", { reason: "no_such_directory", message: `${cwd} is no directory` });
+    throw new SandboxError("not_found", { reason: "no_such_directory", message: `${cwd} is not a directory` });
   }
   const spec: ProcessSpec = {
     id,

@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import { type AgentParams, PROTOCOL_GENERATION } from "@sandpiper/protocol";
 import type { Handler } from "./agent.ts";
 
-/** The echo service of old, the one thing that listens in a mock. */
+/** The echo service, the only one in a mock. */
 const ECHO_PORT = 7;
 
 type SystemMethod = "ping" | "hello" | "system.metrics" | "system.quiesce" | "system.thaw" | "port.dial";
@@ -29,7 +29,7 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
     memory_total_bytes: 1024 * 1024,
     disk_used_bytes: agent.files.list("/", 0).reduce((sum, { size }) => sum + size, 0),
     disk_total_bytes: 1024 * 1024 * 1024,
-    // The agent is one, too.
+    // The agent counts as a process too.
     processes: 1 + [...agent.processes.values()].filter(({ status }) => status === undefined).length,
     uptime_ms: agent.clock.monotonicMs(),
   }),

@@ -18,7 +18,7 @@ export function isAnsweredWhileQuiesced(method: string): boolean {
   return ANSWERED_WHILE_QUIESCED.includes(method);
 }
 
-/** Everything that an agent has in memory. */
+/** The whole state of an agent. */
 export interface SavedAgent {
   readonly bootId: string;
   readonly epoch: number;
@@ -27,7 +27,7 @@ export interface SavedAgent {
   readonly processes: readonly SavedProcess[];
 }
 
-/** An agent in memory: speaks the whole protocol, with files in a map and a handful of programs. */
+/** An agent in memory that speaks the whole protocol, with files in a map and a few programs. */
 export class MockAgent {
   readonly clock: Clock;
   readonly bootId: string;
@@ -35,7 +35,7 @@ export class MockAgent {
   readonly processes = new Map<string, MockProcess>();
   readonly languages: readonly string[] = ["sh"];
   readonly methods = Object.keys(agentMethods);
-  /** Told when it may send again. */
+  /** Called when it may send again. */
   readonly thawListeners = new Set<() => void>();
   epoch: number;
   #isQuiesced = false;
@@ -54,7 +54,7 @@ export class MockAgent {
     return new MockAgent(clock, { ...options, epoch: 0, nextPid: 2, files: undefined, processes: [] });
   }
 
-  /** Its programs go on at once; it says nothing before it is greeted. */
+  /** Its programs continue at once; it sends nothing before a hello. */
   static restore(clock: Clock, saved: SavedAgent): MockAgent {
     const agent = new MockAgent(clock, saved);
     agent.quiesce();
@@ -94,7 +94,7 @@ export class MockAgent {
     return handlers[method](this, params, call);
   }
 
-  /** Everything stops, as when the machine under it is switched off. */
+  /** Stops everything, like a machine that is switched off. */
   powerOff(): void {
     for (const process of this.processes.values()) process.kill("SIGKILL");
   }

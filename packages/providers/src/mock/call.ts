@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { CallId } from "@sandpiper/protocol";
 import { Notifier } from "./notifier.ts";
 
-/** Like an agent's own limit: small enough that the other side has to wait for credit. */
+/** Small, like an agent's own limit, so that the sender has to wait for credit. */
 const UPLOAD_WINDOW_BYTES = 512 * 1024;
 const DATA_BYTES = 64 * 1024;
 
@@ -14,7 +14,7 @@ export interface MockCallOptions {
   readonly send: (message: object, attachment?: Uint8Array) => void;
 }
 
-/** One call, as the agent sees it. */
+/** One call, from the agent's side. */
 export class MockCall {
   readonly id: CallId;
   readonly method: string;
@@ -35,7 +35,7 @@ export class MockCall {
     this.#send = options.send;
   }
 
-  /** The caller lets the agent send that much more. */
+  /** The caller grants more credit. */
   grant(bytes: number): void {
     this.#credit += bytes;
     this.#changed.notify();
@@ -56,7 +56,7 @@ export class MockCall {
     this.#changed.notify();
   }
 
-  /** Waits until something may be sent, and answers with how much. */
+  /** Waits for credit and returns how much there is. */
   async room(): Promise<number> {
     while (this.#credit === 0) await this.wait(this.#changed);
     return Math.min(this.#credit, DATA_BYTES);
@@ -75,7 +75,7 @@ export class MockCall {
     }
   }
 
-  /** Lines are never split, so a line waits for all the credit it needs. */
+  /** Lines are never split, so a line waits until it has enough credit. */
   async sendLine(value: object): Promise<void> {
     const line = new TextEncoder().encode(`${JSON.stringify(value)}\n`);
     while (this.#credit < line.length) await this.wait(this.#changed);
@@ -86,7 +86,7 @@ export class MockCall {
     this.#send({ jsonrpc: "2.0", method: "stream.end", params: { call: this.id } });
   }
 
-  /** What the caller sends, with credit given back as it is taken. */
+  /** The caller's stream, which grants credit as it is consumed. */
   async *uploads(): AsyncGenerator<Uint8Array, void, undefined> {
     this.#grantCaller(UPLOAD_WINDOW_BYTES);
     for (;;) {
@@ -99,7 +99,7 @@ export class MockCall {
     }
   }
 
-  /** Waits for a change, or throws when the call has been canceled. */
+  /** Waits for a change; throws when the call was canceled. */
   async wait(notifier: Notifier): Promise<void> {
     if (!this.canceled.signal.aborted) {
       await new Promise<void>((resolve) => {

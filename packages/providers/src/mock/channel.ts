@@ -1,13 +1,13 @@
 import type { Channel, ChannelReceiver, Clock } from "@sandpiper/core";
 import type { MockFaults } from "./faults.ts";
 
-/** What sits at the agent's end of a channel. */
+/** The agent's end of a channel. */
 export interface MockPeer {
   receive(chunk: Uint8Array): void;
   disconnected(): void;
 }
 
-/** A byte stream in memory. Bytes arrive in a later turn, as on a real one. */
+/** A byte stream in memory. Bytes arrive in a later turn of the event loop, as on a real one. */
 export class MockChannel implements Channel {
   readonly #clock: Clock;
   readonly #faults: MockFaults;
@@ -15,7 +15,7 @@ export class MockChannel implements Channel {
   #receiver: ChannelReceiver | undefined;
   #early: Uint8Array[] = [];
   #isClosed = false;
-  /** How often the host wrote, for tests that count. */
+  /** How often the host wrote. */
   writes = 0;
 
   constructor(clock: Clock, faults: MockFaults) {
@@ -49,7 +49,7 @@ export class MockChannel implements Channel {
     this.#early = [];
   }
 
-  /** From the agent to the host. */
+  /** Sends from the agent to the host. */
   send(bytes: Uint8Array): void {
     if (this.#receiver === undefined) {
       this.#early.push(bytes);
@@ -66,7 +66,7 @@ export class MockChannel implements Channel {
     this.#end(undefined);
   }
 
-  /** Breaks the channel from the other side. */
+  /** Breaks the channel from the agent's side. */
   drop(message = "the mock dropped the channel"): void {
     this.#end(new Error(message));
   }

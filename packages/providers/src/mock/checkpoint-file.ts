@@ -6,7 +6,7 @@ import type { SavedAgent } from "./agent.ts";
 
 const FILE = "agent.bin";
 
-/** Takes the whole state at once; what it is part of may go on as soon as this has been called. */
+/** Captures the whole state synchronously, so that the agent may continue at once. */
 export function writeCheckpoint(directory: string, saved: SavedAgent): Promise<void> {
   return writeFile(join(directory, FILE), serialize(saved));
 }
@@ -18,7 +18,7 @@ export async function readCheckpoint(directory: string): Promise<SavedAgent> {
     throw new SandboxError("data_loss", {
       reason: "checkpoint_damaged",
       message: `the checkpoint in ${directory} cannot be read`,
-      hint: "use an earlier one",
+      hint: "use an earlier checkpoint",
       cause,
     });
   }

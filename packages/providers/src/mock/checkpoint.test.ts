@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** A sandbox, and another host on which it can be restored, each with its own time and faults. */
+/** A sandbox, and another host to restore it on, each with its own clock and faults. */
 async function setUp(faults: MockFaults = {}) {
   const clock = new FakeClock();
   const provider = new MockProvider({ clock, faults });
@@ -35,7 +35,7 @@ async function text(process: ProcessHandle): Promise<string> {
   return Buffer.concat(await Array.fromAsync(process.output, ({ bytes }) => bytes)).toString();
 }
 
-/** Starts a command, saves it after a while, and finds it again elsewhere. */
+/** Starts a command, saves it after a while, and finds it on the other host. */
 async function moved(command: string, options: StartOptions & { readonly afterMs: number }) {
   const { clock, sandbox, otherClock, restore } = await setUp();
   const { id } = await sandbox.start(command, options);
@@ -44,8 +44,8 @@ async function moved(command: string, options: StartOptions & { readonly afterMs
   return { otherClock, process: await (await restore()).attach(id) };
 }
 
-describe("a program that is restored", () => {
-  it("sleeps only as long as it had left", async () => {
+describe("a restored program", () => {
+  it("sleeps only for the time that was left", async () => {
     const { otherClock, process } = await moved("echo tired; sleep 10; echo awake", { afterMs: 4000 });
     let isAwake = false;
     const output = text(process).finally(() => (isAwake = true));
@@ -62,7 +62,7 @@ describe("a program that is restored", () => {
     expect(await process.wait()).toMatchObject({ timedOut: true, durationMs: 10_000 });
   });
 
-  it("goes on in the middle of its script, with its variables", async () => {
+  it("continues in the middle of its script, with its variables", async () => {
     const script = 'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "$i"; sleep 1; touch "seen$i"; done; echo end';
     const { clock, sandbox, otherClock, restore } = await setUp();
     const { id } = await sandbox.start(script);
@@ -76,7 +76,7 @@ describe("a program that is restored", () => {
     expect((await restored.listDir(".")).map(({ name }) => name)).toEqual(["seen1", "seen2", "seen3", "seen4", "stop"]);
   });
 
-  it("writes the rest of what it was writing while a reader held it back", async () => {
+  it("writes the rest of its output after a stalled reader", async () => {
     const { sandbox, restore } = await setUp();
     const process = await sandbox.start("head -c 3000000 /dev/zero; echo end", { journalBytes: 100_000 });
     const reader = process.output[Symbol.asyncIterator]();
@@ -91,7 +91,7 @@ describe("a program that is restored", () => {
     expect(output.endsWith("\0end\n")).toBe(true);
   });
 
-  it("does not begin a file again that it was writing", async () => {
+  it("does not start a file again that it was writing", async () => {
     const { sandbox, restore } = await setUp();
     const process = await sandbox.start("cat > typed", { stdin: true });
     await process.write("first\n");
@@ -105,7 +105,7 @@ describe("a program that is restored", () => {
 });
 
 describe("a checkpoint", () => {
-  it("keeps everybody waiting for as long as it takes, and nothing is sent meanwhile", async () => {
+  it("delays all calls for as long as it takes, and sends nothing in the meantime", async () => {
     const { clock, faults, sandbox } = await setUp();
     faults.checkpointDelayMs = 1000;
     const process = await sandbox.start('i=0; while true; do i=$((i+1)); echo "$i"; sleep 0.3; done');
@@ -124,7 +124,7 @@ describe("a checkpoint", () => {
     await sandbox.destroy();
   });
 
-  it("that fails leaves the sandbox as it was", async () => {
+  it("leaves the sandbox unchanged when it fails", async () => {
     const { faults, sandbox } = await setUp();
     faults.checkpointFailure = new SandboxError("unavailable", { reason: "disk_full", message: "?" });
     expect(await rejection(sandbox.checkpoint(directory, { keepsRunning: false }))).toMatchObject({
@@ -134,13 +134,13 @@ describe("a checkpoint", () => {
     expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
   });
 
-  it("needs an agent that is quiesced", async () => {
+  it("needs a quiesced agent", async () => {
     const { provider, sandbox } = await setUp();
     const saving = provider.instance(sandbox.id).checkpoint(directory, { keepsRunning: true });
     expect(await rejection(saving)).toMatchObject({ reason: "not_quiesced" });
   });
 
-  it("says what a host must have in common with another", async () => {
+  it("names its requirements on the restoring host", async () => {
     const { provider, other, otherFaults } = await setUp();
     const here = await provider.checkpointRequirements("host");
     expect(await other.checkpointRequirements("host")).toEqual(here);
@@ -152,8 +152,12 @@ describe("a checkpoint", () => {
 describe("a restore", () => {
   it.each<[string, MockFaults, string]>([
     ["fails", { restoreFailure: new SandboxError("internal", { reason: "no_memory", message: "?" }) }, "no_memory"],
-    ["finds no place", { bootFailure: new SandboxError("internal", { reason: "no_place", message: "?" }) }, "no_place"],
-  ])("that %s leaves nothing behind", async (_, faults, reason) => {
+    [
+      "cannot be prepared",
+      { bootFailure: new SandboxError("internal", { reason: "not_prepared", message: "?" }) },
+      "not_prepared",
+    ],
+  ])("leaves nothing behind when it %s", async (_, faults, reason) => {
     const { sandbox, other, otherFaults, restore } = await setUp();
     await sandbox.checkpoint(directory, { keepsRunning: true });
     Object.assign(otherFaults, faults);
@@ -161,7 +165,7 @@ describe("a restore", () => {
     expect(other.size).toBe(0);
   });
 
-  it("of something damaged says so and leaves nothing behind", async () => {
+  it("reports a damaged checkpoint and leaves nothing behind", async () => {
     const { sandbox, other, restore } = await setUp();
     await sandbox.checkpoint(directory, { keepsRunning: true });
     await writeFile(join(directory, "agent.bin"), "torn");
@@ -169,7 +173,7 @@ describe("a restore", () => {
     expect(other.size).toBe(0);
   });
 
-  it("that is aborted leaves nothing behind", async () => {
+  it("leaves nothing behind when it is aborted", async () => {
     const { sandbox, other, otherClock, otherFaults, restore } = await setUp();
     await sandbox.checkpoint(directory, { keepsRunning: true });
     otherFaults.restoreDelayMs = 1000;
@@ -182,7 +186,7 @@ describe("a restore", () => {
     expect(other.size).toBe(0);
   });
 
-  it("under an id that is taken is refused", async () => {
+  it("refuses an id that is taken", async () => {
     const { provider, sandbox } = await setUp();
     const preparing = Sandbox.prepare(provider, sandbox.config, { id: sandbox.id });
     expect(await rejection(preparing)).toMatchObject({ code: "already_exists", reason: "instance_exists" });

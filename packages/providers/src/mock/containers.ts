@@ -18,16 +18,16 @@ interface Container {
   readonly imageId: string;
 }
 
-/** An engine in memory, for a mock that makes containers: it knows images, volumes and caches, and runs nothing. */
+/** An engine in memory for a mock with containers: it has images, volumes and caches, and runs nothing. */
 export class MockContainers implements Containers {
-  /** What each reference means in the engine; tests tag images here. */
+  /** The engine's image of each reference; tests tag images here. */
   readonly images: Map<string, string>;
-  /** What each means in the registry. */
+  /** The registry's image of each reference. */
   readonly registry = new Map<string, string>();
-  /** Of sandboxes that have some, also of those that are gone; each was made with a number of its own. */
+  /** The volumes of sandboxes, also of removed ones; each has its own number. */
   readonly volumes = new Map<SandboxId, number>();
   readonly caches = new Map<string, Pick<CacheVolume, "project" | "name">>();
-  /** Every pull that asked the registry. */
+  /** Every pull that reached the registry. */
   readonly pulls: string[] = [];
   /** Awaited in the middle of each pull. */
   beforePull: (signal: AbortSignal) => Promise<void> = async () => {};
@@ -38,7 +38,7 @@ export class MockContainers implements Containers {
     this.images = new Map(Object.entries({ [DEFAULT_IMAGE]: "sha256:default", ...images }));
   }
 
-  /** Where ports of a sandbox are reached. */
+  /** The host addresses of a sandbox's ports. */
   addressesOf(spec: InstanceSpec): Record<string, string> {
     return Object.fromEntries((spec.container?.ports ?? []).map((port) => [port, `127.0.0.1:${40_000 + port}`]));
   }
@@ -130,6 +130,6 @@ function noImage(image: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "image_not_found",
     message: `there is no image ${image}`,
-    hint: "name one that is there",
+    hint: "use an existing image",
   });
 }

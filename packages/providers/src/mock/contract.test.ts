@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Sandbox } from "@sandpiper/core";
-import { describeProvider } from "@sandpiper/core/testing";
+import { describeProvider, type HostProgram, type HostProgramOptions } from "@sandpiper/core/testing";
+import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { useSandbox } from "../host/testing/host-program.ts";
 import { mockCapabilities } from "./capabilities.ts";
 import { MockProvider } from "./provider.ts";
 
@@ -13,17 +14,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(scratch, { recursive: true }));
 
-describe.each(["memory", "filesystem"] as const)("with checkpoints of %s", (checkpoint) => {
-  describeProvider("mock", () => new MockProvider({ checkpoint }), {
+describe.each(["memory", "filesystem"] as const)("the mock provider with checkpoints of %s", (checkpoint) => {
+  const base = new MockProvider({ checkpoint });
+  describeProvider("mock", () => base, {
     framework: { describe, it, beforeAll, afterAll, expect },
     capabilities: { ...mockCapabilities, checkpoint },
     crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
     leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
     makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),
-    async orphan(config) {
-      const first = new MockProvider();
-      const { id } = await Sandbox.create(first, config);
-      return { provider: first.die(), id };
-    },
+    programs: { start: (options) => startProgram(base, options), next: () => base.sibling() },
   });
 });
+
+/** A program in memory: its provider dies with it. */
+function startProgram(host: MockProvider, options: HostProgramOptions): HostProgram {
+  const provider = host.sibling();
+  const id = createSandboxId();
+  const ready = useSandbox(provider, id, options);
+  ready.catch(() => {});
+  return { creating: async () => id, ready: () => ready, kill: async () => void provider.die() };
+}

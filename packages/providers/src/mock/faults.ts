@@ -1,35 +1,35 @@
 import type { SandboxError } from "@sandpiper/core";
 
-/** What goes wrong, and when; everything is off unless set. May be changed while instances run. */
+/** Faults to inject; all are off by default. May be changed while instances run. */
 export interface MockFaults {
   bootDelayMs?: number;
   bootFailure?: SandboxError;
-  /** That many connects are refused before one is accepted. */
+  /** How many connects are refused before one is accepted. */
   refusedConnects?: number;
-  /** That many channels are accepted and then never answered. */
+  /** How many channels are accepted and never answered. */
   silentConnects?: number;
-  /** That many attempts to destroy an instance fail. */
+  /** How many attempts to destroy an instance fail. */
   failedDestroys?: number;
   destroyDelayMs?: number;
-  /** Nobody is told which instances there are. */
+  /** Fails each list of instances. */
   listFailure?: SandboxError;
   checkpointDelayMs?: number;
   checkpointFailure?: SandboxError;
   restoreDelayMs?: number;
   restoreFailure?: SandboxError;
-  /** The release that the host runs, where it must differ from another's: checkpoints do not fit both. */
+  /** The host's release; checkpoints do not fit another release. */
   release?: string;
-  /** What an earlier caller left unread on the channel. */
+  /** Bytes that an earlier caller left unread on the channel. */
   staleBytes?: Uint8Array;
-  /** How long the answer to a method is held back. */
+  /** The delay of the answer to a method. */
   answerDelayMs?: (method: string) => number;
   /** Methods that are never answered, not even when canceled. */
   unanswered?: readonly string[];
-  /** Answers of one turn leave in reverse. */
+  /** Reverses the order of the answers of one turn. */
   isOrderReversed?: boolean;
   /** Sent before every answer. */
   garbage?: Uint8Array;
-  /** Every answer is preceded by a message whose attachment is cut short. */
+  /** Sends a message with a truncated attachment before every answer. */
   hasTornFrames?: boolean;
   /** How long the channel makes a sender wait after each write. */
   slowReaderMs?: number;

@@ -35,7 +35,7 @@ export class FileTree {
     return this.#nodes;
   }
 
-  /** Relative paths start at the home directory, or where a command runs. */
+  /** Relative paths start at the home directory, or at a command's working directory. */
   resolve(path: string, from = HOME): string {
     const parts: string[] = [];
     for (const part of (path.startsWith("/") ? path : `${from}/${path}`).split("/")) {
@@ -118,10 +118,13 @@ export class FileTree {
     this.#tell({ kind: "chmod", path });
   }
 
-  /** Sorted by path, which is relative to the directory. */
+  /** Sorted by path, relative to the directory. */
   list(path: string, depth: number): FileInfo[] {
     if (this.#get(path).kind !== "directory") {
-      throw new SandboxError("failed_precondition", { reason: "not_a_directory", message: `${path} is no directory` });
+      throw new SandboxError("failed_precondition", {
+        reason: "not_a_directory",
+        message: `${path} is not a directory`,
+      });
     }
     const prefix = path === "/" ? "/" : `${path}/`;
     const infos = this.#below(path).map((each) => this.#describe(each.slice(prefix.length), this.#get(each)));

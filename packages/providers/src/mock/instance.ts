@@ -20,17 +20,17 @@ export interface MockInstanceOptions {
   readonly spec: InstanceSpec;
   readonly clock: Clock;
   readonly faults: MockFaults;
-  /** Nothing runs in it before it is restored. */
+  /** Runs nothing until it is restored. */
   readonly isPrepared: boolean;
-  /** Where it is restored they go on. */
+  /** Whether checkpoints keep its processes. */
   readonly keepsProcesses: boolean;
-  /** Where its ports are reached. */
+  /** The addresses of its ports. */
   readonly addresses?: Readonly<Record<string, string>> | undefined;
   /** Called when nothing of it is left. */
   readonly removed: (options: DestroyOptions) => void;
 }
 
-/** An instance in memory. Tests can break it in every way that instances break. */
+/** An instance in memory that tests can break in every way. */
 export class MockInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
@@ -74,7 +74,7 @@ export class MockInstance implements Instance {
     const { clock, faults, keepsProcesses } = this.#options;
     if (faults.checkpointDelayMs !== undefined) await sleep(clock, faults.checkpointDelayMs);
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
-    // In a turn of its own, in which no program is in the middle of something.
+    // In its own turn of the event loop, when no program is in the middle of a step.
     await new Promise((resolve) => setImmediate(resolve));
     if (!this.#isRunning) throw unavailable("not_running", `instance ${this.id} does not run`);
     if (!this.#agent.isQuiesced) {
@@ -88,7 +88,7 @@ export class MockInstance implements Instance {
     if (!keepsRunning) this.#halt("the instance was saved and stopped");
   }
 
-  /** For one that was prepared. */
+  /** For a prepared instance. */
   restore(saved: SavedAgent): void {
     this.#agent = MockAgent.restore(this.#options.clock, saved);
     this.#isRunning = true;
@@ -110,7 +110,7 @@ export class MockInstance implements Instance {
     this.end({ reason: "out_of_memory", message: "the mock's memory is full" });
   }
 
-  /** Breaks the channel; the instance runs on. */
+  /** Breaks the channel; the instance keeps running. */
   dropChannel(): void {
     this.channels.at(-1)?.drop();
   }
@@ -120,7 +120,7 @@ export class MockInstance implements Instance {
     this.channels.at(-1)?.send(bytes);
   }
 
-  /** The channel ends first and the reason is known a moment later, as with real instances. */
+  /** The channel ends first and the reason follows, as with real instances. */
   end(exit: InstanceExit): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

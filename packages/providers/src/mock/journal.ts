@@ -20,7 +20,7 @@ export interface SavedJournal {
   readonly end: number;
 }
 
-/** A process's output by offset: the last `capacity` bytes, and as much as its readers still need. */
+/** A process's output by offset: the last `capacity` bytes, and all that its readers still need. */
 export class Journal {
   readonly changed = new Notifier();
   readonly #capacity: number;
@@ -48,7 +48,7 @@ export class Journal {
     return this.#end;
   }
 
-  /** Waits while a reader still needs what would have to go. */
+  /** Waits while a reader needs bytes that would have to be dropped. */
   async append(source: OutputSource, bytes: Uint8Array): Promise<void> {
     while (this.#readers.size > 0 && this.#fastest() < this.#end + bytes.length - this.#capacity) {
       await this.changed.wait();

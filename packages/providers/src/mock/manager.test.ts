@@ -12,8 +12,8 @@ function setUp(config: ManagerConfigOptions = {}, faults: MockFaults = {}, depen
   return { clock, provider, manager };
 }
 
-describe("the limit", () => {
-  it("holds although boots are slow: of 100 creates at once exactly 50 succeed and the others fail at once", async () => {
+describe("the sandbox limit", () => {
+  it("holds while boots are slow: of 100 concurrent creates exactly 50 succeed and the others fail at once", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 50 }, { bootDelayMs: 1000 });
     const refused: unknown[] = [];
     const creations = Array.from({ length: 100 }, () =>
@@ -31,7 +31,7 @@ describe("the limit", () => {
     expect(provider.size).toBe(50);
   });
 
-  it("counts a slot again after a failed boot, and after a destroy", async () => {
+  it("frees a slot after a failed boot and after a destroy", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 1 }, { refusedConnects: 1000 });
     const failing = rejection(manager.create());
     expect(await rejection(manager.create())).toMatchObject({ reason: "sandbox_limit" });
@@ -45,7 +45,7 @@ describe("the limit", () => {
     await manager.create();
   });
 
-  it("is 100 by default, and none with 0", async () => {
+  it("is 100 by default, and unlimited with 0", async () => {
     const { manager } = setUp();
     expect(manager.config.maxSandboxes).toBe(100);
     const unlimited = setUp({ maxSandboxes: 0 });
@@ -53,7 +53,7 @@ describe("the limit", () => {
     expect(unlimited.manager.count).toBe(120);
   });
 
-  it("keeps a slot while a sandbox is being destroyed, until nothing of it is left", async () => {
+  it("counts a sandbox until it is completely destroyed", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 1 });
     const { id } = await manager.create();
     provider.faults.destroyDelayMs = 1000;
@@ -79,7 +79,7 @@ describe("the registry", () => {
     expect((await slow).exitCode).toBe(0);
   });
 
-  it("finds, lists, counts and forgets", async () => {
+  it("finds, lists, counts and removes sandboxes", async () => {
     const { manager } = setUp();
     const [one, two] = [await manager.create(), await manager.createDefault()];
     expect(manager.get(one.id)).toBe(one);
@@ -100,7 +100,7 @@ describe("the registry", () => {
     expect(provider.size).toBe(1);
   });
 
-  it("works on sandboxes by id", async () => {
+  it("operates on sandboxes by id", async () => {
     const { manager } = setUp();
     const { id } = await manager.create();
     await manager.writeFile(id, "a.txt", "text");
@@ -111,7 +111,7 @@ describe("the registry", () => {
     expect(await manager.withSandbox(id, (sandbox) => sandbox.id)).toBe(id);
   });
 
-  it("gives vsock addresses from 3 upward and never one twice", async () => {
+  it("assigns vsock addresses from 3 upward, each once", async () => {
     const { clock, provider, manager } = setUp();
     const first = await manager.create();
     await manager.destroy(first.id);
@@ -124,7 +124,7 @@ describe("the registry", () => {
     expect([first.config.vsockCid, third.config.vsockCid]).toEqual([3, 5]);
   });
 
-  it("frees the slot of a sandbox that crashed, removes what is left of it and remembers why", async () => {
+  it("frees the slot of a crashed sandbox, removes its leftovers and remembers the reason", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 1 });
     const { id } = await manager.create();
     provider.instance(id).runOutOfMemory();
@@ -153,7 +153,7 @@ describe("the registry", () => {
     expect(manager.exists(id)).toBe(false);
   });
 
-  it("keeps a sandbox that could not be destroyed, so that it can be tried again", async () => {
+  it("keeps a sandbox that could not be destroyed, so that the caller can try again", async () => {
     const { provider, manager } = setUp({}, { failedDestroys: 1 });
     const { id } = await manager.create();
     expect(await rejection(manager.destroy(id))).toMatchObject({ reason: "stuck" });
@@ -164,7 +164,7 @@ describe("the registry", () => {
 });
 
 describe("configuration", () => {
-  it("completes a sandbox's own options with the manager's defaults and paths", async () => {
+  it("merges a sandbox's options with the manager's defaults and paths", async () => {
     const { manager } = setUp({
       kernelPath: "/boot/vmlinux",
       rootfsPath: "/images/base",
@@ -180,7 +180,7 @@ describe("configuration", () => {
     expect(own.config).toMatchObject({ memoryMib: 64, rootfs: "/images/python", env: { A: "1", B: "2" } });
   });
 
-  it("refuses an image's name where there are no images", async () => {
+  it("refuses an image name where there are no images", async () => {
     const { manager } = setUp();
     expect(await rejection(manager.create({ rootfs: "python" }))).toMatchObject({ reason: "unknown_image" });
   });
@@ -190,13 +190,13 @@ describe("configuration", () => {
     [{ kernelPath: "relative" }],
     [{ maxSandbox: 3 }],
     [{ defaults: { memoryMib: 0 } }],
-  ])("is checked at once: %j", (config) => {
+  ])("is validated at once: %j", (config) => {
     expect(() => setUp(config as ManagerConfigOptions)).toThrow(/is wrong/);
   });
 });
 
 describe("register", () => {
-  it("takes in a sandbox that was made elsewhere", async () => {
+  it("registers a sandbox that was created elsewhere", async () => {
     const { clock, provider, manager } = setUp();
     const sandbox = await Sandbox.create(provider, { vsockCid: 40 }, { clock });
     expect(manager.register(sandbox)).toEqual({ ok: true, id: sandbox.id });
@@ -204,7 +204,7 @@ describe("register", () => {
     expect((await manager.create()).config.vsockCid).toBe(41);
   });
 
-  it("gives a refused sandbox back, unharmed", async () => {
+  it("returns a refused sandbox unchanged", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 1 });
     const first = await manager.create();
     expect(manager.register(first)).toMatchObject({ ok: false, error: { code: "already_exists" }, sandbox: first });
@@ -218,8 +218,8 @@ describe("register", () => {
   });
 });
 
-describe("the end", () => {
-  it("destroys all at once, goes on past failures and reports them", async () => {
+describe("closing the manager", () => {
+  it("destroys all sandboxes, continues after failures and reports them", async () => {
     const { clock, provider, manager } = setUp();
     const ids = (await Promise.all(Array.from({ length: 5 }, () => manager.create()))).map(({ id }) => id);
     provider.faults.failedDestroys = 1;
@@ -233,7 +233,7 @@ describe("the end", () => {
     expect(manager.list()).toEqual(failed.map(({ id }) => id));
   });
 
-  it("stops creations that are under way", async () => {
+  it("stops creations in progress", async () => {
     const { clock, provider, manager } = setUp({}, { bootDelayMs: 1000 });
     const creating = rejection(manager.create());
     await clock.advance(500);
@@ -244,7 +244,7 @@ describe("the end", () => {
     expect(provider.size).toBe(0);
   });
 
-  it("of the manager leaves nothing and lets nothing new in", async () => {
+  it("leaves nothing and refuses new sandboxes", async () => {
     const { provider, manager } = setUp();
     await manager.create();
     await manager[Symbol.asyncDispose]();
@@ -252,7 +252,7 @@ describe("the end", () => {
     expect(await rejection(manager.create())).toMatchObject({ reason: "manager_closed" });
   });
 
-  it("of the manager says what it could not remove", async () => {
+  it("reports what it could not remove", async () => {
     const { manager } = setUp({}, { failedDestroys: 1 });
     const { id } = await manager.create();
     const error = await rejection(manager[Symbol.asyncDispose]());
@@ -275,7 +275,7 @@ describe("reconcile", () => {
     return { clock, provider, running, process, dead };
   }
 
-  it("adopts what runs, with its processes, and removes what does not", async () => {
+  it("adopts running instances with their processes, and removes the others", async () => {
     const { clock, provider, running, process, dead } = await leftBehind();
     const manager = new SandboxManager(provider, {}, { clock });
     const own = await manager.create();
@@ -295,7 +295,7 @@ describe("reconcile", () => {
     expect((await manager.create()).config.vsockCid).toBe(4);
   });
 
-  it("destroys every orphan when told to, and leaves alone what another program owns", async () => {
+  it("destroys every orphan on request, and leaves the instances of other programs alone", async () => {
     const { clock, provider, running, dead } = await leftBehind();
     const foreign = await Sandbox.create(provider, {}, { clock });
     const manager = new SandboxManager(provider, {}, { clock });
@@ -305,7 +305,7 @@ describe("reconcile", () => {
     expect(provider.size).toBe(1);
   });
 
-  it("reports what it cannot adopt and goes on", async () => {
+  it("reports what it cannot adopt and continues", async () => {
     const { clock, provider, running, dead } = await leftBehind();
     const manager = new SandboxManager(provider, { maxSandboxes: 1 }, { clock });
     await manager.create();

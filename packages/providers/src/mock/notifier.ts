@@ -1,4 +1,4 @@
-/** Wakes everybody who waits for something to change. */
+/** Wakes all waiters when something changes. */
 export class Notifier {
   #waiting: (() => void)[] = [];
 

@@ -6,13 +6,13 @@ import type { MockInstance } from "./instance.ts";
 import { sleep } from "./sleep.ts";
 
 export interface MockPreparedOptions {
-  /** Nothing runs in it yet. */
+  /** The instance, which runs nothing yet. */
   readonly instance: MockInstance;
   readonly clock: Clock;
   readonly faults: MockFaults;
 }
 
-/** A place in memory for an instance that is to be restored. */
+/** Prepared for a restore, in memory. */
 export class MockPrepared implements PreparedInstance {
   readonly #options: MockPreparedOptions;
 

@@ -20,7 +20,7 @@ export interface ProcessSpec {
   readonly timeoutMs: number | undefined;
 }
 
-/** A process as it is at one moment: it can go on from there in another instance. */
+/** The state of a process at one moment, from which it can continue in another instance. */
 export interface SavedProcess {
   readonly spec: ProcessSpec;
   readonly startedAtMs: number;
@@ -40,7 +40,7 @@ export class MockProcess {
   readonly pid: number;
   readonly journal: Journal;
   readonly exited = new Notifier();
-  /** Its caller gets all of it in one answer; to nobody else is it of any use. */
+  /** Its caller gets all output in one answer, so no other caller can use it. */
   isCollected = false;
   status: ExitStatus | undefined;
   durationMs: number;
@@ -54,11 +54,11 @@ export class MockProcess {
   readonly #input: Uint8Array[];
   readonly #inputChanged = new Notifier();
   #isInputOpen: boolean;
-  /** The program has the first piece of input and may not have dealt with it yet. */
+  /** The program has taken the first piece of input and may not have processed it yet. */
   #isInputTaken = false;
   #stdinOffset: number;
   #asleepSinceMs: number | undefined;
-  /** What the program does again because it was saved in the middle of a step. */
+  /** What the program repeats because it was saved in the middle of a step. */
   #repeatedBytes: number;
   #stopTimer: () => void = () => {};
 
@@ -96,7 +96,7 @@ export class MockProcess {
     return new MockProcess(saved, world);
   }
 
-  /** Only between two turns of the event loop is every program at a point from which it can go on. */
+  /** Programs can continue only from a point between two turns of the event loop. */
   save(): SavedProcess {
     const nowMs = this.#clock.monotonicMs();
     return {
@@ -133,12 +133,12 @@ export class MockProcess {
     this.#end({ exit_code: null, signal, timed_out: isTimeout, out_of_memory: false });
   }
 
-  /** Bytes of input taken so far. */
+  /** How many bytes of input were taken so far. */
   get stdinOffset(): number {
     return this.#stdinOffset;
   }
 
-  /** Answers with the offset after the bytes, or undefined when nobody takes input any more. */
+  /** Returns the offset after the bytes, or undefined when the input is closed. */
   feed(bytes: Uint8Array, close: boolean): number | undefined {
     const isOpen = this.#isInputOpen && this.status === undefined;
     if (!isOpen && bytes.length > 0) return undefined;
@@ -207,7 +207,7 @@ export class MockProcess {
     this.#progress.writtenBytes += bytes.length;
   }
 
-  /** Never returns to a program that was killed. */
+  /** Never returns to a killed program. */
   async #sleep(durationMs: number): Promise<void> {
     const leftMs = durationMs - this.#progress.sleptMs;
     this.#asleepSinceMs = this.#clock.monotonicMs() - this.#progress.sleptMs;

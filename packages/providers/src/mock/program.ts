@@ -1,17 +1,17 @@
 import type { FileTree } from "./file-tree.ts";
 
-/** How far a program has come: enough to go on from there in another instance. */
+/** The progress of a program, from which it can continue in another instance. */
 export interface Progress {
-  /** Of a script. */
+  /** The step of a script. */
   step: number;
-  /** The exit code of the step before. */
+  /** The exit code of the previous step. */
   status: number;
   readonly variables: Record<string, string>;
-  /** The files that the step writes are open. */
+  /** Whether the files that the step writes are open. */
   hasBegun: boolean;
-  /** What the step has written since it last took input is not written again. */
+  /** What the step has written since it last took input, and does not write again. */
   writtenBytes: number;
-  /** Nor is time slept again. */
+  /** The time that it has slept already. */
   sleptMs: number;
 }
 
@@ -23,7 +23,7 @@ export function beginNextStep(progress: Progress, status: number): void {
   Object.assign(progress, { step: progress.step + 1, status, hasBegun: false, writtenBytes: 0, sleptMs: 0 });
 }
 
-/** What a program of the mock sees of the world. */
+/** The interface of a program of the mock. */
 export interface ProgramContext {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -32,17 +32,17 @@ export interface ProgramContext {
   readonly progress: Progress;
   readonly isTerminal: boolean;
   readonly pid: number;
-  /** The next piece of standard input, which is done with when the one after it is asked for; undefined at its end. */
+  /** The next piece of standard input, which is finished when the following one is requested; undefined at the end. */
   readonly read: () => Promise<Uint8Array | undefined>;
   readonly write: (source: "stdout" | "stderr", bytes: Uint8Array) => Promise<void>;
   readonly sleep: (durationMs: number) => Promise<void>;
   /** Ends the process by a signal; never returns to the program. */
   readonly die: (signal: string) => Promise<never>;
-  /** Aborted when the process has been killed. */
+  /** Aborted when the process was killed. */
   readonly killed: AbortSignal;
 }
 
-/** Answers with an exit code. */
+/** Resolves with an exit code. */
 export type Program = (context: ProgramContext) => Promise<number>;
 
 const encoder = new TextEncoder();
@@ -50,7 +50,7 @@ const ZEROS = new Uint8Array(64 * 1024);
 
 const say = (context: ProgramContext, text: string) => context.write("stdout", encoder.encode(text));
 
-/** The few commands that the contract suite needs, as POSIX has them. */
+/** The few POSIX commands that the contract suite needs. */
 export const programs: Readonly<Record<string, Program>> = {
   true: async () => 0,
   false: async () => 1,

@@ -31,20 +31,20 @@ interface Entry {
 export interface MockProviderOptions {
   readonly clock?: Clock;
   readonly faults?: MockFaults;
-  /** Has it make containers. */
+  /** Makes it a provider of containers. */
   readonly containers?: MockContainers | undefined;
-  /** What its checkpoints keep; memory unless given. */
+  /** What its checkpoints keep; memory by default. */
   readonly checkpoint?: "memory" | "filesystem" | undefined;
 }
 
-/** Runs instances in memory, for tests: nothing is isolated, everything can be made to fail. */
+/** Runs instances in memory for tests. It isolates nothing, and every step can be made to fail. */
 export class MockProvider implements Provider {
   readonly name = "mock";
   readonly capabilities: ProviderCapabilities;
   readonly containers: MockContainers | undefined;
   readonly faults: MockFaults;
   readonly #clock: Clock;
-  /** The host that successive programs share. */
+  /** The host that all its programs share. */
   readonly #host: Map<SandboxId, Entry>;
   #isAlive = true;
 
@@ -88,8 +88,16 @@ export class MockProvider implements Provider {
 
   async adopt(id: SandboxId): Promise<Instance> {
     const entry = this.#host.get(id);
-    if (entry === undefined || entry.owner.#isAlive) {
-      throw new SandboxError("failed_precondition", { reason: "not_an_orphan", message: `${id} is no orphan` });
+    if (entry === undefined) {
+      throw new SandboxError("not_found", { reason: "no_such_instance", message: `the mock has no instance ${id}` });
+    }
+    if (entry.owner.#isAlive) {
+      const message = `instance ${id} cannot be adopted: its program is alive`;
+      throw new SandboxError("failed_precondition", { reason: "instance_owned", message });
+    }
+    if (!entry.instance.isRunning) {
+      const message = `instance ${id} cannot be adopted: it has ended`;
+      throw new SandboxError("gone", { reason: "instance_ended", message });
     }
     entry.owner = this;
     return entry.instance;
@@ -100,27 +108,32 @@ export class MockProvider implements Provider {
     this.containers?.drop(id, options);
   }
 
-  /** The instance of a sandbox, to break it. */
+  /** The instance of a sandbox, so that a test can break it. */
   instance(id: SandboxId): MockInstance {
     const entry = this.#host.get(id);
     if (entry === undefined) throw new Error(`the mock has no instance ${id}`);
     return entry.instance;
   }
 
-  /** What is left of a sandbox. */
+  /** The leftovers of a sandbox. */
   leftovers(id: SandboxId): readonly string[] {
     return this.#host.has(id) ? [`instance ${id}`] : [];
   }
 
-  /** How many instances there are, running or not. */
+  /** The number of instances, running or not. */
   get size(): number {
     return this.#host.size;
   }
 
-  /** The program that uses this provider dies; answers with the provider of the program that comes after it. */
+  /** Ends the program that uses this provider; returns the provider of the next program on the same host. */
   die(): MockProvider {
     this.#isAlive = false;
     for (const { instance, owner } of this.#host.values()) if (owner === this) instance.dropChannel();
+    return this.sibling();
+  }
+
+  /** The provider of another program on the same host. */
+  sibling(): MockProvider {
     const { faults, containers } = this;
     const checkpoint = this.#keepsProcesses ? "memory" : "filesystem";
     return new MockProvider({ clock: this.#clock, faults, containers, checkpoint }, this.#host);

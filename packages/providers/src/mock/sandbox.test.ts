@@ -13,7 +13,7 @@ function setUp(faults: MockFaults = {}) {
   return { clock, provider, create };
 }
 
-/** Moves a fake clock on until a promise is settled. */
+/** Advances a fake clock until a promise is settled. */
 async function during<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let isSettled = false;
   promise.then(
@@ -26,7 +26,7 @@ async function during<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
 }
 
 describe("creating a sandbox", () => {
-  it("goes from creating to ready once the agent has answered hello and ping", async () => {
+  it("becomes ready once the agent has answered hello and ping", async () => {
     const { clock, provider, create } = setUp({ bootDelayMs: 500, refusedConnects: 3 });
     const id = createSandboxId();
     const sandbox = await during(clock, create({ memoryMib: 512, name: "mine" }, { id }));
@@ -48,7 +48,7 @@ describe("creating a sandbox", () => {
     expect(provider.size).toBe(0);
   });
 
-  it("leaves nothing behind when the instance dies while it waits for the agent", async () => {
+  it("leaves nothing behind when the instance dies before its agent answers", async () => {
     const { clock, provider, create } = setUp({ silentConnects: 1 });
     const id = createSandboxId();
     const creating = rejection(create({}, { id }));
@@ -73,7 +73,7 @@ describe("creating a sandbox", () => {
     expect(provider.size).toBe(0);
   });
 
-  it("reports the first error when cleaning up fails as well", async () => {
+  it("reports the first error when the clean-up fails too", async () => {
     const { clock, create } = setUp({ refusedConnects: 200, failedDestroys: 1 });
     const error = await during(clock, rejection(create()));
     expect(error).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
@@ -109,7 +109,7 @@ describe("an agent with a bad channel", () => {
     expect(results).toMatchObject([{ stdout: "one\n" }, { stdout: "some text" }, "some text"]);
   });
 
-  it("does not give a late answer to the next call", async () => {
+  it("does not pass a late answer to the next call", async () => {
     const { clock, provider, create } = setUp();
     const sandbox = await create({}, { rpcTimeoutMs: 1000 });
     provider.faults.answerDelayMs = (method) => (method === "file.stat" ? 1500 : 0);
@@ -122,7 +122,7 @@ describe("an agent with a bad channel", () => {
     expect(await next).toBe(true);
   });
 
-  it("opens a new channel for the next operation when the last was dropped", async () => {
+  it("opens a new channel for the next operation after the last was dropped", async () => {
     const { clock, provider, create } = setUp();
     const sandbox = await create();
     const waiting = rejection(sandbox.exec("sleep 60"));
@@ -134,7 +134,7 @@ describe("an agent with a bad channel", () => {
     expect(provider.instance(sandbox.id).channels).toHaveLength(2);
   });
 
-  it("reads on at the same byte when the channel was dropped in between", async () => {
+  it("resumes reading at the same byte after the channel was dropped", async () => {
     const { clock, provider, create } = setUp();
     const sandbox = await create();
     const process = await sandbox.start("head -c 5000000 /dev/zero; cat", { stdin: true });
@@ -159,7 +159,7 @@ describe("an agent with a bad channel", () => {
 });
 
 describe("a sandbox", () => {
-  it("is failed, with the reason, when its instance crashes", async () => {
+  it("fails with the reason when its instance crashes", async () => {
     const { clock, provider, create } = setUp();
     const sandbox = await create();
     const running = rejection(sandbox.exec("sleep 60"));
@@ -174,7 +174,7 @@ describe("a sandbox", () => {
     expect(error.message).toContain("kernel panic");
   });
 
-  it("says that memory was the reason, and what to do about it", async () => {
+  it("reports a lack of memory as the reason, with the remedy", async () => {
     const { clock, provider, create } = setUp();
     const sandbox = await create();
     const running = rejection(sandbox.exec("sleep 60"));
@@ -185,7 +185,7 @@ describe("a sandbox", () => {
     expect(error.hint).toContain("memoryMib");
   });
 
-  it("needs to be ready for every operation", async () => {
+  it("must be ready for every operation", async () => {
     const { clock, create } = setUp();
     const sandbox = await create();
     await during(clock, sandbox.destroy());
@@ -222,7 +222,7 @@ describe("a sandbox", () => {
     }
   });
 
-  it("fails what is under way when it is destroyed", async () => {
+  it("fails pending operations when it is destroyed", async () => {
     const { clock, create } = setUp();
     const sandbox = await create();
     const running = rejection(sandbox.exec("sleep 60"));
@@ -231,7 +231,7 @@ describe("a sandbox", () => {
     expect(await running).toMatchObject({ code: "gone", reason: "sandbox_destroyed" });
   });
 
-  it("can be destroyed again when that failed", async () => {
+  it("can be destroyed again after a failure", async () => {
     const { clock, provider, create } = setUp({ failedDestroys: 1 });
     const sandbox = await create();
     expect(await during(clock, rejection(sandbox.destroy()))).toMatchObject({ reason: "stuck" });
@@ -255,7 +255,7 @@ describe("a sandbox", () => {
     await busy;
   });
 
-  it("takes time limit, directory and primary language from its config", async () => {
+  it("takes time limit, directory and primary language from its configuration", async () => {
     const { clock, create } = setUp();
     const sandbox = await create({ timeoutMs: 200, cwd: "/tmp", language: "sh" });
     expect(await during(clock, sandbox.exec("sleep 60"))).toMatchObject({ timedOut: true, exitCode: 137 });
@@ -264,7 +264,7 @@ describe("a sandbox", () => {
     expect((await sandbox.executeCode(undefined, "echo primary")).stdout).toBe("primary\n");
   });
 
-  it("asks for a language when it has no primary one", async () => {
+  it("requires a language when it has no primary one", async () => {
     const { create } = setUp();
     const sandbox = await create();
     const error = await rejection(sandbox.executeCode(undefined, "echo x"));
@@ -276,7 +276,7 @@ describe("a sandbox", () => {
     expect(error.hint).toContain("sh");
   });
 
-  it("does not take a file of any size into memory", async () => {
+  it("limits the size of a file that it reads into memory", async () => {
     const { create } = setUp();
     const sandbox = await create();
     await sandbox.writeFile("big.bin", new Uint8Array(100_000));
@@ -285,7 +285,7 @@ describe("a sandbox", () => {
     expect((await sandbox.readFile("big.bin", { maxBytes: 100_000 })).length).toBe(100_000);
   });
 
-  it("connects to what listens inside", async () => {
+  it("connects to a port inside", async () => {
     const { create } = setUp();
     const sandbox = await create();
     await using tunnel = await sandbox.dial({ port: 7 });
@@ -299,14 +299,14 @@ describe("a sandbox", () => {
     expect(await rejection(sandbox.dial({ port: 8 }))).toMatchObject({ reason: "connection_refused" });
   });
 
-  it("measures itself", async () => {
+  it("reports its own usage", async () => {
     const { create } = setUp();
     const sandbox = await create();
     await sandbox.writeFile("x", new Uint8Array(1234));
     expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 1 });
   });
 
-  it("writes to a process in the order of the calls, however long each is", async () => {
+  it("writes to a process in the order of the calls, however long each takes", async () => {
     const { create } = setUp();
     const sandbox = await create();
     const process = await sandbox.start("cat", { stdin: true });
@@ -317,7 +317,7 @@ describe("a sandbox", () => {
     expect(Buffer.from(bytes).toString() === `${long}b`).toBe(true);
   });
 
-  it("disposes of a process's handle calmly when the sandbox has ended before", async () => {
+  it("disposes of a process handle after the sandbox has ended", async () => {
     const { clock, create } = setUp();
     const sandbox = await create();
     const process = await sandbox.start("sleep 60");
@@ -325,7 +325,7 @@ describe("a sandbox", () => {
     await process[Symbol.asyncDispose]();
   });
 
-  it("drops the oldest output that nobody reads, and says how much", async () => {
+  it("drops the oldest unread output, and reports how much", async () => {
     const { create } = setUp();
     const sandbox = await create();
     const process = await sandbox.start("head -c 200000 /dev/zero", { journalBytes: 70_000 });

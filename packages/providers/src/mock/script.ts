@@ -1,11 +1,11 @@
-/** A step of a script. Scripts are flat, with jumps for loops, so that a place in one is a number. */
+/** A step of a script. Scripts are flat, with jumps for loops, so that a position is a number. */
 export type Step = CommandStep | JumpStep;
 
 export interface CommandStep {
   readonly kind: "command";
-  /** As they were written, with their quotes. */
+  /** As written, with their quotes. */
   readonly words: readonly string[];
-  /** Runs only when the command before it succeeded. */
+  /** Runs only when the previous command succeeded. */
   readonly isConditional: boolean;
   readonly stdoutTo: Target;
   readonly stderrTo: Target;
@@ -14,7 +14,7 @@ export interface CommandStep {
 export interface JumpStep {
   readonly kind: "jump";
   readonly to: number;
-  /** Only when the command before it failed: the end of a loop. */
+  /** Runs only when the previous command failed: the end of a loop. */
   readonly isConditional: boolean;
 }
 
@@ -25,11 +25,11 @@ const TOKEN =
 
 interface Loop {
   readonly start: number;
-  /** The step that leaves it. */
+  /** The step after the loop. */
   exit: number;
 }
 
-/** As much of sh as the contract suite uses: lists of simple commands, while loops, a few redirections. */
+/** The subset of sh that the contract suite uses: lists of simple commands, while loops, a few redirections. */
 export function parseScript(script: string): readonly Step[] {
   const steps: Step[] = [];
   const loops: Loop[] = [];
@@ -37,7 +37,7 @@ export function parseScript(script: string): readonly Step[] {
   let fileOperator: string | undefined;
   const finish = (isNextConditional: boolean) => {
     if (command.words.length > 0) steps.push(command);
-    // A line that ends in && goes on in the next.
+    // A line that ends in && continues in the next.
     command = newCommand(isNextConditional || (command.words.length === 0 && command.isConditional));
   };
   for (const { separator, merge, file, word } of tokens(`${script.trim()}\n`)) {
@@ -83,7 +83,7 @@ function addKeyword(keyword: Keyword, steps: Step[], loops: Loop[]): void {
     return;
   }
   const loop = keyword === "do" ? loops.at(-1) : loops.pop();
-  if (loop === undefined) throw new Error(`${keyword} stands outside of a loop`);
+  if (loop === undefined) throw new Error(`${keyword} outside of a loop`);
   if (keyword === "do") {
     loop.exit = steps.length;
     steps.push({ kind: "jump", to: 0, isConditional: true });

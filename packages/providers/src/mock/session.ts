@@ -7,7 +7,7 @@ import type { MockFaults } from "./faults.ts";
 
 const TORN_FRAME = new TextEncoder().encode('{"jsonrpc":"2.0","method":"stream.data","params":{},"bytes":3}\nab \n');
 
-/** One caller on one channel: its calls, and everything that can go wrong with their answers. */
+/** One caller on one channel: its calls, and the faults of their answers. */
 export class MockSession implements MockPeer, FrameSink {
   readonly #agent: MockAgent;
   readonly #channel: MockChannel;
@@ -16,7 +16,7 @@ export class MockSession implements MockPeer, FrameSink {
   readonly #decoder = new FrameDecoder(this);
   readonly #calls = new Map<CallId, MockCall>();
   #heldAnswers: (() => void)[] = [];
-  /** What must not be sent before the agent is thawed. */
+  /** Messages that wait until the agent is thawed. */
   #frozen: (() => void)[] = [];
 
   constructor(
@@ -77,7 +77,7 @@ export class MockSession implements MockPeer, FrameSink {
       send: (notification, bytes) => this.#send(notification, bytes),
     });
     this.#calls.set(id, call);
-    // A refusal does not wait either.
+    // A refusal is sent at once, too.
     const isUrgent = this.#agent.isQuiesced || isAnsweredWhileQuiesced(method);
     const answer = (outcome: object) => this.#answer(call, { jsonrpc: "2.0", id, ...outcome }, isUrgent);
     this.#run(call).then(

@@ -3,7 +3,7 @@ import { type CommandStep, type JumpStep, parseScript, type Target } from "./scr
 
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
-/** Runs a script, from wherever its progress says that it has come to. */
+/** Runs a script from its current step. */
 export function shell(script: string, scriptName: string): Program {
   return async (context) => {
     const steps = parseScript(script);
@@ -27,7 +27,7 @@ async function jump({ to, isConditional }: JumpStep, { progress }: ProgramContex
   const isTaken = !isConditional || progress.status !== 0;
   beginNextStep(progress, 0);
   if (isTaken) progress.step = to;
-  // A loop without end must not keep everybody else from running.
+  // An endless loop must let the others run.
   if (isTaken && !isConditional) await new Promise((resolve) => setImmediate(resolve));
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "@sandpiper/core";
 
-/** Waits for some time of the mock's clock; aborted it returns early. */
+/** Waits for some time of the mock's clock; returns early when aborted. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const stop = clock.schedule(delayMs, resolve);

@@ -1,27 +1,27 @@
 import { join } from "node:path";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { QemuPlace } from "./host.ts";
+import type { QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
-import { MONITOR_SOCKET } from "./machine-arguments.ts";
-import { QmpClient } from "./qmp-client.ts";
+import { MONITOR_SOCKET } from "./machine/machine-arguments.ts";
+import { QmpClient } from "./qmp/qmp-client.ts";
 
-/** QEMU takes a new caller once it has seen that the last is gone. */
+/** QEMU accepts a new client once it has noticed that the last one is gone. */
 const MONITOR_TIMEOUT_MS = 10_000;
 
 /** Takes over a machine whose program has ended. */
-export async function adoptInstance(host: QemuPlace, id: SandboxId, clock: Clock): Promise<QemuInstance> {
+export async function adoptInstance(host: QemuState, id: SandboxId, clock: Clock): Promise<QemuInstance> {
   const { spec } = await host.store.claim(id);
   const path = join(host.machineDirectory(id), MONITOR_SOCKET);
   const monitor = await QmpClient.connect(path, AbortSignal.timeout(MONITOR_TIMEOUT_MS)).catch((error: unknown) => {
     throw new SandboxError("gone", {
       reason: "instance_ended",
       message: `instance ${id} cannot be adopted: its virtual machine does not answer`,
-      hint: "remove what is left of it, and create a new one",
+      hint: "remove the instance, and create a new sandbox",
       cause: error,
     });
   });
-  // Its program may have died while the machine stood still to be saved.
+  // The program may have died while the machine was paused for a checkpoint.
   if (!(await monitor.execute("query-status", {})).running) await monitor.execute("cont", {});
   return new QemuInstance(host, { spec, clock, monitor });
 }

@@ -14,7 +14,7 @@ async function tar(files: Readonly<Record<string, string | Buffer>>): Promise<Bu
   return await buffer(archive);
 }
 
-it("a machine boots from a container's image as an engine saves it, with its layers on top of each other", async () => {
+it("boots a machine from a saved container image, with its layers applied in order", async () => {
   await using fixture = await createQemuFixture();
   const directory = await mkdtemp(join(tmpdir(), "sp-archive-"));
   try {

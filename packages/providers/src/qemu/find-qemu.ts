@@ -1,20 +1,17 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { cacheDirectory } from "../guest/cache-directory.ts";
-import { findTuned } from "../guest/tuned-part.ts";
 import { findProgram, isProgram } from "../host/find-program.ts";
 import { remembered } from "../host/remembered.ts";
 import { runProgram } from "../host/run-program.ts";
 
-/** QEMU's program, and what it needs to run from where it is. */
+/** QEMU's program, with the arguments and environment that it needs. */
 export interface Qemu {
   readonly program: string;
-  /** Before all others. */
+  /** Come before all other arguments. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Built by set-up for this machine. */
-  readonly isTuned: boolean;
 }
 
 export interface MissingQemu {
@@ -25,42 +22,31 @@ export interface MissingQemu {
 const NAMES: Readonly<Record<string, string>> = { x64: "qemu-system-x86_64", arm64: "qemu-system-aarch64" };
 const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", arm64: "aarch64-linux-gnu" };
 
-export interface FindQemuOptions {
-  readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** Whether one that set-up built for this machine is taken. */
-  readonly takesTuned?: boolean | undefined;
-}
-
-/** In order of preference: SANDPIPER_QEMU, the one that set-up built, one on the PATH, the one that set-up unpacked into the cache. */
-export async function findQemu(options: FindQemuOptions = {}): Promise<Qemu | MissingQemu> {
-  const { environment = process.env, takesTuned = true } = options;
+/** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
+export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu | MissingQemu> {
   const name = NAMES[process.arch];
-  if (name === undefined) return { reason: `QEMU is not used on ${process.arch}`, hint: "use an x86-64 machine" };
+  if (name === undefined)
+    return { reason: `QEMU machines do not support ${process.arch}`, hint: "use an x86-64 machine" };
   const chosen = environment["SANDPIPER_QEMU"] || undefined;
   const cache = cacheDirectory(environment);
-  const tuned = chosen === undefined && takesTuned ? await findTuned("tuned-qemu", name, cache) : undefined;
   const installed = chosen ?? findProgram(name, environment["PATH"]);
-  const found = tuned === undefined ? packaged(installed, join(cache, "qemu-system-x86"), name) : built(tuned);
+  const found =
+    installed === undefined
+      ? unpacked(join(cache, "qemu-system-x86"), name)
+      : { program: installed, args: [], env: {} };
   const version = isProgram(found.program) ? await versionOf(found, join(cache, "known")) : undefined;
-  if (version !== undefined) return { ...found, version, isTuned: tuned !== undefined };
+  if (version !== undefined) return { ...found, version };
   return {
-    reason: `there is no ${name}${chosen === undefined ? "" : ` that runs at ${chosen}`}`,
-    hint: "install it, run `npm run setup qemu` in Sandpiper's directory, which unpacks Debian's, or set SANDPIPER_QEMU to the path of one",
+    reason: `there is no ${name}${chosen === undefined ? "" : ` that works at ${chosen}`}`,
+    hint: "install it, unpack Debian's with `npm run setup qemu` in Sandpiper's directory, or set SANDPIPER_QEMU to its path",
   };
 }
 
-/** A program alone, and where it runs. */
 type Program = Pick<Qemu, "program" | "args" | "env">;
 
-/** With its firmware beside it. */
-function built(program: string): Program {
-  return { program, args: ["-L", dirname(program)], env: {} };
-}
-
-function packaged(installed: string | undefined, root: string, name: string): Program {
-  if (installed !== undefined) return { program: installed, args: [], env: {} };
-  const libraries = ["usr/lib", "lib"].map((place) => join(root, place, LIBRARIES[process.arch] ?? ""));
-  const firmware = ["usr/share/qemu", "usr/share/seabios"].map((place) => join(root, place)).filter(existsSync);
+function unpacked(root: string, name: string): Program {
+  const libraries = ["usr/lib", "lib"].map((path) => join(root, path, LIBRARIES[process.arch] ?? ""));
+  const firmware = ["usr/share/qemu", "usr/share/seabios"].map((path) => join(root, path)).filter(existsSync);
   return {
     program: join(root, "usr/bin", name),
     args: firmware.flatMap((directory) => ["-L", directory]),
@@ -68,7 +54,7 @@ function packaged(installed: string | undefined, root: string, name: string): Pr
   };
 }
 
-/** Asked once of each program: it takes as long as a tenth of a machine. */
+/** Asked once for each program, because it takes a tenth of the time of a machine's start. */
 async function versionOf({ program, env }: Program, directory: string): Promise<string | undefined> {
   const version = await remembered({ directory, fact: "QEMU's version", files: [program] }, async () => {
     const { stdout } = await runProgram([program, "--version"], { env, timeoutMs: 10_000 });

@@ -6,40 +6,40 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Provision } from "../guest/provision.ts";
 import { QemuProvider } from "./provider.ts";
 
-let place: string;
+let directory: string;
 beforeEach(async () => {
-  place = await mkdtemp(join(tmpdir(), "sp-"));
-  vi.stubEnv("XDG_CACHE_HOME", join(place, "cache"));
+  directory = await mkdtemp(join(tmpdir(), "sp-"));
+  vi.stubEnv("XDG_CACHE_HOME", join(directory, "cache"));
   vi.stubEnv("SANDPIPER_QEMU", "");
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
-  await rm(place, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 const offline = new SandboxError("failed_precondition", { reason: "set_up_failed", message: "there is no network" });
 
-describe("before anything was fetched", () => {
-  it("a look fetches nothing and says that the first sandbox will; nor does a list, nor a removal", async () => {
+describe("the first use of the QEMU provider", () => {
+  it("downloads nothing for a probe, a list or a removal, and says that the first sandbox will", async () => {
     const provision = vi.fn<Provision>();
-    const provider = new QemuProvider({ stateDirectory: place, provision });
+    const provider = new QemuProvider({ stateDirectory: directory, provision });
     expect(await provider.probe()).toMatchObject({
       available: true,
       isFirstUse: true,
-      detail: expect.stringMatching(/^not fetched yet/),
+      detail: expect.stringMatching(/^not downloaded yet/),
     });
     expect(await provider.list()).toEqual([]);
     await provider.remove("00000000-0000-4000-8000-000000000000" as Parameters<typeof provider.remove>[0]);
     expect(provision).not.toHaveBeenCalled();
   });
 
-  it("the first sandbox asks for what is missing, and is told why when it cannot be had", async () => {
+  it("requests the missing parts for the first sandbox, and reports why they cannot be had", async () => {
     const asked: string[][] = [];
     const provision: Provision = async (parts) => {
       asked.push([...parts]);
       throw offline;
     };
-    const provider = new QemuProvider({ stateDirectory: place, provision });
+    const provider = new QemuProvider({ stateDirectory: directory, provision });
     await expect(Sandbox.create(provider, {})).rejects.toMatchObject({ message: "there is no network" });
     await expect(Sandbox.create(provider, { rootfs: "/srv/own" })).rejects.toMatchObject({ reason: "set_up_failed" });
     expect(asked).toEqual([

@@ -1,115 +1,90 @@
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findKernel, findTunedKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
-import { type Cgroups, findCgroups } from "../host/cgroups.ts";
+import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
+import type { Cgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
+import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { findAccelerator } from "./accelerator.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
-import { type Accelerator, MONITOR_SOCKET } from "./machine-arguments.ts";
-import { WaitingShell } from "./waiting-shell.ts";
-
-/** What the kernel takes as the path of a socket. */
-const MAX_SOCKET_PATH_BYTES = 107;
-const ID_BYTES = 36;
+import { findAccelerator } from "./machine/accelerator.ts";
+import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
+import { WaitingShell } from "./machine/waiting-shell.ts";
 
 export interface QemuOptions {
   readonly stateDirectory: string;
-  /** An existing cgroup to make the machines' cgroups in, for example one with a limit for all of them together. */
+  /** An existing cgroup for the machines' cgroups, for example one with a limit for all machines together. */
   readonly cgroupParent?: string | undefined;
-  /** Whether what set-up has built for this machine is taken instead of what is packaged; it is unless this is false. */
-  readonly takesTuned?: boolean | undefined;
 }
 
-/** Where machines are on this host. What runs can be found and ended without anything that machines are made with. */
-export interface QemuPlace {
+/** The machines of this host. Needs nothing that set-up installs, so that machines can always be found and ended. */
+export interface QemuState {
   readonly stateDirectory: string;
-  readonly takesTuned: boolean;
   readonly store: InstanceStore;
   readonly cgroups: Cgroups;
-  /** Where machines that are no instances are. */
-  readonly nursery: string;
+  /** The directory of the machines that belong to no sandbox. */
+  readonly transientMachines: string;
   readonly templates: string;
-  /** Of the directory that QEMU starts in. */
+  /** The directory that QEMU starts in. */
   machineDirectory(id: SandboxId): string;
   cgroupPath(name: string): string;
 }
 
-/** Everything on this host that machines are made with. */
-export interface QemuHost extends QemuPlace {
+/** Everything on this host that is needed to make machines. */
+export interface QemuHost extends QemuState {
   readonly qemu: Qemu;
   readonly shell: WaitingShell;
   readonly accelerator: Accelerator;
   readonly kernelVersion: string;
-  /** What a machine boots with: the given kernel, or one that set-up built or fetched. */
-  guestKernel(options?: GuestKernelChoice): Promise<GuestKernel>;
+  /** Boot files for the kernel at `path`, or for Debian's. */
+  guestKernel(path?: string): Promise<GuestKernel>;
 }
 
-interface GuestKernelChoice {
-  readonly path?: string | undefined;
-  readonly vcpuCount: number;
-}
-
-/** Looks for what this host must have; what is missing is said with what to do about it. */
-export function findQemuPlace(options: QemuOptions): QemuPlace {
-  if (process.platform !== "linux") {
-    throw missing("not_linux", `QEMU machines need Linux; this is ${process.platform}`, "use a Linux machine");
-  }
-  if (process.getuid?.() !== 0) {
-    const hint = 'run it again as root: sudo env "PATH=$PATH" …';
-    throw missing("not_root", "QEMU machines need root, to run as users of their own and in cgroups", hint);
-  }
+/** Throws when this host lacks something that set-up cannot install, with the remedy. */
+export function findQemuState(options: QemuOptions): QemuState {
+  requireLinux("QEMU machines");
+  requireRoot("QEMU machines", "to run each as its own user and in its own cgroup");
+  requireShortPath(options.stateDirectory, "qemu", [MONITOR_SOCKET]);
   const directory = join(options.stateDirectory, "qemu");
-  const longest = join(directory, "instances", "x".repeat(ID_BYTES), "machine", MONITOR_SOCKET);
-  if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
-    const message = `the path of the state directory ${options.stateDirectory} is too long for sockets in it`;
-    throw missing("unusable_state_directory", message, "set SANDPIPER_HOME to a shorter path");
-  }
-  const cgroups = findCgroups();
-  if (cgroups === undefined) {
-    const hint = "run `npm run setup` in Sandpiper's directory, which mounts them or names what is missing";
-    throw missing("cgroups_missing", "this host has no cgroups with the controllers cpu, memory and pids", hint);
-  }
+  const cgroups = requireCgroups();
   const store = new InstanceStore(join(directory, "instances"));
   return {
     stateDirectory: options.stateDirectory,
-    takesTuned: options.takesTuned ?? true,
     store,
     cgroups,
-    nursery: join(directory, "nursery"),
+    transientMachines: join(directory, "transient"),
     templates: join(directory, "templates"),
     machineDirectory: (id) => join(store.directory(id), "machine"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
   };
 }
 
-/** Looks for what machines are made with: what set-up provides. */
-export async function findQemuHost(place: QemuPlace): Promise<QemuHost> {
+/** Finds the parts that set-up installs. */
+export async function findQemuHost(state: QemuState): Promise<QemuHost> {
   const agent = findAgent();
-  const qemu = await findQemu(place);
+  const qemu = await findQemu();
   if ("reason" in qemu) throw missing("qemu_missing", qemu.reason, qemu.hint);
   const kernel = await findKernel();
   if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
-  const kernels = guestKernels(join(place.stateDirectory, "qemu/boot"), agent);
+  const kernels = guestKernels(join(state.stateDirectory, "qemu/boot"), agent);
   const accelerator = await findAccelerator(qemu, () => kernels(kernel));
-  // It knows one processor, and none of what KVM offers to a guest.
-  const tuned = place.takesTuned && accelerator === "tcg" ? await findTunedKernel() : undefined;
-  const guestKernel: QemuHost["guestKernel"] = ({ path, vcpuCount } = { vcpuCount: 1 }) => {
-    if (path !== undefined) return kernels({ path, version: "its own", modules: kernel.modules });
-    return kernels(vcpuCount <= 1 ? (tuned ?? kernel) : kernel);
+  return {
+    ...state,
+    qemu,
+    shell: new WaitingShell(qemu.env),
+    accelerator,
+    kernelVersion: kernel.version,
+    guestKernel: (path) => kernels(path === undefined ? kernel : { ...kernel, path }),
   };
-  const shell = new WaitingShell(qemu.env);
-  return { ...place, qemu, shell, accelerator, kernelVersion: (tuned ?? kernel).version, guestKernel };
 }
 
-/** Whether set-up provides what was not found. */
+/** Whether set-up can install the missing part. */
 export function isProvidable({ reason }: SandboxError): boolean {
   return reason === "agent_missing" || reason === "qemu_missing" || reason === "kernel_missing";
 }
 
-/** Made once for each kernel: that reads the kernel and the agent whole. */
+/** Made once for each kernel, because it reads the kernel and the agent completely. */
 function guestKernels(directory: string, agent: string): (kernel: Kernel) => Promise<GuestKernel> {
   const known = new Map<string, Promise<GuestKernel>>();
   return (kernel) => {
@@ -118,8 +93,4 @@ function guestKernels(directory: string, agent: string): (kernel: Kernel) => Pro
     made.catch(() => known.delete(kernel.path));
     return made;
   };
-}
-
-function missing(reason: string, message: string, hint: string): SandboxError {
-  return new SandboxError("failed_precondition", { reason, message, hint });
 }

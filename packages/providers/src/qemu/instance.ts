@@ -19,20 +19,20 @@ import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findExit } from "./find-exit.ts";
-import { findTrouble } from "./find-trouble.ts";
-import { GuestPulse } from "./guest-pulse.ts";
-import type { QemuPlace } from "./host.ts";
-import { cgroupOfInstance } from "./instance-cgroup-name.ts";
-import { AGENT_SOCKET } from "./machine-arguments.ts";
-import { prepareMigration, saveState } from "./migration.ts";
-import type { QmpClient } from "./qmp-client.ts";
+import type { QemuState } from "./host.ts";
+import { findTrouble } from "./machine/find-trouble.ts";
+import { GuestPulse } from "./machine/guest-pulse.ts";
+import { cgroupOfInstance } from "./machine/instance-cgroup-name.ts";
+import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
+import { prepareMigration, saveState } from "./machine/migration.ts";
+import type { QmpClient } from "./qmp/qmp-client.ts";
 import { removeInstance } from "./remove-instance.ts";
 
 export interface QemuInstanceOptions {
   readonly spec: InstanceSpec;
   readonly clock: Clock;
   readonly monitor: QmpClient;
-  /** A connection to its agent that nobody has used; without it somebody else spoke to its agent before. */
+  /** An unused connection to its agent; without one an earlier program has spoken to the agent. */
   readonly agent?: Socket | undefined;
 }
 
@@ -40,14 +40,14 @@ export interface QemuInstanceOptions {
 export class QemuInstance implements Instance {
   readonly id: SandboxId;
   readonly exited: Promise<InstanceExit>;
-  readonly #host: QemuPlace;
+  readonly #host: QemuState;
   readonly #monitor: QmpClient;
   readonly #directory: string;
   readonly #heartbeat: Heartbeat;
   readonly #clock: Clock;
   #pulse: GuestPulse | undefined;
   #isHeard = false;
-  /** While it is being saved. */
+  /** True while a checkpoint is taken. */
   #isStill = false;
   #unused: Socket | undefined;
   #channel: SocketChannel | undefined;
@@ -56,7 +56,7 @@ export class QemuInstance implements Instance {
   #destroyed: Promise<void> | undefined;
   #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: QemuPlace, { spec, clock, monitor, agent }: QemuInstanceOptions) {
+  constructor(host: QemuState, { spec, clock, monitor, agent }: QemuInstanceOptions) {
     this.id = spec.id;
     this.#host = host;
     this.#monitor = monitor;
@@ -76,12 +76,12 @@ export class QemuInstance implements Instance {
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
-    // QEMU takes one caller at a time.
+    // QEMU accepts one client at a time.
     this.#channel?.close();
     const needsResync = this.#needsResync;
     const socket = this.#unused ?? (await this.#connectAgent(signal));
     this.#unused = undefined;
-    // A channel that has to be opened again was not left in order.
+    // The stream may have stopped in the middle of a frame.
     this.#needsResync = true;
     const ends = agentChannelEnds(socket, this.#directory);
     const startReader: typeof ends.startReader = (receive) =>
@@ -111,7 +111,7 @@ export class QemuInstance implements Instance {
     const monitor = this.#monitor;
     await using file = await open(join(directory, STATE_FILE), "wx", 0o600);
     await prepareMigration(monitor, { ignoresShared: false });
-    // The end of what is saved is no crash.
+    // An instance that ends because it was saved has not crashed.
     this.#isSaved = !keepsRunning;
     this.#isStill = true;
     await monitor.execute("stop", {});
@@ -161,7 +161,7 @@ export class QemuInstance implements Instance {
     }
   }
 
-  /** QEMU holds the other end of the monitor for as long as it lives. */
+  /** QEMU holds the monitor open for as long as it lives. */
   async #ended(): Promise<void> {
     this.#stopListening();
     if (this.#destroyed !== undefined || this.#isSaved) return;

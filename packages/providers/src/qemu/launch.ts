@@ -1,10 +1,10 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import { undoAfter } from "../host/undo-after.ts";
-import type { QemuPlace } from "./host.ts";
+import type { QemuState } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
-/** What fails half-way leaves nothing behind. */
-export async function undoneOnFailure<T>(host: QemuPlace, id: SandboxId, start: () => Promise<T>): Promise<T> {
+/** Removes an instance that fails to start. */
+export async function undoneOnFailure<T>(host: QemuState, id: SandboxId, start: () => Promise<T>): Promise<T> {
   try {
     return await start();
   } catch (error) {

@@ -1,8 +1,8 @@
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineProcesses } from "../host/testing/machine-traces.ts";
 import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
-import { machineProcesses } from "./testing/traces.ts";
 
 let fixture: QemuFixture;
 beforeAll(async () => {
@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture[Symbol.asyncDispose]());
 
-describe("a machine", () => {
-  it("has the memory, processors and disk that it was given, and no more", async () => {
+describe("a QEMU machine", () => {
+  it("has the configured memory, processors and disk, and no more", async () => {
     await using sandbox = await fixture.create({ vcpuCount: 1 });
     const memory = await sandbox.exec("awk '/MemTotal/ { print $2 }' /proc/meminfo; nproc");
     const [total = "", processors] = memory.stdout.split("\n");
@@ -25,21 +25,21 @@ describe("a machine", () => {
     expect((await sandbox.exec("echo still here > small; cat small")).stdout).toBe("still here\n");
   });
 
-  it("runs out of memory alone: what takes too much is killed inside, and the rest goes on", async () => {
+  it("kills a process that uses too much memory, and keeps the others", async () => {
     await using sandbox = await fixture.create();
     const result = await sandbox.exec(["tail", "/dev/zero"]);
     expect(result.exitCode).toBe(137);
     expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
 
-  it("has no more processes than it may", async () => {
+  it("limits the number of processes", async () => {
     await using sandbox = await fixture.create({ maxProcesses: 24 });
     const result = await sandbox.exec("for i in $(seq 60); do sleep 5 & done; wait", { timeoutMs: 20_000 });
     expect(result.stderr).toMatch(/fork/i);
     expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
   });
 
-  it("is held by its cgroup as a whole", async () => {
+  it("is limited as a whole by its cgroup", async () => {
     await using sandbox = await fixture.create({ vcpuCount: 0.5 });
     const read = async (name: string) => {
       const [path = ""] = globSync(`/sys/fs/cgroup/{*/,}sandpiper-${sandbox.id}-*/${name}`);
@@ -53,8 +53,8 @@ describe("a machine", () => {
   });
 });
 
-describe("QEMU", () => {
-  it("runs as a user of its own, filtered, and sees no files but its own", async () => {
+describe("the QEMU process", () => {
+  it("runs as its own user, under a seccomp filter, and sees only its own files", async () => {
     await using one = await fixture.create();
     await using other = await fixture.create();
     const uids = await Promise.all(

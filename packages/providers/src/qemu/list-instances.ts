@@ -1,20 +1,12 @@
 import type { InstanceRecord } from "@sandpiper/core";
-import { isOwnerAlive } from "../host/process-owner.ts";
-import type { QemuPlace } from "./host.ts";
-import { cgroupOfInstance } from "./instance-cgroup-name.ts";
-import { sweepNursery } from "./nursery.ts";
+import { removeAbandonedMachines } from "../host/transient-machine.ts";
+import type { QemuState } from "./host.ts";
+import { cgroupOfInstance } from "./machine/instance-cgroup-name.ts";
 
-/** All instances of this host, whoever owns them; what dead programs had in the making is ended. */
-export async function listInstances(host: QemuPlace): Promise<InstanceRecord[]> {
-  await sweepNursery(host);
-  const entries = await host.store.list();
-  return await Promise.all(
-    entries.map(async ({ spec, createdAt, owner }) => ({
-      id: spec.id,
-      spec,
-      createdAt: new Date(createdAt),
-      isRunning: (await host.cgroups.processes(await cgroupOfInstance(host, spec.id))).length > 0,
-      isOrphan: !(await isOwnerAlive(owner)),
-    })),
+/** All instances of this host, of any owner; ends the transient machines of dead programs. */
+export async function listInstances(host: QemuState): Promise<InstanceRecord[]> {
+  await removeAbandonedMachines(host);
+  return await host.store.records(
+    async (id) => (await host.cgroups.processes(await cgroupOfInstance(host, id))).length > 0,
   );
 }

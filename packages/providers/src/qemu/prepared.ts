@@ -5,9 +5,9 @@ import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import type { QemuHost } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { launchMachine, makeMachineDirectory } from "./launch-machine.ts";
-import type { MachineShape } from "./machine-shape.ts";
-import { loadState } from "./migration.ts";
+import { launchMachine, makeMachineDirectory } from "./machine/launch-machine.ts";
+import type { MachineShape } from "./machine/machine-shape.ts";
+import { loadState } from "./machine/migration.ts";
 import { removeInstance } from "./remove-instance.ts";
 
 export interface QemuPreparedOptions {
@@ -16,7 +16,7 @@ export interface QemuPreparedOptions {
   readonly clock: Clock;
 }
 
-/** A place for a machine that is not there yet. */
+/** Prepared for a restore: the machine starts when its saved state is there. */
 export class QemuPrepared implements PreparedInstance {
   readonly #host: QemuHost;
   readonly #options: QemuPreparedOptions;
@@ -37,8 +37,8 @@ export class QemuPrepared implements PreparedInstance {
       const directory = await makeMachineDirectory(host.machineDirectory(this.id));
       await copyDisks(saved, directory);
       const stateFile = join(saved, STATE_FILE);
-      const place = { name: this.id, directory, shape, memory: {}, hasBaseDisk: true };
-      const { monitor, agent } = await launchMachine(host, { ...place, stateFile, ignoresShared: false, signal });
+      const machine = { name: this.id, directory, shape, memory: {}, hasBaseDisk: true };
+      const { monitor, agent } = await launchMachine(host, { ...machine, stateFile, ignoresShared: false, signal });
       await loadState(monitor);
       return new QemuInstance(host, { spec, clock, monitor, agent });
     });

@@ -3,26 +3,25 @@ import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
-import { findQemuHost, findQemuPlace, isProvidable, type QemuOptions } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable, type QemuOptions } from "./host.ts";
 
-const FETCHED_LATER =
-  "not fetched yet: the first sandbox fetches QEMU, a kernel and Debian's packages (about 110 MB), and takes a minute";
-const BUILT_LATER = "the default image is not built yet: the first sandbox without one of its own takes a minute";
+const DOWNLOADED_LATER =
+  "not downloaded yet: the first sandbox downloads QEMU, a kernel and Debian packages (about 110 MB), which takes a minute";
+const BUILT_LATER = "the default image is not built yet: the first sandbox that uses it takes a minute";
 
 export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
   try {
-    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuPlace(options));
+    const { qemu, accelerator, cgroups, kernelVersion } = await findQemuHost(findQemuState(options));
     const how = accelerator === "kvm" ? "KVM" : "TCG (translated code, without KVM)";
-    const built = qemu.isTuned ? ", built for this machine" : "";
-    const detail = `QEMU ${qemu.version}${built}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
+    const detail = `QEMU ${qemu.version}, ${how}, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
     if ((await findDefaultRoot(cacheDirectory())) !== undefined) return { available: true, detail };
     return { available: true, detail: `${detail}; ${BUILT_LATER}`, isFirstUse: true };
   } catch (thrown) {
     const error = SandboxError.from(thrown);
-    // Nothing that was looked for speaks against it.
+    // The only thing missing is what set-up can install.
     const isBuildable = error.reason !== "agent_missing" || findProgram("cargo") !== undefined;
     if (isProvidable(error) && isBuildable && canProvision())
-      return { available: true, detail: FETCHED_LATER, isFirstUse: true };
+      return { available: true, detail: DOWNLOADED_LATER, isFirstUse: true };
     return { available: false, reason: error.message, hint: error.hint ?? "run `sandpiper doctor`" };
   }
 }

@@ -21,57 +21,57 @@ import { Images } from "../guest/images.ts";
 import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
 import { Semaphore } from "../host/semaphore.ts";
 import { stateDirectory } from "../host/state-directory.ts";
+import { removeAbandonedMachines, removeTransientMachine } from "../host/transient-machine.ts";
 import { adoptInstance } from "./adopt-instance.ts";
 import { qemuCapabilities } from "./capabilities.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
-import { type CloneOptions, launchClone } from "./clone.ts";
-import { findQemuHost, findQemuPlace, isProvidable, type QemuHost, type QemuOptions, type QemuPlace } from "./host.ts";
+import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuOptions, type QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
 import { undoneOnFailure } from "./launch.ts";
-import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./launch-machine.ts";
 import { listInstances } from "./list-instances.ts";
-import { type MachineShape, machineShape } from "./machine-shape.ts";
-import { loadState } from "./migration.ts";
-import { clearNurseryPlace, sweepNursery } from "./nursery.ts";
+import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
+import { type MachineShape, machineShape } from "./machine/machine-shape.ts";
+import { loadState } from "./machine/migration.ts";
 import { QemuPrepared } from "./prepared.ts";
+import { PreparedMachines } from "./prepared-machines.ts";
 import { probeQemu } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
-import { Spares } from "./spares.ts";
-import { findTemplate, type Template, templateKey } from "./template.ts";
-import { Templates } from "./templates.ts";
+import { type CloneOptions, launchClone } from "./template/clone.ts";
+import { findTemplate, type Template, templateKey } from "./template/template.ts";
+import { Templates } from "./template/templates.ts";
 
-/** Boots keep the processors busy; more of them at once only make each of them slower. */
+/** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
 
 export interface QemuProviderOptions extends Partial<QemuOptions> {
   readonly clock?: Clock | undefined;
-  /** How many machines of each shape that was asked for are started ahead and wait. */
-  readonly preStarted?: number | undefined;
-  /** Called for what is not there yet; set-up of this clone unless given. */
+  /** How many prepared machines to keep for each shape that sandboxes have used. */
+  readonly prepared?: number | undefined;
+  /** Installs missing parts; runs this clone's set-up by default. */
   readonly provision?: Provision | undefined;
 }
 
-/** Sandboxes in virtual machines, each a copy of one that has booted before. */
+/** Sandboxes in virtual machines, each a clone of a template that has booted before. */
 export class QemuProvider implements Provider, AsyncDisposable {
   readonly name = "qemu";
   readonly capabilities = qemuCapabilities;
   readonly #options: QemuOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #templates = new Templates();
-  readonly #spares: Spares;
+  readonly #prepared: PreparedMachines;
   readonly #images: Images;
   readonly #clock: Clock;
   readonly #provision: Provision;
-  #place: QemuPlace | undefined;
+  #state: QemuState | undefined;
   #host: Promise<QemuHost> | undefined;
 
   constructor({
     clock = systemClock,
-    preStarted = 0,
+    prepared = 0,
     provision: provide = provision,
     ...options
   }: QemuProviderOptions = {}) {
-    this.#spares = new Spares(preStarted);
+    this.#prepared = new PreparedMachines(prepared);
     this.#options = { stateDirectory: stateDirectory(), ...options };
     this.#images = new Images(this.#options.stateDirectory, clock);
     this.#clock = clock;
@@ -82,9 +82,9 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return probeQemu(this.#options);
   }
 
-  /** Ends the machines that nobody has asked for; those of sandboxes go on. */
+  /** Ends the prepared machines; those of sandboxes keep running. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#spares[Symbol.asyncDispose]();
+    await this.#prepared[Symbol.asyncDispose]();
     await this.#host?.then(({ shell }) => shell.close()).catch(() => {});
   }
 
@@ -97,7 +97,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
       await this.#write(host, spec);
       return await undoneOnFailure(host, spec.id, async () => {
         const { monitor, agent } = await this.#clone(host, spec, { template, shape, signal });
-        this.#spares.refill(host, shape, template);
+        this.#prepared.refill(host, shape, template);
         return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
       });
     }, signal);
@@ -122,56 +122,53 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(this.#findPlace());
+    return await listInstances(this.#findState());
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(this.#findPlace(), id, this.#clock);
+    return await adoptInstance(this.#findState(), id, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(this.#findPlace(), id);
+    await removeInstance(this.#findState(), id);
   }
 
-  /** One that was started ahead, or a new one. */
+  /** Takes a prepared machine, or starts a new one. */
   async #clone(
     host: QemuHost,
     { id }: InstanceSpec,
     options: Pick<CloneOptions, "template" | "shape" | "signal">,
   ): Promise<LaunchedMachine> {
-    const place = { name: id, directory: host.machineDirectory(id), ...options };
-    const spare = this.#spares.take(host, options.shape);
-    if (spare === undefined) {
-      await makeMachineDirectory(place.directory);
-      const machine = await launchClone(host, place);
+    const target = { name: id, directory: host.machineDirectory(id), ...options };
+    const prepared = this.#prepared.take(host, options.shape);
+    if (prepared === undefined) {
+      await makeMachineDirectory(target.directory);
+      const machine = await launchClone(host, target);
       await loadState(machine.monitor);
       return machine;
     }
     try {
-      await moveMachine(spare, place.directory);
-      await spare.monitor.execute("cont", {});
-      return spare;
+      await moveMachine(prepared, target.directory);
+      await prepared.monitor.execute("cont", {});
+      return prepared;
     } catch (error) {
-      // What has moved goes with the instance.
-      await clearNurseryPlace(host, spare);
+      // A directory that was already moved is removed with the instance.
+      await removeTransientMachine(host, prepared);
       throw error;
     }
   }
 
   async #shape(host: QemuHost, spec: InstanceSpec, options: CreateInstanceOptions = {}): Promise<MachineShape> {
-    const [image, kernel] = await Promise.all([
-      this.#images.find(spec.rootfs, options),
-      host.guestKernel({ path: spec.kernel, vcpuCount: spec.vcpuCount }),
-    ]);
+    const [image, kernel] = await Promise.all([this.#images.find(spec.rootfs, options), host.guestKernel(spec.kernel)]);
     return machineShape(spec, image, kernel);
   }
 
-  /** Before anything runs for it. */
+  /** Must run before anything is started for the instance. */
   async #write(host: QemuHost, spec: InstanceSpec): Promise<void> {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
 
-  /** What is missing of what machines are made with is fetched and built first. */
+  /** Downloads and builds the missing parts first. */
   async #provideHost(rootfs: string, options: ProvisionOptions): Promise<QemuHost> {
     const found = await this.#findHost().catch((thrown: unknown) => SandboxError.from(thrown));
     const isHostMissing = found instanceof SandboxError;
@@ -185,7 +182,7 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return isHostMissing ? await this.#findHost() : found;
   }
 
-  /** The first machine of its shape takes seconds. */
+  /** The first machine of a shape takes seconds. */
   async #template(host: QemuHost, shape: MachineShape, { signal, onProgress }: ProvisionOptions): Promise<Template> {
     const tell = (status: PullProgress["status"]) =>
       onProgress?.({ image: MACHINE_IMAGE, layer: "template", status, doneBytes: 0, totalBytes: undefined });
@@ -196,9 +193,9 @@ export class QemuProvider implements Provider, AsyncDisposable {
     return template;
   }
 
-  #findPlace(): QemuPlace {
-    this.#place ??= findQemuPlace(this.#options);
-    return this.#place;
+  #findState(): QemuState {
+    this.#state ??= findQemuState(this.#options);
+    return this.#state;
   }
 
   #findHost(): Promise<QemuHost> {
@@ -210,8 +207,8 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async #enterHost(): Promise<QemuHost> {
-    const host = await findQemuHost(this.#findPlace());
-    await sweepNursery(host);
+    const host = await findQemuHost(this.#findState());
+    await removeAbandonedMachines(host);
     return host;
   }
 }

@@ -4,7 +4,7 @@ import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineFixture } from "./engine-fixture.ts";
 import { startHostProgram } from "./start-host-program.ts";
-import { crashContainer, tracesOf } from "./traces.ts";
+import { crashContainer, settleTraces, tracesOf } from "./traces.ts";
 
 /** Runs the provider contract suite on an engine. */
 export function describeContract(title: string, fixture: () => EngineFixture): void {
@@ -21,11 +21,11 @@ export function describeContract(title: string, fixture: () => EngineFixture): v
     crash: (_provider, id) => crashContainer(id, fixture()),
     leftovers: (_provider, id) => tracesOf(id, fixture()),
     makeDirectory: () => mkdtemp(join(fixture().stateDirectory, "checkpoint-")),
-    orphan: async (config) => {
-      const program = startHostProgram(fixture(), { config });
-      const { id } = await program.ready();
-      await program.kill();
-      return { provider: fixture().newProvider(), id };
+    traces: [/^container /, /^volume sandpiper-data-/, /^entry /],
+    programs: {
+      start: (options) => startHostProgram(fixture(), options),
+      next: () => fixture().newProvider(),
+      settle: (id) => settleTraces(() => tracesOf(id, fixture())),
     },
   });
 }

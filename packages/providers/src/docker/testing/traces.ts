@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxId } from "@sandpiper/protocol";
 import { containerName } from "../container/inspect-container.ts";
 import type { EngineFixture } from "./engine-fixture.ts";
@@ -30,4 +31,18 @@ export async function crashContainer(id: SandboxId, { engine }: EngineFixture): 
   if (engine.info.isPodman) return void (await container.kill());
   const { State } = await container.inspect();
   process.kill(State.Pid, "SIGKILL");
+}
+
+/** The engine may still work on the last request of a killed program; nothing tells when it is done. */
+const QUIET_MS = 300;
+
+/** Waits until the engine changes nothing for a while. */
+export async function settleTraces(find: () => Promise<readonly string[]>): Promise<void> {
+  let before = await find();
+  for (;;) {
+    await sleep(QUIET_MS);
+    const now = await find();
+    if (now.join() === before.join()) return;
+    before = now;
+  }
 }

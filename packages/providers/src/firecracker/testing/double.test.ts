@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BareDouble, startBareDouble } from "./bare-double.ts";
 
-/** One for all: what is refused changes nothing. */
+/** One double for all tests, because a refused request changes nothing. */
 let double: BareDouble;
 beforeAll(async () => {
   double = await startBareDouble();
@@ -18,7 +18,7 @@ const put = (path: string, body?: unknown) => double.ask("PUT", path, body);
 const refusal = (words: string | RegExp) => ({ status: 400, fault: expect.stringMatching(words) });
 const done = { status: 204, fault: "" };
 
-/** What passes for a kernel, and for a disk with a filesystem. */
+/** A file that looks like a kernel, and one that looks like a disk with a filesystem. */
 async function makeFiles(): Promise<void> {
   await writeFile(at("kernel"), "\x7fELF", "latin1");
   await writeFile(at("text"), "no kernel");
@@ -28,14 +28,14 @@ async function makeFiles(): Promise<void> {
   await truncate(at("disk"), 2 ** 20);
 }
 
-describe("the double of Firecracker, before its machine starts,", () => {
-  it("says that it is not started, and knows no other requests than the published ones", async () => {
+describe("the double of Firecracker before its machine starts", () => {
+  it("reports that it is not started, and accepts only the published requests", async () => {
     expect(await double.ask("GET", "/")).toMatchObject({ status: 200 });
     expect(await put("/machines", {})).toEqual(refusal("Invalid request method and/or path"));
     expect(await double.ask("DELETE", "/vsock")).toEqual(refusal("Invalid request method and/or path"));
   });
 
-  it("refuses bodies with unknown fields, without needed ones, with wrong values, and none at all", async () => {
+  it("refuses bodies with unknown fields, missing fields or wrong values, and empty bodies", async () => {
     const machine = { vcpu_count: 2, mem_size_mib: 256 };
     expect(await put("/machine-config", machine)).toEqual(done);
     expect(await put("/machine-config", { ...machine, colour: "red" })).toEqual(refusal("unknown field `colour`"));
@@ -47,7 +47,7 @@ describe("the double of Firecracker, before its machine starts,", () => {
     expect(await put("/machine-config")).toEqual(refusal("Empty PUT request"));
   });
 
-  it("refuses drives whose file is not there, or whose id is another than in the path", async () => {
+  it("refuses a drive without a file, or with another id than in the path", async () => {
     const drive = { drive_id: "one", path_on_host: "disk", is_root_device: false, is_read_only: true };
     expect(await put("/drives/one", drive)).toEqual(done);
     expect(await put("/drives/other", drive)).toEqual(refusal("does not match"));
@@ -59,7 +59,7 @@ describe("the double of Firecracker, before its machine starts,", () => {
     );
   });
 
-  it("starts no machine without a kernel, and none whose kernel is something else", async () => {
+  it("refuses to start a machine without a valid kernel", async () => {
     const start = () => put("/actions", { action_type: "InstanceStart" });
     expect(await start()).toEqual(refusal("without kernel configuration"));
     expect(await put("/boot-source", { kernel_image_path: "gone" })).toEqual(refusal("No such file"));
@@ -70,7 +70,7 @@ describe("the double of Firecracker, before its machine starts,", () => {
     expect(existsSync(at("v.sock"))).toBe(false);
   });
 
-  it("neither stops, saves nor goes on with what is not there", async () => {
+  it("refuses to pause, save or resume a machine that is not started", async () => {
     const early = refusal("not supported before starting");
     expect(await double.ask("PATCH", "/vm", { state: "Paused" })).toEqual(early);
     expect(await double.ask("PATCH", "/vm", { state: "Resumed" })).toEqual(early);
@@ -78,7 +78,7 @@ describe("the double of Firecracker, before its machine starts,", () => {
     expect(await put("/actions", { action_type: "SendCtrlAltDel" })).toEqual(early);
   });
 
-  it("loads nothing once it is configured, and needs exactly one kind of memory", async () => {
+  it("loads a snapshot only before it is configured, with exactly one memory backend", async () => {
     const load = { snapshot_path: "s", mem_backend: { backend_type: "File", backend_path: "m" } };
     expect(await put("/snapshot/load", { ...load, mem_file_path: "m" })).toEqual(refusal("mem_backend"));
     expect(await put("/snapshot/load", { snapshot_path: "s" })).toEqual(refusal("mem_backend"));
@@ -87,7 +87,7 @@ describe("the double of Firecracker, before its machine starts,", () => {
     expect(double.process.exitCode).toBe(null);
   });
 
-  it("ends when what it loads cannot be used, after it has said so", async () => {
+  it("exits after it has reported that a snapshot cannot be loaded", async () => {
     await using other = await startBareDouble();
     const exited = once(other.process, "exit");
     const load = { snapshot_path: "s", mem_backend: { backend_type: "File", backend_path: "m" } };

@@ -6,17 +6,17 @@ import { testRoot } from "../../guest/testing/test-root.ts";
 import { FirecrackerProvider, type FirecrackerProviderOptions } from "../provider.ts";
 import { installDouble } from "./install-double.ts";
 
-/** A provider with a state directory of its own; everything in it is removed at the end. */
+/** A provider with its own state directory, which is removed at the end. */
 export interface FirecrackerFixture extends AsyncDisposable {
   readonly provider: FirecrackerProvider;
-  /** Of providers that share its state and its programs. */
+  /** The options of providers that share its state and its programs. */
   readonly options: FirecrackerProviderOptions & { readonly stateDirectory: string };
-  /** Of every sandbox: a small root filesystem, and little of everything. */
+  /** The configuration of every sandbox: a small root filesystem and small limits. */
   readonly config: SandboxConfigOptions;
   create(options?: SandboxConfigOptions): Promise<Sandbox>;
 }
 
-/** With the double, which needs no KVM: any device that can be opened will do. */
+/** Uses the double, which needs no KVM: any device that can be opened works. */
 export async function createDoubleFixture(): Promise<FirecrackerFixture> {
   const double = await installDouble();
   const environment = { PATH: process.env["PATH"], SANDPIPER_FIRECRACKER: double.firecracker };
@@ -33,16 +33,16 @@ export async function createDoubleFixture(): Promise<FirecrackerFixture> {
   };
 }
 
-/** Fails when this host cannot run machines: a suite that silently did not run would prove nothing. */
+/** Fails when this host cannot run machines, because a suite that is silently skipped proves nothing. */
 export async function createFixture(given: FirecrackerProviderOptions = {}): Promise<FirecrackerFixture> {
-  // Short, since the double has sockets deep inside.
+  // A short path, because the double has sockets deep inside.
   const stateDirectory = await mkdtemp(join(tmpdir(), "fc-"));
   const options = { ...given, stateDirectory };
   const provider = new FirecrackerProvider(options);
   const status = await provider.probe();
   if (!status.available) {
     await rm(stateDirectory, { recursive: true });
-    throw new Error(`The tests of Firecracker cannot run here: ${status.reason}. To mend it: ${status.hint}.`);
+    throw new Error(`Firecracker's tests cannot run on this host: ${status.reason}. Remedy: ${status.hint}.`);
   }
   const config = { rootfs: await testRoot(), memoryMib: 192, diskMib: 64 };
   return {

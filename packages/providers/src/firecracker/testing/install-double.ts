@@ -16,7 +16,7 @@ export interface InstalledDouble extends AsyncDisposable {
   readonly jailer: string;
 }
 
-/** `version` is what it says of itself. */
+/** `version` is the version that it prints. */
 export async function installDouble({ version = "1.10.1" } = {}): Promise<InstalledDouble> {
   const runsc = await findRunsc(undefined);
   if ("reason" in runsc) throw new Error(`The double of Firecracker needs gVisor: ${runsc.reason}. ${runsc.hint}.`);

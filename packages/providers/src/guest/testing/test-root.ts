@@ -8,7 +8,7 @@ import { rootLayer } from "../../host/testing/root-layer.ts";
 
 const run = promisify(execFile);
 
-/** A directory with a small root filesystem; unpacked once, and again when what it is made of has changed. */
+/** A directory with a small root filesystem, which is unpacked again when its sources change. */
 export async function testRoot(): Promise<string> {
   const archive = await rootLayer("base");
   const directory = join(dirname(archive), basename(archive, ".tar"));

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
 import { GvisorProvider } from "../provider.ts";
 
-/** A provider with a state directory of its own; everything in it is removed at the end. */
+/** A provider with its own state directory, which is removed at the end. */
 export interface GvisorFixture extends AsyncDisposable {
   readonly provider: GvisorProvider;
   readonly stateDirectory: string;
   create(options?: SandboxConfigOptions): Promise<Sandbox>;
 }
 
-/** Fails when this host cannot run gVisor: a suite that silently did not run would prove nothing. */
+/** Fails when this host cannot run gVisor, because a suite that is silently skipped proves nothing. */
 export async function createGvisorFixture(): Promise<GvisorFixture> {
   const stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-gvisor-"));
   const provider = new GvisorProvider({ stateDirectory });
@@ -22,7 +22,7 @@ export async function createGvisorFixture(): Promise<GvisorFixture> {
   const status = await provider.probe();
   if (!status.available) {
     await rm(stateDirectory, { recursive: true });
-    throw new Error(`The tests of gVisor cannot run on this host: ${status.reason}. To mend it: ${status.hint}.`);
+    throw new Error(`gVisor's tests cannot run on this host: ${status.reason}. Remedy: ${status.hint}.`);
   }
   return {
     provider,

@@ -2,14 +2,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
 
-/** Everything on this host that still bears the id of an instance: processes, mounts, cgroups, files. */
+/** Everything on this host that names the instance: processes, mounts, cgroups, files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
   return (
     await Promise.all([processes(id), mounts(id), below("/sys/fs/cgroup", id, 2), below(stateDirectory, id, 6)])
   ).flat();
 }
 
-/** Ends a sandbox from outside, as a fault would. */
+/** Kills a sandbox from outside, like a fault. */
 export async function crashSandbox(id: SandboxId): Promise<void> {
   const kernels = (await processes(id)).map((trace) => /^process (\d+) runsc-sandbox/.exec(trace)?.[1]);
   for (const pid of kernels) if (pid !== undefined) process.kill(Number(pid), "SIGKILL");

@@ -8,14 +8,14 @@ import { findCgroups } from "../cgroups.ts";
 import { endCgroup } from "../end-cgroup.ts";
 
 const ROOT = "/sys/fs/cgroup";
-/** Version 1 has one hierarchy for each controller; those that need nothing set before they take a process. */
+/** cgroup v1 has one hierarchy for each controller; these need no settings before they accept a process. */
 const hierarchies = existsSync(join(ROOT, "cgroup.procs")) ? [ROOT] : [join(ROOT, "memory"), join(ROOT, "pids")];
 
 export function boxPath(id: SandboxId): string {
   return `/sandpiper-${id}-test`;
 }
 
-/** A cgroup as an instance has it, with processes that do nothing. */
+/** A cgroup like that of an instance, with idle processes. */
 export class CgroupBox {
   readonly id: SandboxId = createSandboxId();
   readonly directories = hierarchies.map((hierarchy) => join(hierarchy, boxPath(this.id)));

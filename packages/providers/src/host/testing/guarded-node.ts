@@ -4,7 +4,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { Guard } from "../guard.ts";
 import { boxPath } from "./cgroup-box.ts";
 
-// A program that renews the lease of one sandbox for as long as it can, and says so once it has begun.
+// A program that renews the lease of one sandbox without end, and prints a line once it has begun.
 const LEASE_MS = 1500;
 const RENEW_MS = 100;
 

@@ -1,41 +1,39 @@
-import { parseArgs } from "node:util";
 import { type Provider, Sandbox } from "@sandpiper/core";
+import type { HostProgramOptions, ReadyHostProgram } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 
-/** What the program says on its stdout, one JSON line each. */
-export type HostProgramMessage =
-  | { readonly creating: SandboxId }
-  | { readonly ready: SandboxId; readonly process: string | undefined; readonly output: string };
+/** The messages of the program on its stdout, one JSON line each. */
+export type HostProgramMessage = { readonly creating: SandboxId } | { readonly ready: ReadyHostProgram };
 
-const text = { type: "string" } as const;
-
-/** The body of a program that makes or adopts a sandbox, runs a command in it, reads some of its output, and is killed by a test. */
+/** The body of a program that creates or adopts a sandbox, runs a command in it and waits until a test kills it. */
 export async function runHostProgram(makeProvider: (options: object) => Provider): Promise<void> {
-  const options = { provider: text, config: text, adopt: text, command: text, read: text };
-  const { values } = parseArgs({ options });
-  const provider = makeProvider(JSON.parse(values.provider ?? "{}"));
-  const sandbox = await (values.adopt === undefined
-    ? create(provider, JSON.parse(values.config ?? "{}"))
-    : Sandbox.adopt(provider, values.adopt as SandboxId));
-  const started = values.command === undefined ? undefined : await sandbox.start(values.command);
+  const [provider, options] = process.argv.slice(2).map((text) => JSON.parse(text)) as [object, HostProgramOptions];
+  const id = createSandboxId();
+  if (options.adopt === undefined) print({ creating: id });
+  print({ ready: await useSandbox(makeProvider(provider), id, options) });
+  setInterval(() => {}, 60_000);
+}
+
+/** Creates a sandbox with this id, or adopts one, and runs a command in it. */
+export async function useSandbox(
+  provider: Provider,
+  id: SandboxId,
+  { adopt, config = {}, command, readBytes = 0 }: HostProgramOptions,
+): Promise<ReadyHostProgram> {
+  const sandbox = await (adopt === undefined
+    ? Sandbox.create(provider, config, { id })
+    : Sandbox.adopt(provider, adopt));
+  const started = command === undefined ? undefined : await sandbox.start(command);
   let output = "";
-  const readBytes = Number(values.read ?? 0);
   if (started !== undefined && readBytes > 0) {
     for await (const { bytes } of started.output) {
       output += Buffer.from(bytes).toString();
       if (output.length >= readBytes) break;
     }
   }
-  say({ ready: sandbox.id, process: started?.id, output });
-  setInterval(() => {}, 60_000);
+  return { id: sandbox.id, process: started?.id, output };
 }
 
-async function create(provider: Provider, config: object): Promise<Sandbox> {
-  const id = createSandboxId();
-  say({ creating: id });
-  return await Sandbox.create(provider, config, { id });
-}
-
-function say(message: HostProgramMessage): void {
+function print(message: HostProgramMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
 import { killAll } from "../cgroup-files.ts";
 
-/** Everything on this host that still bears the id of an instance: processes, cgroups, files. */
+/** Everything on this host that names the instance: processes, cgroups, files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
   const processes = (await machineProcesses(id)).map((pid) => `process ${pid}`);
   const files = await Promise.all([below("/sys/fs/cgroup", id, 2), below(stateDirectory, id, 6)]);
   return [...processes, ...files.flat()];
 }
 
-/** Ends a machine from outside, as a fault would. */
+/** Kills a machine from outside, like a fault. */
 export async function crashMachine(id: SandboxId): Promise<void> {
   killAll(await machineProcesses(id));
 }

@@ -12,7 +12,7 @@ import { findProgram } from "../find-program.ts";
 const run = promisify(execFile);
 const PATH = "/usr/bin:/bin:/usr/sbin:/sbin";
 
-/** `tiny` has no bash, `git` and `python` have those beside what `base` has. */
+/** `tiny` has no bash; `git` and `python` add those to `base`. */
 export type RootVariant = "tiny" | "base" | "git" | "python";
 
 const TINY = ["sh", "cat", "echo", "id", "ls", "mkdir", "printf", "rm", "sleep", "true"];
@@ -36,8 +36,8 @@ const PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin
 const GROUP = "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n";
 
 /**
- * The path of an archive with a small root filesystem, made of the machine's own programs and the libraries they need:
- * no image of a registry is there for tests. It is kept, and made again when the programs have changed.
+ * The path of an archive with a small root filesystem, built from the machine's own programs and libraries, because
+ * tests have no registry. It is cached until the programs change.
  */
 export async function rootLayer(variant: RootVariant): Promise<string> {
   const programs = await findPrograms(variant);
@@ -62,7 +62,7 @@ function mark(path: string): readonly unknown[] {
   return [path, size, mtimeMs];
 }
 
-/** Where each goes, and where it is on the host. */
+/** Target path → path on the host. */
 async function findPrograms(variant: RootVariant): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const name of PROGRAMS[variant]) {
@@ -98,9 +98,9 @@ async function skeleton(archive: Pack): Promise<void> {
   await add(archive, { name: "etc/group", mode: 0o644 }, Buffer.from(GROUP));
 }
 
-/** Where the loader looks for shared libraries, and where they are. */
+/** Target path → path on the host, for all shared libraries. */
 async function libraries(programs: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  // A script among them is no failure.
+  // ldd fails for scripts among them.
   const { stdout } = await run("ldd", [...programs]).catch((error: { stdout: string }) => error);
   const paths = new Set(stdout.match(/\/\S+\.so\S*/g));
   return new Map([...paths].map((path) => [path.startsWith("/usr/") ? path.slice(1) : `usr${path}`, path]));
@@ -127,7 +127,7 @@ function parents(name: string): string[] {
 }
 
 function add(archive: Pack, header: Partial<Header> & { readonly name: string }, content?: Buffer): Promise<void> {
-  // The same programs make the same bytes.
+  // A fixed time, so that the same programs produce the same bytes.
   const entry = { mtime: new Date(0), ...header };
   return new Promise((resolve, reject) => {
     const done = (error?: Error | null) => (error ? reject(error) : resolve());

@@ -1,9 +1,4 @@
-import { Sandbox } from "@sandpiper/core";
+import { runHostProgram } from "../../host/testing/host-program.ts";
 import { LocalProvider } from "../provider.ts";
 
-// A program that makes a sandbox, runs a command in it, and is killed by a test.
-const [stateDirectory = "", command = ""] = process.argv.slice(2);
-const sandbox = await Sandbox.create(new LocalProvider({ stateDirectory }));
-await sandbox.start(command);
-process.stdout.write(`${sandbox.id}\n`);
-setInterval(() => {}, 60_000);
+await runHostProgram((options) => new LocalProvider(options));

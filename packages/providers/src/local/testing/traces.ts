@@ -1,14 +1,20 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { SandboxId } from "@sandpiper/protocol";
 
-/** Everything on this host that still bears the id of an instance: processes by environment or directory, and files. */
+export const HOST_PROGRAM = fileURLToPath(new URL("host-program.ts", import.meta.url));
+
+/** Everything on this host that names the instance: processes by environment or directory, and files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
   const files = await readdir(join(stateDirectory, "local/instances")).catch(() => []);
-  return [...(await processesOf(id)).map((pid) => `process ${pid}`), ...files.filter((name) => name.includes(id))];
+  return [
+    ...(await processesOf(id)).map((pid) => `process ${pid}`),
+    ...files.filter((name) => name.includes(id)).map((name) => `entry ${name}`),
+  ];
 }
 
-/** The agent is the oldest. */
+/** The processes of an instance, the agent first. */
 export async function processesOf(id: SandboxId): Promise<number[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const found = await Promise.all(

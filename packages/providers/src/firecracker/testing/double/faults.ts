@@ -1,6 +1,6 @@
-/** A refusal, in the words of Firecracker where they are published. */
+/** A refusal, with Firecracker's published message. */
 export class Fault extends Error {
-  /** The process is of no use any more, and ends after it has said so. */
+  /** A fault after which the process reports it and exits. */
   readonly isFatal: boolean;
 
   constructor(message: string, { isFatal = false }: { readonly isFatal?: boolean } = {}) {

@@ -1,6 +1,6 @@
 /**
- * Stands in for Firecracker where there is no KVM: the published API with its states and refusals, and behind its vsock
- * socket the real agent, in a gVisor sandbox in place of a guest.
+ * A double of Firecracker for hosts without KVM. It implements the published API with its states and refusals; its
+ * guest is the real agent in a gVisor sandbox.
  */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -21,17 +21,17 @@ const { values } = parseArgs({
 });
 
 const machine = new DoubleMachine(guestDirectory());
-/** Requests are dealt with one after another. */
+/** Serves one request at a time. */
 let last: Promise<unknown> = Promise.resolve();
 
 const server = createServer((request, response) => {
   const answered = last.then(() => answer(request, response));
   last = answered.catch(() => {});
 });
-// An idle connection stays: there is no limit in the real thing, either.
+// Idle connections stay open, as with the real Firecracker.
 Object.assign(server, { headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: 0 });
 const path = values["api-sock"].replace(/^\//, "");
-if (existsSync(path)) throw new Error(`the socket ${path} is there already`);
+if (existsSync(path)) throw new Error(`the socket ${path} exists already`);
 server.listen({ path });
 process.on("SIGTERM", () => process.exit(0));
 
@@ -62,7 +62,7 @@ function reply(response: ServerResponse, status: number, body?: object): void {
   response.end(body === undefined ? undefined : JSON.stringify(body));
 }
 
-/** In the jail, by the short way that the provider has into it: runsc has sockets there. */
+/** Uses the provider's short path into the jail, because runsc has sockets there. */
 function guestDirectory(): string {
   const short = resolve("../../../../machine");
   const directory = join(existsSync(short) ? short : process.cwd(), "g");

@@ -6,14 +6,14 @@ import { openFifoPair } from "../../../host/fifo-pair.ts";
 import type { ChannelEnds } from "../../../host/socket-channel.ts";
 import { Fault } from "./faults.ts";
 
-/** The port that the agent's arguments name, and the only one that anybody listens at. */
+/** The port from the agent's arguments, which is the only one with a listener. */
 export interface GuestConfig {
   readonly memoryMib: number;
   readonly diskMib: number;
   readonly bootArguments: string;
 }
 
-/** Told by whoever installed the double: to find out for itself, each would load half of Sandpiper. */
+/** Passed in by the installer, because finding them would load half of Sandpiper in each double. */
 const {
   DOUBLE_AGENT = "",
   DOUBLE_LAUNCHER = "",
@@ -28,8 +28,8 @@ const CAPABILITIES = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID"
   .map((name) => `CAP_${name}`);
 
 /**
- * What runs in the machine: the real agent as the first process of a gVisor sandbox, which can be stopped, saved with its
- * memory, and brought to life again. Its standard input and output stand in for the one connection it has.
+ * The guest: the real agent as the first process of a gVisor sandbox, which can be paused, saved with its memory and
+ * restored. Its standard input and output replace the vsock connection.
  */
 export class Guest {
   readonly port: number | undefined;
@@ -37,7 +37,7 @@ export class Guest {
   readonly #config: GuestConfig;
   #ends: ChannelEnds | undefined;
   #connection: Socket | undefined;
-  /** A caller went away in the middle of something, for all the agent knows. */
+  /** The agent may have an incomplete frame of the previous connection. */
   #isDirty = false;
 
   private constructor(directory: string, config: GuestConfig) {
@@ -67,7 +67,7 @@ export class Guest {
     this.#run(["resume", NAME]);
   }
 
-  /** Of one that stands still, which it does afterwards, too. */
+  /** Saves a paused guest, which stays paused. */
   save(image: string): void {
     mkdirSync(image, { recursive: true });
     this.#connection?.destroy();
@@ -77,7 +77,7 @@ export class Guest {
     this.#run(["pause", NAME]);
   }
 
-  /** The newest caller is the only one. */
+  /** Only the newest connection is served. */
   connect(socket: Socket): void {
     this.#connection?.destroy();
     this.#connection = socket;
@@ -102,7 +102,7 @@ export class Guest {
     const layer = `--overlay2=root:dir=${this.#directory},size=${Math.max(this.#config.diskMib, 1)}m`;
     const words = [String(process.pid), this.#directory, DOUBLE_RUNSC, ...this.#flags(), layer, ...command];
     words.push("--bundle", this.#directory, NAME);
-    // What is detached keeps the descriptors that it was given: a pipe would never end.
+    // A detached process keeps its descriptors, so a pipe would never end.
     const { status } = spawnSync(DOUBLE_LAUNCHER, words, { stdio: "ignore" });
     if (status !== 0) throw new Fault(`the guest did not start: ${this.#log()}`, { isFatal: true });
     this.#open();
@@ -113,13 +113,13 @@ export class Guest {
     if (ends === undefined) throw new Fault("the guest ended at once", { isFatal: true });
     this.#ends = ends;
     const reader = ends.startReader((chunk) => {
-      // The memory of a chunk is used again.
+      // The buffer of the chunk is reused.
       if (this.#connection?.write(Buffer.from(chunk)) !== false) return;
       reader.pause();
       const goOn = () => reader.resume();
       this.#connection?.once("drain", goOn).once("close", goOn);
     });
-    // As Firecracker does when its guest reboots.
+    // Firecracker too exits when its guest reboots.
     reader.on("end", () => process.exit(0));
     ends.writer.on("error", () => {});
   }
@@ -144,7 +144,7 @@ export class Guest {
   }
 }
 
-/** What a kernel's arguments would have made of it. */
+/** The sandbox that corresponds to the kernel's arguments. */
 function ociConfig({ memoryMib, bootArguments }: GuestConfig): object {
   const processes = Number(/sandpiper\.processes=(\d+)/.exec(bootArguments)?.[1] ?? 512);
   const inside = "/.sandpiper/agent";

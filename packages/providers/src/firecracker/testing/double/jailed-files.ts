@@ -4,12 +4,12 @@ import { Fault } from "./faults.ts";
 
 const EXT4_MAGIC_AT = 1024 + 56;
 
-/** The files that a jailed process would see: paths start at its jail, and its user may be refused. */
+/** The files that a jailed process would see: paths start at its jail, with the rights of its user. */
 export class JailedFiles {
   readonly #root = realpathSync(".");
   readonly #uid = Number(process.env["DOUBLE_UID"] ?? "0");
 
-  /** Where a path of the jail is on the host. */
+  /** The host path of a path in the jail. */
   locate(path: string): string {
     const found = join(this.#root, resolve("/", path));
     const real = existsSync(found) ? realpathSync(found) : found;
@@ -17,7 +17,7 @@ export class JailedFiles {
     return found;
   }
 
-  /** Refuses what the process could not open. */
+  /** Refuses a file that the process could not open. */
   require(path: string, access: "read" | "write"): string {
     const found = this.locate(path);
     if (!existsSync(found)) throw new Fault(`No such file or directory (os error 2) ${path}`);
@@ -27,7 +27,7 @@ export class JailedFiles {
     return found;
   }
 
-  /** The directory of a file that the process is to make. */
+  /** The directory of a file that the process will create. */
   requirePlace(path: string): string {
     this.require(join(path, ".."), "write");
     return this.locate(path);

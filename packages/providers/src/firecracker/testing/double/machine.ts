@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { BootSource, Drive, MachineConfiguration, SnapshotCreate, Vsock } from "../../api-requests.ts";
+import type { BootSource, Drive, MachineConfiguration, SnapshotCreate, Vsock } from "../../api/api-requests.ts";
 import { afterStart, beforeStart, Fault } from "./faults.ts";
 import { Guest } from "./guest.ts";
 import { JailedFiles, readAt } from "./jailed-files.ts";
@@ -13,17 +13,17 @@ const MARK_BYTES = 16;
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Everything that a snapshot keeps beside memory. */
+/** Everything that a snapshot keeps except memory. */
 interface Devices {
   readonly machine: MachineConfiguration;
   readonly boot?: Partial<BootSource>;
   readonly drives: readonly Drive[];
   readonly vsock?: Vsock;
-  /** Shows whether the disks that a snapshot is loaded with are those that it was taken with. */
+  /** Identifies the disks of a snapshot, to refuse other disks when it is loaded. */
   readonly marks?: readonly string[];
 }
 
-/** One microVM and its rules: what may be asked for in which state, and what it does. */
+/** One microVM: which requests it accepts in which state, and what they do. */
 export class DoubleMachine {
   state: "Not started" | "Running" | "Paused" = "Not started";
   readonly #files = new JailedFiles();
@@ -32,7 +32,7 @@ export class DoubleMachine {
   #isConfigured = false;
   #guest: Guest | undefined;
 
-  /** `directory` is where the guest's own things go, by a path that is short enough for sockets. */
+  /** `directory` holds the guest's files, through a path that is short enough for sockets. */
   constructor(directory: string) {
     this.#directory = directory;
   }
@@ -134,7 +134,7 @@ export class DoubleMachine {
     this.#guest.save(image);
     packMemory(image, memory, this.configuration.mem_size_mib);
     rmSync(image, { recursive: true });
-    // From here on the disks must be saved, too: those from before have another mark.
+    // A new mark, so that older copies of the disks no longer match.
     for (const drive of this.#devices.drives) if (!drive.is_read_only) mark(this.#files.locate(drive.path_on_host));
     writeFileSync(state, JSON.stringify({ version: VERSION, devices: { ...this.#devices, marks: this.#marks() } }));
   }
@@ -176,13 +176,13 @@ export class DoubleMachine {
     this.state = "Running";
   }
 
-  /** As the published description has it: from the start on, and not where something is already. */
+  /** Like the published API: only after the start, and never over an existing file. */
   async #listen(): Promise<void> {
     const { vsock } = this.#devices;
     if (vsock === undefined) return;
     const path = this.#files.requirePlace(vsock.uds_path);
     if (existsSync(path)) throw new Fault("Vsock: Error binding to the host-side Unix socket: Address in use");
-    // Relative to the jail, as the process is.
+    // Relative to the jail.
     await serveVsock(vsock.uds_path.replace(/^\//, ""), (port, socket) => {
       if (this.#guest === undefined || port !== this.#guest.port) return false;
       this.#guest.connect(socket);
@@ -200,7 +200,7 @@ export class DoubleMachine {
     };
   }
 
-  /** The end of a disk that is written to, and a digest of the start of one that is not. */
+  /** The last bytes of a writable disk, or a digest of the first bytes of a read-only one. */
   #marks(): string[] {
     return this.#devices.drives.map((drive) => {
       const path = this.#files.locate(drive.path_on_host);

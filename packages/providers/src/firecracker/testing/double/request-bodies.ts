@@ -14,7 +14,7 @@ const integer =
     Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 const object: Check = (value) => typeof value === "object" && value !== null;
 
-/** Fields by request, required ones with a `!`, as the published description of the API has them. */
+/** The published fields of each request; `!` marks required ones. */
 const FIELDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   "PUT /machine-config": {
     "vcpu_count!": integer(1, 32),
@@ -63,14 +63,14 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   },
 };
 
-/** The kind of a request, with the ids of its path taken out; refuses what the API does not know. */
+/** The route of a request without the ids in its path; refuses unknown routes. */
 export function requestKind(method: string, path: string): string {
   const kind = `${method} ${path.replace(/^\/drives\/[A-Za-z0-9_]+$/, "/drives/")}`;
   if (kind === "GET /" || kind === "GET /version" || kind === "GET /machine-config" || kind in FIELDS) return kind;
   throw new Fault(`Invalid request method and/or path: ${method} ${path}.`);
 }
 
-/** Checks a body as the real thing does: no field that is not known, none missing, each of its type. */
+/** Checks a body like Firecracker: only known fields, all required ones, each of its type. */
 export function parseBody(kind: string, body: string): Readonly<Record<string, unknown>> {
   if (body === "") throw new Fault(`Empty ${kind.split(" ")[0]} request.`);
   const fields = FIELDS[kind] ?? {};

@@ -13,7 +13,7 @@ import { join } from "node:path";
 
 const HEADER_BYTES = 4096;
 
-/** Writes a directory of files as one file that is as large as a guest's memory, or larger. */
+/** Writes a directory as one file that is at least as large as a guest's memory. */
 export function packMemory(directory: string, path: string, memoryMib: number): void {
   const files = readdirSync(directory).map((name) => ({ name, bytes: readFileSync(join(directory, name)) }));
   const header = JSON.stringify(files.map(({ name, bytes }) => ({ name, size: bytes.length })));
@@ -25,7 +25,7 @@ export function packMemory(directory: string, path: string, memoryMib: number): 
   closeSync(descriptor);
 }
 
-/** Throws when it is not such a file. */
+/** Throws when the file has another format. */
 export function unpackMemory(path: string, directory: string): void {
   const descriptor = openSync(path, "r");
   try {

@@ -1,10 +1,10 @@
 import { createServer, type Server, type Socket } from "node:net";
 
 const MAX_COMMAND_BYTES = 32;
-/** What the real thing counts from. */
+/** The first host port that Firecracker uses. */
 const FIRST_HOST_PORT = 2 ** 30;
 
-/** Listens at the socket of a vsock device; `accept` says whether somebody inside listens at a port. */
+/** Serves the socket of a vsock device; `accept` decides whether a guest port has a listener. */
 export function serveVsock(path: string, accept: (port: number, socket: Socket) => boolean): Promise<Server> {
   let hostPort = FIRST_HOST_PORT;
   const server = createServer((socket) => {

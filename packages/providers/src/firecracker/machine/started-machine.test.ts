@@ -1,0 +1,139 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Sandbox } from "@sandpiper/core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { machineProcesses } from "../../host/testing/machine-traces.ts";
+import { ApiClient } from "../api/api-client.ts";
+import type { ApiRequests } from "../api/api-requests.ts";
+import { createDoubleFixture, type FirecrackerFixture } from "../testing/fixture.ts";
+import { AGENT_PORT, connectVsock } from "../vsock/vsock-connection.ts";
+
+let fixture: FirecrackerFixture;
+let sandbox: Sandbox;
+beforeAll(async () => {
+  fixture = await createDoubleFixture();
+  sandbox = await fixture.create({ vcpuCount: 0.5 });
+});
+afterAll(async () => {
+  await sandbox?.destroy();
+  await fixture[Symbol.asyncDispose]();
+});
+
+const { signal } = new AbortController();
+const directory = () => join(fixture.options.stateDirectory, "firecracker/instances", sandbox.id);
+const machine = (name: string) => join(directory(), "machine", name);
+const api = () => new ApiClient(machine("api.sock"));
+
+describe("the API of a running machine", () => {
+  it("describes the machine", async () => {
+    expect(await api().describe()).toMatchObject({ id: sandbox.id, state: "Running", app_name: "Firecracker" });
+  });
+
+  it("refuses configuration with Firecracker's own error", async () => {
+    const drive = { drive_id: "disk", path_on_host: "disk.ext4", is_root_device: false, is_read_only: false };
+    const late: { readonly [R in keyof ApiRequests]?: ApiRequests[R] } = {
+      "PUT /machine-config": { vcpu_count: 1, mem_size_mib: 128 },
+      "PUT /drives/disk": drive,
+      "PUT /vsock": { guest_cid: 3, uds_path: "other.sock" },
+      "PUT /entropy": {},
+      "PUT /actions": { action_type: "InstanceStart" },
+    };
+    for (const [route, body] of Object.entries(late)) {
+      await expect(api().send(route as keyof ApiRequests, body as never)).rejects.toMatchObject({
+        reason: "firecracker_refused",
+        message: expect.stringContaining("not supported after starting the microVM"),
+        details: { route, status: 400 },
+      });
+    }
+  });
+
+  it("saves only a paused machine, and accepts repeated pauses and resumes", async () => {
+    const snapshot = { snapshot_type: "Full", snapshot_path: "s", mem_file_path: "m" } as const;
+    await expect(api().send("PUT /snapshot/create", snapshot)).rejects.toThrow("not paused");
+    for (const state of ["Paused", "Paused", "Resumed", "Resumed"] as const) {
+      await api().send("PATCH /vm", { state });
+      expect((await api().describe()).state).toBe(state === "Paused" ? "Paused" : "Running");
+    }
+    expect((await sandbox.exec("echo still here")).stdout).toBe("still here\n");
+  });
+
+  it("is reported as gone when the process has ended", async () => {
+    const nobody = new ApiClient(machine("nobody.sock"));
+    await expect(nobody.describe()).rejects.toMatchObject({ code: "unavailable", reason: "firecracker_gone" });
+  });
+});
+
+describe("the vsock device of a running machine", () => {
+  it("closes a connection to a port without a listener", async () => {
+    await expect(connectVsock(machine("vsock.sock"), AGENT_PORT + 1, signal)).rejects.toThrow(
+      "no program in the guest listens",
+    );
+  });
+
+  it("gives each connection its own host port, and the agent serves only the newest", async () => {
+    await using other = await fixture.create();
+    const path = join(fixture.options.stateDirectory, "firecracker/instances", other.id, "machine/vsock.sock");
+    const socket = await connectVsock(path, AGENT_PORT, signal);
+    socket.destroy();
+    // A call that starts before the loss is noticed fails.
+    const served = () =>
+      other.exec("echo served again").then(
+        ({ stdout }) => stdout,
+        () => "",
+      );
+    await expect.poll(served).toBe("served again\n");
+  });
+});
+
+describe("a started machine", () => {
+  it("links the base image and has its own sparse disk", async () => {
+    const base = await stat(machine("base.ext4"));
+    expect(base.nlink).toBeGreaterThan(1);
+    expect([base.uid, base.mode & 0o022]).toEqual([0, 0]);
+    const disk = await stat(machine("disk.ext4"));
+    expect(disk.size).toBe(64 * 2 ** 20);
+    expect(disk.blocks * 512).toBeLessThan(8 * 2 ** 20);
+    expect(disk.uid).toBeGreaterThanOrEqual(0x6000_0000);
+  });
+
+  it("runs in its own jail as its own user", async () => {
+    await using other = await fixture.create();
+    const users = await Promise.all(
+      [sandbox, other].map(async ({ id }) => {
+        const instance = join(fixture.options.stateDirectory, "firecracker/instances", id);
+        const jail = await stat(join(instance, "jail/firecracker", id, "root"));
+        expect(jail.mode & 0o777).toBe(0o700);
+        return jail.uid;
+      }),
+    );
+    expect(new Set(users).size).toBe(2);
+  });
+
+  it("learns its hostname and its process limit from the kernel's arguments", async () => {
+    expect((await sandbox.exec("hostname")).stdout).toBe(`sandbox-${sandbox.id.slice(0, 8)}\n`);
+    await using small = await fixture.create({ maxProcesses: 24 });
+    const result = await small.exec("for i in $(seq 60); do sleep 5 & done; wait", { timeoutMs: 20_000 });
+    expect(result.stderr).toMatch(/fork/i);
+  });
+
+  it("is limited as a whole by its cgroup", async () => {
+    const [pid = 0] = await machineProcesses(sandbox.id);
+    const lines = (await readFile(`/proc/${pid}/cgroup`, "utf8")).split("\n");
+    const path = lines.find((line) => line.includes(sandbox.id))?.split(":")[2] ?? "";
+    const read = (name: string) =>
+      readFile(name, "utf8").then(
+        (text) => text.trim(),
+        () => undefined,
+      );
+    const root = "/sys/fs/cgroup";
+    const bytes =
+      (await read(`${root}/memory${path}/memory.limit_in_bytes`)) ?? (await read(`${root}${path}/memory.max`));
+    expect(Number(bytes)).toBe((192 + 96) * 2 ** 20);
+    const quota = (await read(`${root}/cpu${path}/cpu.cfs_quota_us`)) ?? (await read(`${root}${path}/cpu.max`));
+    expect(quota?.split(" ")[0]).toBe("50000");
+  });
+
+  it("logs its console", async () => {
+    expect(await readFile(join(directory(), "console.log"), "utf8")).toContain("the guest of the double boots");
+  });
+});

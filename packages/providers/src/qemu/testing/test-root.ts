@@ -1,1 +1,0 @@
-export { testRoot } from "../../guest/testing/test-root.ts";

@@ -1,1 +1,0 @@
-export { crashMachine, machineProcesses, tracesOf } from "../../host/testing/machine-traces.ts";
