@@ -25,7 +25,7 @@ export class MockContainers implements Containers {
   /** What each means in the registry. */
   readonly registry = new Map<string, string>();
   /** Of sandboxes that have some, also of those that are gone; each was made with a number of its own. */
-  readonly volumes = new Map<SandboxId, number>();
+  readonly volumes: Map<SandboxId, number> = new Map();
   readonly caches = new Map<string, Pick<CacheVolume, "project" | "name">>();
   /** Every pull that asked the registry. */
   readonly pulls: string[] = [];
