@@ -8,7 +8,7 @@ import { rolldown } from "rolldown";
 import { describe, expect, it } from "vitest";
 import { useNode } from "../sdk/sdk-node.ts";
 import { findNode20 } from "./node-20.ts";
-import { PackedPackages, repo } from "./packed-packages.ts";
+import { PackedPackages, repo, type StagedPackage } from "./packed-packages.ts";
 
 const run = promisify(execFile);
 const tsc = join(repo, "node_modules/.bin/tsc");
@@ -140,7 +140,7 @@ describe("packed node, MCP server and command line in another directory", { time
   };
 
   it("passes tsc --strict, declarations included", async () => {
-    const names = packages.staged().flatMap(({ manifest }) => ("exports" in manifest ? entriesOf(manifest) : []));
+    const names = packages.staged().flatMap(({ manifest }) => entriesOf(manifest));
     const imports = names.map((name, index) => `export * as name${index} from "${name}";`);
     writeFileSync(join(all.path, "all.ts"), imports.join("\n"));
     const argv = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "all.ts"];
@@ -204,10 +204,10 @@ function browserGlobals(): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, Reflect.get(globalThis, name)]));
 }
 
-function entriesOf(manifest: object & { name: string; exports?: unknown }): string[] {
-  return Object.keys(manifest.exports as Record<string, unknown>)
-    .filter((path) => path !== "./package.json")
-    .map((path) => `${manifest.name}${path.slice(1)}`);
+/** What a program may import of it. */
+function entriesOf({ name, exports = {} }: StagedPackage["manifest"]): string[] {
+  const paths = Object.keys(exports).filter((path) => path !== "./package.json");
+  return paths.map((path) => `${name}${path.slice(1)}`);
 }
 
 function importsOf(text: string): string[] {

@@ -11,11 +11,12 @@ export const repo = join(import.meta.dirname, "../..");
 const BUILD_TIMEOUT_MS = 600_000;
 const INSTALL_TIMEOUT_MS = 300_000;
 
-export interface PackedManifest {
+interface PackedManifest {
   readonly name: string;
   readonly version: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly private?: boolean;
+  readonly exports?: Readonly<Record<string, unknown>>;
 }
 
 export interface StagedPackage {
