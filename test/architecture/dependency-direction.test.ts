@@ -13,7 +13,7 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
     workspaces: ["@sandpiper/protocol", "@sandpiper/core", "@sandpiper/providers", "@sandpiper/sdk", "@sandpiper/mcp"],
     others: undefined,
   },
-  sdk: { workspaces: ["@sandpiper/protocol"], others: [] },
+  sdk: { workspaces: ["@sandpiper/protocol"], others: ["ws"] },
   mcp: {
     workspaces: ["@sandpiper/sdk"],
     others: ["@modelcontextprotocol/server", "@modelcontextprotocol/server/stdio", "zod"],

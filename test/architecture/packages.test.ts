@@ -8,6 +8,8 @@ interface Manifest {
   readonly version: string;
   readonly private?: boolean;
   readonly license?: string;
+  readonly description?: string;
+  readonly engines?: Readonly<Record<string, string>>;
   readonly exports?: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -41,6 +43,19 @@ describe("agent/Cargo.toml", () => {
     );
     expect(requirements).not.toEqual([]);
     expect(requirements.filter((line) => !/"=\d+\.\d+\.\d+"/.test(line))).toEqual([]);
+  });
+});
+
+describe.each(workspaces)("what a registry shows of $name", ({ path, description, engines }) => {
+  it("says what it is for and which Node.js it needs", () => {
+    expect(description).toMatch(/\S/);
+    expect(engines?.["node"]).toMatch(/^>=\d+$/);
+  });
+
+  it("has a README of at most 40 lines with an example", () => {
+    const readme = files.find((file) => file.path === join(dirname(path), "README.md"))?.text ?? "";
+    expect(readme).toMatch(/^```(ts|sh)$/m);
+    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(40);
   });
 });
 

@@ -9,7 +9,7 @@ export interface SourceFile {
 
 export const repoDirectory = join(import.meta.dirname, "../..");
 
-const skippedDirectories = new Set(["node_modules", "target", ".git", "coverage"]);
+const skippedDirectories = new Set(["node_modules", "target", "dist", ".git", "coverage"]);
 /** Made by programs, not written by people. */
 const generated = /^package-lock\.json$|^agent\/Cargo\.lock$|^packages\/protocol\/(snapshots|vectors)\//;
 const written = /\.(ts|tsx|mjs|rs|sh|md|json|toml|yml|yaml|py|c)$|^\.ci\/run$/;

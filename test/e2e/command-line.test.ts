@@ -112,11 +112,15 @@ describe("the program", () => {
     expect(result).toMatchObject({ stdout: "sandpiper 0.1.0\n", stderr: "", status: 0 });
   });
 
-  it("says which Node it needs where there is none that is new enough", async () => {
-    const directory = join(scratch.path, "packages/cli/bin");
-    await mkdir(directory, { recursive: true });
+  it("names the Node that it needs where the one it finds is too old", async () => {
+    const directory = join(scratch.path, "old/bin");
+    await mkdir(join(scratch.path, "old/dist"), { recursive: true });
+    await mkdir(directory);
     await copyFile(sandpiper, join(directory, "sandpiper"));
-    await writeFile(join(directory, "node"), "#!/bin/sh\necho v20.1.0\n", { mode: 0o755 });
+    await copyFile(join(sandpiper, "../../src/main.mjs"), join(scratch.path, "old/dist/main.mjs"));
+    const old = `Object.defineProperty(process,"versions",{value:{node:"20.1.0"}})`;
+    const node = `#!/bin/sh\nexec ${process.execPath} --import 'data:text/javascript,${old}' "$@"\n`;
+    await writeFile(join(directory, "node"), node, { mode: 0o755 });
     const env = { PATH: `${directory}:/usr/bin:/bin`, HOME: scratch.path };
     const result = spawnSync(join(directory, "sandpiper"), ["--version"], { cwd: "/", env, encoding: "utf8" });
     expect(result).toMatchObject({ stdout: "", status: 125 });

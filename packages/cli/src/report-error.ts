@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import { exitCodeOfError, type FailureOptions } from "./exit-code.ts";
 import { KEY_HINT } from "./target/no-node-error.ts";
 

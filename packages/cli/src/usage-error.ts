@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 
 /** The command line is wrong; the program ends with exit code 2. */
 export function usageError(message: string, hint: string): SandboxError {

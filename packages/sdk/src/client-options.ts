@@ -12,7 +12,7 @@ export interface ClientOptions {
   readonly apiKey?: string | undefined;
   /** Instead of the global fetch. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Instead of the global WebSocket. */
+  /** Instead of the global WebSocket, or of that of the package `ws` where there is none. */
   readonly webSocket?: WebSocketConstructor | undefined;
   /** How long a lost connection, or a sandbox that is on its way to another node, is tried again; 60 s by default. */
   readonly reconnectTimeoutMs?: number | undefined;
@@ -45,8 +45,8 @@ export function parseClientOptions(options: ClientOptions): ClientSpec {
 }
 
 function parseUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new SandboxError("invalid_argument", {
       reason: "invalid_url",
       message: `url ${JSON.stringify(text)} is not allowed; allowed is the http or https address of a node`,

@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import { exitCodeOfSignal } from "../exit-code.ts";
 import type { Interruption } from "../interruption.ts";
 import { isBrokenPipe } from "../print.ts";

@@ -1,4 +1,4 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import { NO_NODE } from "../exit-code.ts";
 import type { NodeAddress } from "./node-address.ts";
 

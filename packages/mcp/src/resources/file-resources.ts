@@ -48,7 +48,7 @@ async function readFile(sandbox: Sandbox, options: ReadFileOptions): Promise<Rea
   const bytes = await sandbox.files.read(path, { lengthBytes: session.limits.transferBytes, signal });
   const mimeType = mediaTypeOf(path);
   const isText = !mimeType.startsWith("image/") && !bytes.includes(0);
-  const content = isText ? { text: textOf(bytes) } : { blob: bytes.toBase64() };
+  const content = isText ? { text: textOf(bytes) } : { blob: Buffer.from(bytes).toString("base64") };
   // What nothing is known of by its name, and is text, is plain text.
   const isUnknown = mimeType === "application/octet-stream";
   return { contents: [{ uri, mimeType: isText && isUnknown ? "text/plain" : mimeType, ...content }] };

@@ -27,7 +27,7 @@ export const downloadFile = defineTool({
     const bytes = await sandbox.files.read(path, { offset, lengthBytes, signal });
     const end = offset + bytes.length;
     const next = end < sizeBytes ? end : null;
-    const blob = bytes.toBase64();
+    const blob = Buffer.from(bytes).toString("base64");
     const mimeType = mediaTypeOf(path);
     const isWholePicture = mimeType.startsWith("image/") && offset === 0 && next === null;
     const rest = next === null ? "" : ` ${sizeBytes - next} more bytes; download_file with offset ${next} reads on.`;

@@ -31,7 +31,8 @@ export const uploadFile = defineTool({
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
-    return Uint8Array.fromBase64(base64);
+    // Unlike Buffer, atob refuses what is not base64.
+    return new Uint8Array(Buffer.from(atob(base64), "latin1"));
   } catch (cause) {
     throw new SandboxError("invalid_argument", {
       reason: "invalid_base64",

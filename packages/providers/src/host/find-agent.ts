@@ -26,7 +26,7 @@ function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEn
   if (isProgram(path)) return realpathSync(path);
   throw new SandboxError("failed_precondition", {
     reason: "agent_missing",
-    message: `there is no program ${name} at ${path}`,
-    hint: `run \`npm run setup\` in Sandpiper's directory, which builds it, or set ${variable} to its path`,
+    message: `${name} not found at ${path}`,
+    hint: `build it with "npm run setup" in a clone of Sandpiper; the npm packages do not contain it, so outside the clone set ${variable} to its path`,
   });
 }

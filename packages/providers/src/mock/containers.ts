@@ -25,7 +25,7 @@ export class MockContainers implements Containers {
   /** The registry's image of each reference. */
   readonly registry = new Map<string, string>();
   /** The volumes of sandboxes, also of removed ones; each has its own number. */
-  readonly volumes = new Map<SandboxId, number>();
+  readonly volumes: Map<SandboxId, number> = new Map();
   readonly caches = new Map<string, Pick<CacheVolume, "project" | "name">>();
   /** Every pull that reached the registry. */
   readonly pulls: string[] = [];

@@ -48,7 +48,7 @@ export class MockProvider implements Provider {
   readonly #host: Map<SandboxId, Entry>;
   #isAlive = true;
 
-  constructor(options: MockProviderOptions = {}, host = new Map<SandboxId, Entry>()) {
+  constructor(options: MockProviderOptions = {}, host: Map<SandboxId, Entry> = new Map()) {
     this.faults = options.faults ?? {};
     this.containers = options.containers;
     const { checkpoint = "memory" } = options;

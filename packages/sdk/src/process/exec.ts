@@ -1,4 +1,5 @@
 import { abortError } from "../abort-error.ts";
+import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
 import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
@@ -20,7 +21,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
   const { signal } = options;
   const what = `exec in sandbox ${link.id}`;
   if (signal?.aborted) throw abortError(signal, what);
-  const { promise, resolve, reject } = Promise.withResolvers<ExecResult>();
+  const { promise, resolve, reject } = createDeferred<ExecResult>();
   const output = new ExecOutput(options);
   const process = randomId();
   const input = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;

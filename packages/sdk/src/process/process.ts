@@ -1,6 +1,7 @@
 import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
 import { abortError } from "../abort-error.ts";
 import type { CallOptions } from "../call-options.ts";
+import { createDeferred } from "../deferred.ts";
 import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { OutputChunk, OutputSource } from "./output-chunk.ts";
@@ -66,7 +67,7 @@ export class Process implements AsyncDisposable {
   /** Resolves when it has ended, whether or not its output is read; a non-zero exit code is a result. */
   async wait({ signal }: CallOptions = {}): Promise<ProcessExit> {
     if (signal === undefined) return await this.#options.ending.wait();
-    const { promise, reject } = Promise.withResolvers<never>();
+    const { promise, reject } = createDeferred<never>();
     const abort = () => reject(abortError(signal, `waiting for process ${this.id}`));
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();

@@ -22,10 +22,12 @@ export interface WebSocketRequest {
   readonly cookie: string | undefined;
 }
 
-type NodeWebSocketConstructor = new (
-  url: string,
-  options: { readonly protocols: string[]; readonly headers: Readonly<Record<string, string>> },
-) => WebSocketLike;
+interface WebSocketOptions {
+  readonly protocols: string[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+type NodeWebSocketConstructor = new (url: string, options: WebSocketOptions) => WebSocketLike;
 
 /** Node's own WebSocket takes headers, which is beyond the standard; any other gets the standard call. */
 export function openWebSocket(
@@ -33,12 +35,49 @@ export function openWebSocket(
   { url, protocols, cookie }: WebSocketRequest,
 ): WebSocketLike {
   if (given !== undefined) return new given(url, protocols);
+  const headers: Record<string, string> = cookie === undefined ? {} : { cookie };
+  if (globalThis.WebSocket === undefined) return new WsWebSocket(url, { protocols, headers });
   if (cookie === undefined || !isNode()) return new globalThis.WebSocket(url, protocols);
   const NodeWebSocket = globalThis.WebSocket as unknown as NodeWebSocketConstructor;
-  return new NodeWebSocket(url, { protocols, headers: { cookie } });
+  return new NodeWebSocket(url, { protocols, headers });
 }
 
 function isNode(): boolean {
   const holder = globalThis as { process?: { versions?: { node?: string } } };
   return holder.process?.versions?.node !== undefined;
+}
+
+/** The WebSocket of the package `ws`, for Node.js 20, which has none of its own. Calls wait until the package is loaded. */
+class WsWebSocket implements WebSocketLike {
+  binaryType = "arraybuffer";
+  readonly #socket: Promise<WebSocketLike>;
+
+  constructor(url: string, { protocols, headers }: WebSocketOptions) {
+    this.#socket = loadPackage().then(({ WebSocket }) => {
+      const socket = new WebSocket(url, protocols, { headers, perMessageDeflate: false });
+      socket.binaryType = this.binaryType;
+      return socket;
+    });
+  }
+
+  addEventListener(type: string, listener: (event: WebSocketEvent) => void): void {
+    void this.#socket.then((socket) => socket.addEventListener(type, listener));
+  }
+
+  send(data: string | Uint8Array<ArrayBuffer>): void {
+    void this.#socket.then((socket) => socket.send(data));
+  }
+
+  close(): void {
+    void this.#socket.then((socket) => socket.close());
+  }
+}
+
+interface WsPackage {
+  readonly WebSocket: new (url: string, protocols: string[], options: object) => WebSocketLike;
+}
+
+/** Its types would bring those of Node.js with them, which a program for browsers does not have. */
+function loadPackage(): Promise<WsPackage> {
+  return import("ws" as string);
 }

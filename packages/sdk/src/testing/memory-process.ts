@@ -1,4 +1,5 @@
 import type { ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
+import { createDeferred } from "../deferred.ts";
 import type { OutputSource } from "../process/output-chunk.ts";
 
 export interface ExecCall {
@@ -36,7 +37,7 @@ export class MemoryProcess {
   readonly #listeners = new Set<() => void>();
   readonly #startedAt = new Date();
   readonly #stdin: Uint8Array[] = [];
-  readonly #stdinEnded = Promise.withResolvers<void>();
+  readonly #stdinEnded = createDeferred<void>();
   #stdinOffset = 0;
   #endOffset = 0;
   #exit: ProcessExitBody | undefined;

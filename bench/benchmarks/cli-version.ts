@@ -1,0 +1,38 @@
+import { fileURLToPath } from "node:url";
+import type { Benchmark } from "../benchmark.ts";
+import { type Contestant, interleave } from "../interleave.ts";
+import { atMost, combine, p50Of, type Result } from "../report.ts";
+import { summarize } from "../statistics.ts";
+import { timeToExit } from "../timed-run.ts";
+
+const NAME = "cli-version";
+const ROUNDS = 40;
+const BARE = "node -e 0";
+const OURS = "sandpiper --version";
+const sandpiper = fileURLToPath(new URL("../../packages/cli/bin/sandpiper", import.meta.url));
+
+export const benchmark: Benchmark = {
+  title: "Start the command line",
+  method: `From the start of \`${OURS}\` in the clone until it has exited, against \`${BARE}\` of the same Node.js, which is the least that a program for it takes.`,
+  order: 25,
+  timeLimitMs: 120_000,
+  async run(context) {
+    const { samples, problems } = await interleave(
+      [contestant(BARE, process.execPath, ["-e", "0"]), contestant(OURS, sandpiper, ["--version"])],
+      { rounds: ROUNDS, context },
+    );
+    const results: Result[] = [...samples].map(([subject, taken]) => {
+      return { name: NAME, subject, ...summarize(taken), unit: "ms" };
+    });
+    const ratio = combine([p50Of(results, OURS), p50Of(results, BARE)], (ours, bare) => ours / bare);
+    return {
+      results,
+      targets: [atMost(`${NAME}: times as long as ${BARE}`, ratio, 2)],
+      problems: problems.map((problem) => `${NAME}, ${problem}`),
+    };
+  },
+};
+
+function contestant(subject: string, program: string, argv: readonly string[]): Contestant {
+  return { subject, perRound: 1, sample: async () => [await timeToExit(program, argv)] };
+}
