@@ -1,9 +1,9 @@
-import { parseArguments } from "./arguments.ts";
-import { nearest } from "./nearest.ts";
-import { print } from "./print.ts";
-import { reportError } from "./report-error.ts";
-import { usageError } from "./usage-error.ts";
-import type { Verb } from "./verb.ts";
+import { parseArguments } from "./command/arguments.ts";
+import { nearest } from "./command/nearest.ts";
+import { reportError } from "./command/report-error.ts";
+import { usageError } from "./command/usage-error.ts";
+import type { Verb } from "./command/verb.ts";
+import { print } from "./output/print.ts";
 import { verbTable } from "./verb-table.ts";
 
 const synonyms: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 async function runVerb(verb: Verb, argv: readonly string[]): Promise<number> {
   const arguments_ = parseArguments(verb, argv);
   if (!arguments_.has("help") && verb.actions === undefined) return verb.run(arguments_);
-  const { verbHelp } = await import("./help-text.ts");
+  const { verbHelp } = await import("./command/help-text.ts");
   await print(verbHelp(verb));
   return 0;
 }

@@ -1,4 +1,4 @@
-import type { Verb } from "./verb.ts";
+import type { Verb } from "./command/verb.ts";
 
 /** Every verb, loaded only when it is used. */
 export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
 import { verbTable } from "../verb-table.ts";
 import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
 

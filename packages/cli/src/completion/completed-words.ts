@@ -1,5 +1,5 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
+import type { Option } from "../command/option.ts";
+import type { Verb } from "../command/verb.ts";
 
 /** A verb's options, and those of its actions, each name once. */
 export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {

@@ -1,5 +1,5 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
+import type { Option } from "../command/option.ts";
+import type { Verb } from "../command/verb.ts";
 import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
 
 export function zshCompletion(verbs: readonly Verb[]): string {

@@ -1,5 +1,5 @@
 import type { CreateSandboxOptions } from "@sandpiper/node";
-import type { LayerProgress } from "../pull-view.ts";
+import type { LayerProgress } from "../output/pull-view.ts";
 import { findNode } from "../target/find-node.ts";
 import type { Guest } from "./guest.ts";
 

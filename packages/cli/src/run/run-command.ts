@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
-import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../exit-code.ts";
+import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../command/exit-code.ts";
 import type { Guest } from "../guest/guest.ts";
 import { feedStdin } from "./feed-stdin.ts";
 

@@ -1,9 +1,9 @@
-import type { Arguments } from "../arguments.ts";
-import { parseEnv } from "../env-option.ts";
-import { withExistingGuest } from "../guest/with-existing-guest.ts";
-import { stdinOfJob } from "../terminal-job.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { parseEnv } from "../options/env-option.ts";
 import { runCommand } from "./run-command.ts";
 import type { EndedRun, RunOptions } from "./run-visibly.ts";
+import { stdinOfJob } from "./terminal-job.ts";
+import { withExistingGuest } from "./with-existing-guest.ts";
 
 /** Runs the command in a sandbox of the node, which stays. */
 export async function runInExistingSandbox(

@@ -1,15 +1,15 @@
-import type { Arguments } from "../arguments.ts";
-import { parseEnv } from "../env-option.ts";
-import { withGuest } from "../guest/with-guest.ts";
-import { noticeOf } from "../notice.ts";
-import { Progress } from "../progress.ts";
-import { progressOf } from "../quiet-option.ts";
-import { createOptionsFrom } from "../sandbox-options.ts";
-import { stdinOfJob } from "../terminal-job.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { parseEnv } from "../options/env-option.ts";
+import { progressOf } from "../options/quiet-option.ts";
+import { createOptionsFrom } from "../options/sandbox-options.ts";
+import { noticeOf } from "../output/notice.ts";
+import { Progress } from "../output/progress.ts";
 import { download } from "../transfer/download.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
 import { runCommand } from "./run-command.ts";
 import type { EndedRun, RunOptions } from "./run-visibly.ts";
+import { stdinOfJob } from "./terminal-job.ts";
+import { withGuest } from "./with-guest.ts";
 
 /** Makes a sandbox, brings files in, runs the command, brings files out. Undefined when the user interrupted it. */
 export async function runInNewSandbox(

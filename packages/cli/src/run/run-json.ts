@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
-import { exitCodeOfError } from "../exit-code.ts";
-import { print } from "../print.ts";
+import { exitCodeOfError } from "../command/exit-code.ts";
+import { print } from "../output/print.ts";
 import type { OutputCollector } from "./output-collector.ts";
 import type { EndedRun } from "./run-visibly.ts";
 

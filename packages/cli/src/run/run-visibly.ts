@@ -1,11 +1,11 @@
-import type { Arguments } from "../arguments.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { Interruption } from "../interruption.ts";
-import { noticeOf } from "../notice.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
+import { parseNumber } from "../options/number-option.ts";
+import { noticeOf } from "../output/notice.ts";
+import { passThrough } from "../output/pass-through.ts";
+import { print } from "../output/print.ts";
 import { OutputCollector } from "./output-collector.ts";
-import { passThrough } from "./pass-through.ts";
 import type { OutputHandler, RunOutcome } from "./run-command.ts";
 import { printErrorJson, runJson } from "./run-json.ts";
 

@@ -1,9 +1,9 @@
-import type { Arguments } from "../arguments.ts";
-import { parseEnv } from "../env-option.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { Interruption } from "../interruption.ts";
+import { parseEnv } from "../options/env-option.ts";
+import { passThrough } from "../output/pass-through.ts";
 import { feedStdin } from "../run/feed-stdin.ts";
-import { passThrough } from "../run/pass-through.ts";
 import { type ShellCommand, startShell } from "./start-shell.ts";
 import { Terminal, terminalSize } from "./terminal.ts";
 import { terminalEnv } from "./terminal-env.ts";
@@ -26,12 +26,12 @@ export async function openShell(arguments_: Arguments): Promise<number> {
 }
 
 async function inNewGuest(arguments_: Arguments, command: ShellCommand, interruption: Interruption) {
-  const { withGuest } = await import("../guest/with-guest.ts");
+  const { withGuest } = await import("../run/with-guest.ts");
   return withGuest(arguments_, interruption, (guest) => connect(guest, command, interruption));
 }
 
 async function inExistingGuest(name: string, command: ShellCommand, interruption: Interruption) {
-  const { withExistingGuest } = await import("../guest/with-existing-guest.ts");
+  const { withExistingGuest } = await import("../run/with-existing-guest.ts");
   return withExistingGuest(name, interruption, (guest) => connect(guest, command, interruption));
 }
 

@@ -1,5 +1,5 @@
 import type { CheckpointResource, Client, Sandbox } from "@sandpiper/sdk";
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 import { FULL_ID, findSandbox } from "./find-sandbox.ts";
 import { pick } from "./pick.ts";
 

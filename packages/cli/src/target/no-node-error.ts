@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import { NO_NODE } from "../exit-code.ts";
+import { NO_NODE } from "../command/exit-code.ts";
 import type { NodeAddress } from "./node-address.ts";
 
 export const KEY_HINT =

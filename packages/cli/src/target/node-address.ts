@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 const DEFAULT_PORT = 4747;
 

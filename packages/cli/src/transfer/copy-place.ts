@@ -1,4 +1,4 @@
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** One end of a copy. */
 export interface CopyPlace {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Guest } from "../guest/guest.ts";
-import { Progress } from "../progress.ts";
+import { Progress } from "../output/progress.ts";
 import { download } from "./download.ts";
 
 let directory: string;

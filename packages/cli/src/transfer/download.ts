@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/core";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../notice.ts";
-import type { Progress } from "../progress.ts";
+import type { Notice } from "../output/notice.ts";
+import type { Progress } from "../output/progress.ts";
 import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 

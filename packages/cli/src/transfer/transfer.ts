@@ -1,5 +1,5 @@
 import { basename, join, posix, resolve } from "node:path";
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** A file or directory to copy between this machine and a sandbox. */
 export interface Transfer {

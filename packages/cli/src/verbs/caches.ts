@@ -1,9 +1,9 @@
 import type { CacheResource } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortBytes, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { shortBytes, shortId } from "../output/amounts.ts";
+import { jsonOption, showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
 
 const listCaches: Verb = {
   name: "caches ls",

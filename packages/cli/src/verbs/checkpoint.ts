@@ -1,8 +1,8 @@
-import { parseDuration } from "../duration-option.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { parseNumber } from "../options/number-option.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { print } from "../output/print.ts";
 
 export const checkpointVerb: Verb = {
   name: "checkpoint",
@@ -31,7 +31,7 @@ Example:
     };
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
     using progress = new Progress("saving", progressOf(arguments_));
     const made = await sandbox.checkpoint(options);

@@ -1,6 +1,6 @@
-import { print } from "../print.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 import { verbTable } from "../verb-table.ts";
 
 export const completionVerb: Verb = {

@@ -1,6 +1,6 @@
-import { noticeOf } from "../notice.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { noticeOf } from "../output/notice.ts";
 
 export const cpVerb: Verb = {
   name: "cp",
@@ -21,13 +21,13 @@ Examples:
     const [source, target] = arguments_.operands as [string, string];
     const { parseCopy } = await import("../transfer/copy-place.ts");
     const place = parseCopy(source, target);
-    const { Interruption } = await import("../interruption.ts");
+    const { Interruption } = await import("../command/interruption.ts");
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
     const { nodeGuest } = await import("../guest/node-guest.ts");
     const { interruptibleFiles } = await import("../guest/interruptible-files.ts");
     const { copy } = await import("../transfer/copy.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     using interruption = new Interruption();
     using progress = new Progress("copying", progressOf(arguments_));
     const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };

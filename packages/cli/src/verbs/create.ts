@@ -1,10 +1,10 @@
-import { containerFrom, containerOptions } from "../container-options.ts";
-import { parseDuration } from "../duration-option.ts";
-import { parseEnv } from "../env-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { containerFrom, containerOptions } from "../options/container-options.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { parseEnv } from "../options/env-option.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import { print } from "../output/print.ts";
 
 export const createVerb: Verb = {
   name: "create",
@@ -40,9 +40,9 @@ Example:
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
     const { requireNode } = await import("../target/find-node.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const client = await requireNode();
-    const { PullView, pullViewOf } = await import("../pull-view.ts");
+    const { PullView, pullViewOf } = await import("../output/pull-view.ts");
     using progress = new Progress("starting a sandbox", progressOf(arguments_));
     using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
     const { info } = await client.sandboxes.create({ ...body, onProgress: view.add });

@@ -1,5 +1,5 @@
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 
 export const doctorVerb: Verb = {
   name: "doctor",
@@ -20,7 +20,7 @@ export const doctorVerb: Verb = {
     ]);
     const diagnosis = { works, checks: [...checks, node] };
     if (arguments_.has("json")) await print(`${JSON.stringify(diagnosis)}\n`);
-    else await print((await import("../doctor-report.ts")).doctorReport(diagnosis));
+    else await print((await import("./doctor-report.ts")).doctorReport(diagnosis));
     return diagnosis.works ? 0 : 1;
   },
 };

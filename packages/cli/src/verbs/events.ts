@@ -1,12 +1,12 @@
 import type { EventBody } from "@sandpiper/sdk";
-import type { Arguments } from "../arguments.ts";
-import { Interruption } from "../interruption.ts";
-import { print } from "../print.ts";
-import { passThrough } from "../run/pass-through.ts";
-import { followOption, printJson, wantsJson } from "../show.ts";
-import { plainText } from "../table/plain-text.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { Interruption } from "../command/interruption.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { passThrough } from "../output/pass-through.ts";
+import { plainText } from "../output/plain-text.ts";
+import { print } from "../output/print.ts";
+import { followOption, printJson, wantsJson } from "../output/show.ts";
 
 export const eventsVerb: Verb = {
   name: "events",
@@ -28,7 +28,7 @@ export const eventsVerb: Verb = {
     const sandbox = name === undefined ? undefined : (await findSandbox(client, name)).id;
     const options = { after, ...(sandbox === undefined ? {} : { sandbox }) };
     if (arguments_.has("follow")) return follow(arguments_, (signal) => client.events({ ...options, signal }));
-    const { pastEvents } = await import("../events/past-events.ts");
+    const { pastEvents } = await import("./past-events.ts");
     const events = await Array.fromAsync(pastEvents(client, options));
     if (wantsJson(arguments_)) await printJson(events);
     else await print(events.map(eventLine).join(""));

@@ -1,10 +1,10 @@
-import type { Arguments } from "../arguments.ts";
-import { parseEnv } from "../env-option.ts";
-import { print } from "../print.ts";
-import { quietOption } from "../quiet-option.ts";
-import { commandOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseEnv } from "../options/env-option.ts";
+import { quietOption } from "../options/quiet-option.ts";
+import { commandOptions } from "../options/sandbox-options.ts";
+import { print } from "../output/print.ts";
 
 export const execVerb: Verb = {
   name: "exec",
@@ -38,7 +38,7 @@ Examples:
 };
 
 async function startDetached(arguments_: Arguments): Promise<number> {
-  const { parseNumber } = await import("../number-option.ts");
+  const { parseNumber } = await import("../options/number-option.ts");
   const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
   const env = parseEnv(arguments_.all("env"), process.env);
   const { requireNode } = await import("../target/find-node.ts");

@@ -1,8 +1,8 @@
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { ownFrom, ownOptions } from "../sandbox-options.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseNumber } from "../options/number-option.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { ownFrom, ownOptions } from "../options/sandbox-options.ts";
+import { print } from "../output/print.ts";
 
 export const forkVerb: Verb = {
   name: "fork",
@@ -31,7 +31,7 @@ Example:
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
     const { findCheckpoint } = await import("../target/find-checkpoint.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
     using progress = new Progress("forking", progressOf(arguments_));

@@ -1,5 +1,5 @@
-import { jsonOption, printJson, showRows, wantsJson } from "../show.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption, printJson, showRows, wantsJson } from "../output/show.ts";
 
 export const getVerb: Verb = {
   name: "get",

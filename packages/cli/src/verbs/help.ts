@@ -1,6 +1,6 @@
-import { programHelp, verbHelp } from "../help-text.ts";
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
+import { programHelp, verbHelp } from "../command/help-text.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 import { verbTable } from "../verb-table.ts";
 
 export const helpVerb: Verb = {

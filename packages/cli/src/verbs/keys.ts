@@ -1,11 +1,11 @@
 import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
-import { parseDuration } from "../duration-option.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { jsonOption, showRows } from "../show.ts";
-import { shortDuration } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { parseNumber } from "../options/number-option.ts";
+import { shortDuration } from "../output/amounts.ts";
+import { print } from "../output/print.ts";
+import { jsonOption, showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
 
 const createKey: Verb = {
   name: "keys create",

@@ -1,5 +1,5 @@
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
 
 export const killVerb: Verb = {
   name: "kill",

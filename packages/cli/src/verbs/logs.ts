@@ -1,6 +1,6 @@
-import { Interruption } from "../interruption.ts";
-import { followOption } from "../show.ts";
-import type { Verb } from "../verb.ts";
+import { Interruption } from "../command/interruption.ts";
+import type { Verb } from "../command/verb.ts";
+import { followOption } from "../output/show.ts";
 
 export const logsVerb: Verb = {
   name: "logs",
@@ -20,7 +20,7 @@ pid; sandpiper ps SANDBOX lists them. Ctrl-C ends --follow, and the process goes
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
     const { newestProcess, pickProcess } = await import("../target/find-process.ts");
-    const { showLogs } = await import("../logs/show-logs.ts");
+    const { showLogs } = await import("./show-logs.ts");
     const sandbox = await findSandbox(await requireNode(), name as string);
     const known = await sandbox.processes();
     const chosen = processName === undefined ? newestProcess(sandbox, known) : pickProcess(processName, known);

@@ -1,8 +1,8 @@
-import { containerFrom, containerOptions, dockerFrom } from "../container-options.ts";
-import { parseDuration } from "../duration-option.ts";
-import { shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { containerFrom, containerOptions, dockerFrom } from "../options/container-options.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
 
 export const mcpVerb: Verb = {
   name: "mcp",
@@ -34,7 +34,7 @@ Example, as such a program's configuration:
     };
     const idleTimeoutMs = parseDuration(arguments_, "idle-timeout");
     const onError = (thrown: unknown) => process.stderr.write(`sandpiper: ${messageOf(thrown)}\n`);
-    const { Interruption } = await import("../interruption.ts");
+    const { Interruption } = await import("../command/interruption.ts");
     using interruption = new Interruption();
     const { openClient } = await import("../mcp/open-client.ts");
     const { allowedPaths = [], networks } = dockerFrom(container) ?? {};

@@ -1,6 +1,6 @@
-import { parseDuration } from "../duration-option.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
 
 const drainNode: Verb = {
   name: "node drain",
@@ -15,7 +15,7 @@ const drainNode: Verb = {
   async run(arguments_) {
     const deadlineMs = parseDuration(arguments_, "deadline");
     const { requireNode } = await import("../target/find-node.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const client = await requireNode();
     using _ = new Progress("draining", progressOf(arguments_));
     await client.nodes.drain({ deadlineMs });

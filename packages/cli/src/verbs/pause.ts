@@ -1,5 +1,5 @@
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
 
 export const pauseVerb: Verb = {
   name: "pause",
@@ -11,7 +11,7 @@ export const pauseVerb: Verb = {
   async run(arguments_) {
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandboxes } = await import("../target/find-sandbox.ts");
-    const { eachSandbox } = await import("../target/each-sandbox.ts");
+    const { eachSandbox } = await import("./each-sandbox.ts");
     const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);
     return eachSandbox(sandboxes, { label: "pausing", ...progressOf(arguments_) }, (sandbox) => sandbox.pause());
   },

@@ -1,9 +1,9 @@
 import type { PoolResource } from "@sandpiper/sdk";
-import { shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import { jsonOption, printJson, showRows, wantsJson } from "../show.ts";
-import type { Column } from "../table/table.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import { jsonOption, printJson, showRows, wantsJson } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
 
 const MAX_TARGET = 1000;
 

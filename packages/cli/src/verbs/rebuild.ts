@@ -1,6 +1,6 @@
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { print } from "../output/print.ts";
 
 export const rebuildVerb: Verb = {
   name: "rebuild",
@@ -13,7 +13,7 @@ ended. Also brings back one that has failed.`,
   async run(arguments_) {
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
     using progress = new Progress("rebuilding", progressOf(arguments_));
     const { token: _, ...info } = await sandbox.rebuild();

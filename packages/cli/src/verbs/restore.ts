@@ -1,8 +1,8 @@
-import { parseDuration } from "../duration-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { ownFrom, ownOptions } from "../sandbox-options.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { parseDuration } from "../options/duration-option.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { ownFrom, ownOptions } from "../options/sandbox-options.ts";
+import { print } from "../output/print.ts";
 
 export const restoreVerb: Verb = {
   name: "restore",
@@ -24,7 +24,7 @@ Example:
     const own = { ...ownFrom(arguments_), idleTimeoutMs: parseDuration(arguments_, "idle-timeout") };
     const { requireNode } = await import("../target/find-node.ts");
     const { findCheckpointId } = await import("../target/find-checkpoint.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const client = await requireNode();
     const checkpoint = await findCheckpointId(client, arguments_.operands[0] as string);
     using progress = new Progress("restoring", progressOf(arguments_));

@@ -1,6 +1,6 @@
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
 
 export const rmVerb: Verb = {
   name: "rm",
@@ -17,7 +17,7 @@ export const rmVerb: Verb = {
     if (operands.length > 0 && arguments_.has("all")) throw usageError("--all names every sandbox", "give no others");
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandboxes, livingSandboxes } = await import("../target/find-sandbox.ts");
-    const { eachSandbox } = await import("../target/each-sandbox.ts");
+    const { eachSandbox } = await import("./each-sandbox.ts");
     const client = await requireNode();
     const sandboxes = operands.length > 0 ? await findSandboxes(client, operands) : await livingSandboxes(client);
     return eachSandbox(sandboxes, { label: "destroying", ...progressOf(arguments_) }, (sandbox) => sandbox.destroy());

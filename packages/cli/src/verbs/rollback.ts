@@ -1,6 +1,6 @@
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { progressOf, quietOption } from "../options/quiet-option.ts";
+import { print } from "../output/print.ts";
 
 export const rollbackVerb: Verb = {
   name: "rollback",
@@ -15,7 +15,7 @@ its id, the beginning of it, or its name; sandpiper checkpoints SANDBOX lists th
     const { requireNode } = await import("../target/find-node.ts");
     const { findSandbox } = await import("../target/find-sandbox.ts");
     const { findCheckpoint } = await import("../target/find-checkpoint.ts");
-    const { Progress } = await import("../progress.ts");
+    const { Progress } = await import("../output/progress.ts");
     const sandbox = await findSandbox(await requireNode(), name as string);
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
     using progress = new Progress("rolling back", progressOf(arguments_));

@@ -1,6 +1,6 @@
-import { sandboxOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { sandboxOptions } from "../options/sandbox-options.ts";
 
 export const runVerb: Verb = {
   name: "run",

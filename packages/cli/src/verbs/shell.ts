@@ -1,7 +1,7 @@
-import type { Arguments } from "../arguments.ts";
-import { commandOptions, sandboxOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { commandOptions, sandboxOptions } from "../options/sandbox-options.ts";
 
 export const shellVerb: Verb = {
   name: "shell",

@@ -1,8 +1,8 @@
 import type { SandboxMetricsBody } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortBytes, shortDuration, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { shortBytes, shortDuration, shortId } from "../output/amounts.ts";
+import { jsonOption, showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
 
 const AT_ONCE = 16;
 

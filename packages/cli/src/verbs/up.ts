@@ -1,5 +1,5 @@
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 
 export const upVerb: Verb = {
   name: "up",

@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" };
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 
 export const versionVerb: Verb = {
   name: "version",

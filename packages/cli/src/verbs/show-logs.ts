@@ -1,8 +1,8 @@
 import type { ProcessResource } from "@sandpiper/sdk";
-import type { Interruption } from "../interruption.ts";
+import type { Interruption } from "../command/interruption.ts";
+import { passThrough } from "../output/pass-through.ts";
+import { printJson } from "../output/show.ts";
 import { OutputCollector } from "../run/output-collector.ts";
-import { passThrough } from "../run/pass-through.ts";
-import { printJson } from "../show.ts";
 
 export interface LogChunk {
   readonly source: string;

@@ -1,5 +1,5 @@
-import type { Arguments } from "./arguments.ts";
-import { usageError } from "./usage-error.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { usageError } from "../command/usage-error.ts";
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 

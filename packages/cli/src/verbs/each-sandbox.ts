@@ -1,6 +1,6 @@
 import type { Sandbox } from "@sandpiper/sdk";
-import { Progress, type ProgressOptions } from "../progress.ts";
-import { reportError } from "../report-error.ts";
+import { reportError } from "../command/report-error.ts";
+import { Progress, type ProgressOptions } from "../output/progress.ts";
 import { concurrently } from "../transfer/concurrently.ts";
 
 /** Such work waits for the host more than for the node. */

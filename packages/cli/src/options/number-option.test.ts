@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Arguments } from "./arguments.ts";
+import { Arguments } from "../command/arguments.ts";
 import { parseNumber } from "./number-option.ts";
 
 const given = (text: string) => new Arguments([], new Map([["cpus", [text]]]));

@@ -1,9 +1,9 @@
 import { SandboxError } from "@sandpiper/core";
-import { exitCodeOfSignal } from "../exit-code.ts";
-import type { Interruption } from "../interruption.ts";
-import { isBrokenPipe } from "../print.ts";
-import { writeFully } from "../write-fully.ts";
-import type { OutputHandler } from "./run-command.ts";
+import { exitCodeOfSignal } from "../command/exit-code.ts";
+import type { Interruption } from "../command/interruption.ts";
+import type { OutputHandler } from "../run/run-command.ts";
+import { isBrokenPipe } from "./print.ts";
+import { writeFully } from "./write-fully.ts";
 
 /** Hands a command's output on as it comes. When nobody reads it any more, the run is over. */
 export function passThrough(interruption: Interruption): OutputHandler {

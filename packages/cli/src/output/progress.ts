@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "@sandpiper/core";
-import { shortBytes } from "./table/amounts.ts";
+import { shortBytes } from "./amounts.ts";
 
 /** What takes less is over before anybody wonders. */
 const SILENT_MS = 1000;

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
-import type { Arguments } from "./arguments.ts";
-import type { Option } from "./option.ts";
-import { usageError } from "./usage-error.ts";
+import type { Arguments } from "../command/arguments.ts";
+import type { Option } from "../command/option.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** How a container is made; other providers refuse these. */
 export const containerOptions: readonly Option[] = [

@@ -1,7 +1,7 @@
 import { type Clock, type PullProgress, systemClock } from "@sandpiper/core";
-import type { Arguments } from "./arguments.ts";
-import { shortBytes } from "./table/amounts.ts";
-import { plainText } from "./table/plain-text.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { shortBytes } from "./amounts.ts";
+import { plainText } from "./plain-text.ts";
 
 const REDRAW_MS = 100;
 

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
-import type { Arguments } from "./arguments.ts";
+import type { Arguments } from "../command/arguments.ts";
+import type { Option } from "../command/option.ts";
 import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
 import { parseDuration } from "./duration-option.ts";
 import { parseLabels } from "./label-option.ts";
 import { parseNumber } from "./number-option.ts";
-import type { Option } from "./option.ts";
 import { quietOption } from "./quiet-option.ts";
 
 /** What shapes a sandbox: every verb that makes one, or keeps some ready, takes these. */

@@ -1,4 +1,4 @@
-import type { Arguments } from "./arguments.ts";
+import type { Arguments } from "../command/arguments.ts";
 
 /** Says something on standard error that is not the command's own. */
 export type Notice = (message: string) => void;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments } from "../command/arguments.ts";
 import { parseDuration } from "./duration-option.ts";
 
 const verb = { name: "create", options: [{ name: "ttl", value: "TIME", summary: "" }] };

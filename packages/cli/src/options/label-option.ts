@@ -1,4 +1,4 @@
-import { usageError } from "./usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** `--label KEY=VALUE`; a key alone has an empty value. */
 export function parseLabels(given: readonly string[]): Record<string, string> {

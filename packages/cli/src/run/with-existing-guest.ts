@@ -1,8 +1,8 @@
-import type { Interruption } from "../interruption.ts";
+import type { Interruption } from "../command/interruption.ts";
+import type { Guest, GuestProcess } from "../guest/guest.ts";
+import { nodeGuest } from "../guest/node-guest.ts";
 import { requireNode } from "../target/find-node.ts";
 import { findSandbox } from "../target/find-sandbox.ts";
-import type { Guest, GuestProcess } from "./guest.ts";
-import { nodeGuest } from "./node-guest.ts";
 
 /**
  * Lends a sandbox of the node to `use`. What it starts there is killed and forgotten afterwards, also when the user

@@ -1,6 +1,6 @@
-import type { Arguments } from "./arguments.ts";
-import type { Option } from "./option.ts";
-import type { ProgressOptions } from "./progress.ts";
+import type { Arguments } from "../command/arguments.ts";
+import type { Option } from "../command/option.ts";
+import type { ProgressOptions } from "../output/progress.ts";
 
 export const quietOption: Option = { name: "quiet", summary: "only say what went wrong" };
 

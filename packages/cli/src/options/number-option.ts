@@ -1,5 +1,5 @@
-import type { Arguments } from "./arguments.ts";
-import { usageError } from "./usage-error.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** The number an option was given, or undefined when it was not given. Whole numbers unless `decimals` allows more. */
 export function parseNumber(

@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
+import { KEY_HINT } from "../target/no-node-error.ts";
 import { exitCodeOfError, type FailureOptions } from "./exit-code.ts";
-import { KEY_HINT } from "./target/no-node-error.ts";
 
 export interface ReportErrorOptions extends FailureOptions {
   readonly write?: (text: string) => void;

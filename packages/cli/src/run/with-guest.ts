@@ -1,14 +1,14 @@
-import type { Arguments } from "../arguments.ts";
-import type { Interruption } from "../interruption.ts";
-import { noticeOf } from "../notice.ts";
-import { Progress } from "../progress.ts";
-import { PullView, pullViewOf } from "../pull-view.ts";
-import { progressOf } from "../quiet-option.ts";
-import { createOptionsFrom } from "../sandbox-options.ts";
+import type { Arguments } from "../command/arguments.ts";
+import type { Interruption } from "../command/interruption.ts";
+import type { Guest } from "../guest/guest.ts";
+import { makeGuest } from "../guest/make-guest.ts";
+import { progressOf } from "../options/quiet-option.ts";
+import { createOptionsFrom } from "../options/sandbox-options.ts";
+import { noticeOf } from "../output/notice.ts";
+import { Progress } from "../output/progress.ts";
+import { PullView, pullViewOf } from "../output/pull-view.ts";
 import { parseTransfer } from "../transfer/transfer.ts";
 import { upload } from "../transfer/upload.ts";
-import type { Guest } from "./guest.ts";
-import { makeGuest } from "./make-guest.ts";
 
 /**
  * Makes the sandbox that a command line asks for, with what it uploads, for the length of `use`. It is gone afterwards,

@@ -1,4 +1,4 @@
-import { usageError } from "./usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** `--env NAME=VALUE` sets a variable, `--env NAME` hands on the caller's. */
 export function parseEnv(given: readonly string[], callerEnv: NodeJS.ProcessEnv): Record<string, string> {

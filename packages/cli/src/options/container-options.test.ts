@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
-import { parseArguments } from "./arguments.ts";
+import { parseArguments } from "../command/arguments.ts";
 import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
 
 function container(...argv: string[]) {
