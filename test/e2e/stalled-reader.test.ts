@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSandbox } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
-import { embeddedGuest } from "../../packages/cli/src/guest/embedded-guest.ts";
+import { embeddedGuest } from "../../packages/cli/src/guest/create-guest.ts";
 import { useScratchDirectory } from "./scratch-directory.ts";
 
 const scratch = useScratchDirectory();

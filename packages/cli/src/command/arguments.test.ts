@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
 import { parseArguments } from "./arguments.ts";
-import type { Option } from "./option.ts";
+import type { Option, Syntax } from "./syntax.ts";
 
 const options: readonly Option[] = [
   { name: "memory", value: "MIB", summary: "memory" },
@@ -9,7 +9,7 @@ const options: readonly Option[] = [
   { name: "provider", value: "NAME", choices: ["gvisor", "local"], summary: "provider" },
   { name: "json", summary: "as JSON" },
 ];
-const parse = (...argv: string[]) => parseArguments({ name: "run", options }, argv);
+const parse = (...argv: string[]) => parseArguments({ name: "run", options, command: "optional" }, argv);
 
 function usageErrorOf(act: () => unknown): string {
   try {
@@ -30,18 +30,18 @@ describe("a command line", () => {
     expect(parse("--env", "A=1", "--env=B=2=3", "--", "ls").all("env")).toEqual(["A=1", "B=2=3"]);
   });
 
-  it("leaves everything after -- to the command, however much it looks like an option", () => {
+  it("leaves everything after -- to the command, even options", () => {
     const { words } = parse("--json", "--", "ls", "--memory", "--", "-h");
     expect(words).toEqual(["ls", "--memory", "--", "-h"]);
   });
 
-  it("begins the command at the first word that is no option, also without --", () => {
+  it("starts the command at the first word that is not an option, also without --", () => {
     const parsed = parse("--json", "python3", "-c", "print(1)", "--json=1");
     expect(parsed.words).toEqual(["python3", "-c", "print(1)", "--json=1"]);
     expect(parsed.has("json")).toBe(true);
   });
 
-  it("knows --help and -h", () => {
+  it("accepts --help and -h, but not after --", () => {
     expect(parse("--help").has("help")).toBe(true);
     expect(parse("-h").has("help")).toBe(true);
     expect(parse("--", "-h").has("help")).toBe(false);
@@ -52,73 +52,97 @@ describe("a command line", () => {
     expect(parse().get("memory")).toBeUndefined();
     expect(parse().all("env")).toEqual([]);
   });
-});
 
-describe("operands", () => {
-  const sandbox = { min: 1, max: 1, example: "sandpiper exec SANDBOX -- CMD", takesCommand: true };
-  const many = { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper rm SANDBOX" };
-  const exec = (...argv: string[]) => parseArguments({ name: "exec", options, operands: sandbox }, argv);
-  const rm = (...argv: string[]) => parseArguments({ name: "rm", options, operands: many }, argv);
-
-  it.each([
-    [["--json", "box", "--memory", "1", "--", "ls", "-l"]],
-    [["box", "--json", "--memory", "1", "ls", "-l"]],
-    [["--json", "--memory", "1", "box", "--", "ls", "-l"]],
-  ])("stand anywhere among options, before the command: %j", (argv) => {
-    const parsed = exec(...argv);
-    expect([parsed.operands, parsed.words, parsed.get("memory")]).toEqual([["box"], ["ls", "-l"], "1"]);
-  });
-
-  it("belong to the command after --", () => {
-    expect(usageErrorOf(() => exec("--", "box", "ls"))).toContain("write sandpiper exec SANDBOX -- CMD");
-  });
-
-  it("of a verb without a command may follow --, to begin with a dash", () => {
-    expect(rm("a", "--", "-b").operands).toEqual(["a", "-b"]);
-    expect(usageErrorOf(() => rm())).toBe("rm needs to know more | write sandpiper rm SANDBOX");
-  });
-
-  it("are not counted when help is wanted", () => {
-    expect(rm("--help").has("help")).toBe(true);
-  });
-});
-
-describe("a short option", () => {
-  const logs = { name: "logs", options: [{ name: "follow", short: "f", summary: "" }], words: [] };
-
-  it("means the same as the long one", () => {
+  it("accepts the short form of an option", () => {
+    const logs = { name: "logs", options: [{ name: "follow", short: "f", summary: "" }] };
     expect(parseArguments(logs, ["-f"]).has("follow")).toBe(true);
   });
-});
 
-describe("arguments that are passed on", () => {
-  it("are not looked at", () => {
+  it("is not parsed for a verb that passes its arguments on", () => {
     const up = { name: "up", options: [], passesOnArguments: true };
     expect(parseArguments(up, ["--help", "--", "-x"]).words).toEqual(["--help", "--", "-x"]);
   });
 });
 
-describe("a wrong command line", () => {
+describe("operands", () => {
+  const exec = (...argv: string[]) =>
+    parseArguments({ name: "exec", options, operands: ["SANDBOX"], command: "required" }, argv);
+  const rm = (...argv: string[]) => parseArguments({ name: "rm", options, operands: ["SANDBOX…"] }, argv);
+
   it.each([
-    [["--memry", "512", "--", "ls"], "run has no option --memry | did you mean --memory?"],
-    [["-x", "--", "ls"], "run has no option -x | see sandpiper run --help"],
-    [["--memory"], "--memory needs a value | write --memory MIB"],
-    [
-      ["--memory", "--json"],
-      "--memory needs a value, but --json follows it | write --memory MIB, or --memory=--json if that is its value",
-    ],
-    [["--json=1"], "--json takes no value | write --json alone"],
-    [["--memory", "1", "--memory", "2"], "--memory was given twice | give it once"],
-    [["--provider", "gvisr"], "--provider gvisr: there is no such provider | did you mean gvisor?"],
-    [["--provider", "docker"], "--provider docker: there is no such provider | it is one of gvisor, local"],
-  ])("%j says what is wrong and what to write", (argv, expected) => {
-    expect(usageErrorOf(() => parse(...argv))).toBe(expected);
+    [["--json", "box", "--memory", "1", "--", "ls", "-l"]],
+    [["box", "--json", "--memory", "1", "ls", "-l"]],
+    [["--json", "--memory", "1", "box", "--", "ls", "-l"]],
+  ])("may come anywhere among options, before the command: %j", (argv) => {
+    const parsed = exec(...argv);
+    expect([parsed.operands, parsed.words, parsed.get("memory")]).toEqual([["box"], ["ls", "-l"], "1"]);
   });
 
-  it("is one with a word that the verb does not know", () => {
-    const verb = { name: "completion", options: [], words: ["bash", "zsh", "fish"] };
-    expect(parseArguments(verb, ["zsh"]).words).toEqual(["zsh"]);
-    expect(usageErrorOf(() => parseArguments(verb, ["zhs"]))).toContain("did you mean zsh?");
-    expect(usageErrorOf(() => parseArguments(verb, ["powershell"]))).toContain("see sandpiper completion --help");
+  it("may follow -- in a verb without a command, to start with a dash", () => {
+    expect(rm("a", "--", "-b").operands).toEqual(["a", "-b"]);
+  });
+
+  it("are not required for --help", () => {
+    expect(rm("--help").has("help")).toBe(true);
+  });
+
+  it.each<[Syntax, string[], string]>([
+    [
+      { name: "ps", options, operands: ["SANDBOX"] },
+      [],
+      "ps: missing argument SANDBOX | usage: sandpiper ps [OPTIONS] SANDBOX",
+    ],
+    [
+      { name: "ps", options: [], operands: ["SANDBOX"] },
+      ["a", "b"],
+      'ps: unexpected argument "b" | usage: sandpiper ps SANDBOX',
+    ],
+    [
+      { name: "kill", options, operands: ["SANDBOX", "PROCESS…"] },
+      ["a"],
+      "kill: missing argument PROCESS | usage: sandpiper kill [OPTIONS] SANDBOX PROCESS…",
+    ],
+    [
+      { name: "exec", options, operands: ["SANDBOX"], command: "required" },
+      ["--", "box", "ls"],
+      "exec: missing argument SANDBOX | usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]",
+    ],
+    [
+      { name: "exec", options, operands: ["SANDBOX"], command: "required" },
+      ["box"],
+      "exec: missing argument CMD | usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]",
+    ],
+    [
+      { name: "completion", options: [], operands: ["SHELL"], choices: ["bash", "zsh"] },
+      ["zhs"],
+      'completion: unknown shell "zhs" | did you mean "zsh"?',
+    ],
+    [
+      { name: "completion", options: [], operands: ["SHELL"], choices: ["bash", "zsh"] },
+      ["powershell"],
+      'completion: unknown shell "powershell" | use one of bash, zsh',
+    ],
+  ])("that are wrong are refused with the usage: %j", (syntax, argv, expected) => {
+    expect(usageErrorOf(() => parseArguments(syntax, argv))).toBe(expected);
+  });
+});
+
+describe("a wrong option", () => {
+  it.each([
+    [["--memry", "512", "--", "ls"], "run: unknown option --memry | did you mean --memory?"],
+    [["-x", "--", "ls"], 'run: unknown option -x | run "sandpiper run --help" to list the options'],
+    [["--memory"], "run: option --memory needs a value | write --memory MIB"],
+    [
+      ["--memory", "--json"],
+      "run: option --memory needs a value, but --json follows it | write --memory MIB, or --memory=--json if that is the value",
+    ],
+    [["--json=1"], "run: option --json takes no value | write --json"],
+    [["--memory", "1", "--memory", "2"], "run: option --memory given more than once | give it once"],
+    [
+      ["--provider", "gvisr"],
+      'invalid value "gvisr" for --provider: expected one of gvisor, local | for example --provider gvisor',
+    ],
+  ])("%j is refused with what to write instead", (argv, expected) => {
+    expect(usageErrorOf(() => parse(...argv))).toBe(expected);
   });
 });

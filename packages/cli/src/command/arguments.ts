@@ -1,17 +1,12 @@
 import { parseArgs } from "node:util";
 import { nearest } from "./nearest.ts";
-import type { Option } from "./option.ts";
-import { usageError } from "./usage-error.ts";
-import type { Operands, Verb } from "./verb.ts";
+import { helpOption, type Option, operandsOf, type Syntax, usageOf } from "./syntax.ts";
+import { invalidValue, usageError } from "./usage-error.ts";
 
-/** Understood by every verb. */
-export const helpOption: Option = { name: "help", short: "h", summary: "show this help" };
-
-/** A verb's command line, split and checked against its options. */
+/** A verb's command line, split and checked against its syntax. */
 export class Arguments {
-  /** What stands after `--`, or from the first word that is neither option nor operand. */
+  /** The command to run; for a verb that passes its arguments on, all of them. */
   readonly words: readonly string[];
-  /** What the verb is about. */
   readonly operands: readonly string[];
   readonly #values: Values;
 
@@ -36,37 +31,44 @@ export class Arguments {
   }
 }
 
-type Shape = Pick<Verb, "name" | "options" | "words" | "operands" | "passesOnArguments">;
 type Values = ReadonlyMap<string, readonly string[]>;
 
-export function parseArguments(verb: Shape, argv: readonly string[]): Arguments {
-  if (verb.passesOnArguments === true) return new Arguments(argv, new Map());
-  const options = [...verb.options, helpOption];
+export function parseArguments(syntax: Syntax, argv: readonly string[]): Arguments {
+  if (syntax.passesOnArguments === true) return new Arguments(argv, new Map());
+  const options = [...syntax.options, helpOption];
   const { tokens } = parseArgs({
     args: [...argv],
     options: Object.fromEntries(options.map((option) => [option.name, parseOption(option)])),
     strict: false,
     tokens: true,
   });
+  const { max } = operandsOf(syntax);
   const values = new Map<string, string[]>();
   const operands: string[] = [];
+  let words: readonly string[] = [];
   for (const token of tokens) {
-    if (token.kind === "positional") {
-      if (operands.length === (verb.operands?.max ?? 0))
-        return finish(verb, { words: argv.slice(token.index), values, operands });
+    if (token.kind === "positional" && operands.length < max) {
       operands.push(token.value);
       continue;
     }
-    if (token.kind === "option-terminator")
-      return finish(verb, { words: argv.slice(token.index + 1), values, operands });
-    const option = options.find(({ name }) => name === token.name);
-    if (option === undefined) throw unknownOption(verb, token.rawName);
-    if (values.has(option.name) && option.value !== undefined && option.isRepeatable !== true) {
-      throw usageError(`${token.rawName} was given twice`, "give it once");
+    if (token.kind !== "option") {
+      words = argv.slice(token.kind === "positional" ? token.index : token.index + 1);
+      break;
     }
-    values.set(option.name, [...(values.get(option.name) ?? []), checkedValue(option, token)]);
+    const option = options.find(({ name }) => name === token.name);
+    if (option === undefined) throw unknownOption(syntax, token.rawName);
+    if (values.has(option.name) && option.value !== undefined && option.isRepeatable !== true) {
+      throw usageError(`${syntax.name}: option ${token.rawName} given more than once`, "give it once");
+    }
+    values.set(option.name, [...(values.get(option.name) ?? []), checkedValue(syntax, option, token)]);
   }
-  return finish(verb, { words: [], values, operands });
+  // Without a command, -- only ends the options.
+  const parsed =
+    syntax.command === undefined
+      ? new Arguments([], values, [...operands, ...words])
+      : new Arguments(words, values, operands);
+  if (!parsed.has("help")) requireOperands(syntax, parsed);
+  return parsed;
 }
 
 function parseOption({ value, short }: Option): { type: "boolean" | "string"; short?: string } {
@@ -79,63 +81,44 @@ interface OptionToken {
   readonly inlineValue?: boolean | undefined;
 }
 
-function checkedValue(option: Option, token: OptionToken): string {
+function checkedValue(syntax: Syntax, option: Option, { rawName, value, inlineValue }: OptionToken): string {
+  const subject = `${syntax.name}: option ${rawName}`;
   if (option.value === undefined) {
-    if (token.value !== undefined) throw usageError(`${token.rawName} takes no value`, `write ${token.rawName} alone`);
+    if (value !== undefined) throw usageError(`${subject} takes no value`, `write ${rawName}`);
     return "";
   }
   const example = `--${option.name} ${option.value}`;
-  if (token.value === undefined) throw usageError(`${token.rawName} needs a value`, `write ${example}`);
-  if (token.inlineValue !== true && token.value.startsWith("-")) {
-    const hint = `write ${example}, or --${option.name}=${token.value} if that is its value`;
-    throw usageError(`${token.rawName} needs a value, but ${token.value} follows it`, hint);
+  if (value === undefined) throw usageError(`${subject} needs a value`, `write ${example}`);
+  if (inlineValue !== true && value.startsWith("-")) {
+    const hint = `write ${example}, or --${option.name}=${value} if that is the value`;
+    throw usageError(`${subject} needs a value, but ${value} follows it`, hint);
   }
-  if (option.choices !== undefined && !option.choices.includes(token.value)) {
-    const meant = nearest(token.value, option.choices);
-    const choices = `it is one of ${option.choices.join(", ")}`;
-    throw usageError(
-      `${token.rawName} ${token.value}: there is no such ${option.name}`,
-      meant ? `did you mean ${meant}?` : choices,
-    );
+  if (option.choices !== undefined && !option.choices.includes(value)) {
+    const expected = `one of ${option.choices.join(", ")}`;
+    const meant = nearest(value, option.choices) ?? option.choices[0];
+    throw invalidValue(option.name, { value, expected, hint: `for example --${option.name} ${meant}` });
   }
-  return token.value;
+  return value;
 }
 
-interface Parsed {
-  readonly words: readonly string[];
-  readonly values: Values;
-  readonly operands: readonly string[];
-}
-
-function finish(verb: Shape, { words, values, operands }: Parsed): Arguments {
-  if (values.has("help")) return new Arguments(words, values, operands);
-  if (verb.operands !== undefined) return finishOperands(verb, verb.operands, { words, values, operands });
-  const wrong = verb.words === undefined ? undefined : words.find((word) => !verb.words?.includes(word));
-  if (wrong !== undefined) throw unknownWord(verb, wrong);
-  return new Arguments(words, values);
-}
-
-function finishOperands(verb: Shape, { min, max, example, takesCommand }: Operands, parsed: Parsed): Arguments {
-  // Without a command, -- only says that no option follows.
-  const operands = takesCommand === true ? parsed.operands : [...parsed.operands, ...parsed.words];
+function requireOperands(syntax: Syntax, { operands, words }: Arguments): void {
+  const { name, choices, command } = syntax;
+  const { min, max, names } = operandsOf(syntax);
+  const usage = `usage: ${usageOf(syntax)}`;
   const excess = operands[max];
-  if (excess !== undefined) throw unknownWord(verb, excess);
-  if (operands.length < min) throw usageError(`${verb.name} needs to know more`, `write ${example}`);
-  return new Arguments(takesCommand === true ? parsed.words : [], parsed.values, operands);
+  if (excess !== undefined) throw usageError(`${name}: unexpected argument ${JSON.stringify(excess)}`, usage);
+  if (operands.length < min) throw usageError(`${name}: missing argument ${names[operands.length]}`, usage);
+  if (command === "required" && words.length === 0) throw usageError(`${name}: missing argument CMD`, usage);
+  const [first] = operands;
+  if (first === undefined || choices === undefined || choices.includes(first)) return;
+  const meant = nearest(first, choices);
+  const hint = meant === undefined ? `use one of ${choices.join(", ")}` : `did you mean "${meant}"?`;
+  throw usageError(`${name}: unknown ${names[0]?.toLowerCase()} ${JSON.stringify(first)}`, hint);
 }
 
-function unknownWord({ name, words }: Shape, word: string): Error {
-  const meant = nearest(word, words ?? []);
-  const hint = meant === undefined ? `see sandpiper ${name} --help` : `did you mean ${meant}?`;
-  return usageError(`${name} does not know what to do with ${JSON.stringify(word)}`, hint);
-}
-
-function unknownOption(verb: Shape, rawName: string): Error {
-  const meant = nearest(
-    rawName.replace(/^-+/, ""),
-    [...verb.options, helpOption].map(({ name }) => name),
-  );
-  const help = `see sandpiper ${verb.name} --help`;
-  const hint = meant === undefined ? help : `did you mean --${meant}?`;
-  return usageError(`${verb.name} has no option ${rawName}`, hint);
+function unknownOption({ name, options }: Syntax, rawName: string): Error {
+  const known = [...options, helpOption].map((option) => option.name);
+  const meant = nearest(rawName.replace(/^-+/, ""), known);
+  const hint = meant === undefined ? `run "sandpiper ${name} --help" to list the options` : `did you mean --${meant}?`;
+  return usageError(`${name}: unknown option ${rawName}`, hint);
 }

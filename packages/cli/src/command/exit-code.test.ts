@@ -16,12 +16,12 @@ describe("the exit code", () => {
     ]);
   });
 
-  it("is a shell's when the command cannot be started", () => {
+  it("is 127 or 126, as in a shell, when the command cannot be started", () => {
     expect(errorWith("not_found", "no_such_program")).toBe(127);
     expect(errorWith("failed_precondition", "not_executable")).toBe(126);
   });
 
-  it("is that of a killed process when memory ran out", () => {
+  it("is 137 when memory ran out", () => {
     expect(errorWith("resource_exhausted", "out_of_memory")).toBe(137);
   });
 

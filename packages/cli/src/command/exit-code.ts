@@ -5,7 +5,7 @@ export const EXIT_TIMED_OUT = 124;
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 const EXIT_NO_NODE = 3;
-/** The reason of errors about a node that does not run. */
+/** The reason of errors about a missing node. */
 export const NO_NODE = "no_node";
 /** Sandpiper itself failed, as opposed to the command it ran. */
 const EXIT_TOOL_FAILED = 125;
@@ -22,7 +22,7 @@ export interface FailureOptions {
   readonly endsLikeItsCommand: boolean;
 }
 
-/** A command ends with its own exit code; one that cannot be started ends as a shell would have it. */
+/** The program ends like its command; a command that cannot be started gets a shell's exit code. */
 export function exitCodeOfError(error: SandboxError, { endsLikeItsCommand }: FailureOptions): number {
   if (!endsLikeItsCommand) return exitCodeOfFailure(error);
   if (error.reason === "no_such_program") return EXIT_NO_SUCH_PROGRAM;

@@ -1,48 +1,100 @@
-import { helpOption } from "./arguments.ts";
-import type { Option } from "./option.ts";
+import { styleText } from "node:util";
+import { helpOption, type Option, usageOf } from "./syntax.ts";
 import type { Verb } from "./verb.ts";
 
-export function programHelp(verbs: readonly Verb[]): string {
-  const rows = verbs.map(({ name, summary }) => [name, summary] as const);
-  return `Sandpiper runs code you do not trust in sandboxes.
+/** The order in which `sandpiper --help` lists the verbs. */
+const groups: readonly (readonly [title: string, verbs: string])[] = [
+  ["Run code", "run shell exec mcp"],
+  ["Manage sandboxes", "create ls get rm cp ps logs kill stats events pause resume rebuild"],
+  ["Save and restore sandboxes", "checkpoint checkpoints restore fork rollback"],
+  ["Run a node", "up nodes node keys pool caches"],
+  ["Other verbs", "doctor completion help version"],
+];
 
-Usage: sandpiper VERB [OPTIONS]
+const MIN_TEXT_WIDTH = 24;
+const alternatives = new Intl.ListFormat("en-GB", { type: "disjunction" });
 
-${table(rows)}
-
-Examples:
-  sandpiper run -- python3 -c 'print(6 * 7)'
-  sandpiper shell --memory 1024
-  sandpiper up
-  id=$(sandpiper create --name build) && sandpiper exec build -- uname -a
-
-sandpiper VERB --help says more about one verb.
-`;
+export function programHelp(verbs: readonly Verb[], width = terminalWidth()): string {
+  const nameWidth = Math.max(...verbs.map(({ name }) => name.length));
+  const sections = groups.map(([title, names]) => {
+    const listed = names.split(" ").flatMap((name) => verbs.find((verb) => verb.name === name) ?? []);
+    const rows = listed.map(({ name, summary }) => [name.padEnd(nameWidth), summary] as const);
+    return section(title, table(rows, width));
+  });
+  return joined([
+    `${styleText("bold", "Usage:")} sandpiper VERB [OPTIONS] [ARGS…]`,
+    "Run code that you do not trust in sandboxes.",
+    ...sections,
+    section("Options", table([optionRow(helpOption), ["-V, --version", "print the version"]], width)),
+    section("Examples", [
+      "sandpiper run -- python3 -c 'print(6 * 7)'",
+      "sandpiper shell --memory 1024",
+      "sandpiper up",
+      "sandpiper create --name build && sandpiper exec build -- uname -a",
+    ]),
+    section("Learn more", ['Run "sandpiper VERB --help" for more about a verb.', "Read docs/cli.md for a tour."]),
+  ]);
 }
 
-export function verbHelp(verb: Verb): string {
-  const rows = [...verb.options, helpOption].map((option) => [optionForm(option), option.summary] as const);
-  const details = verb.details === undefined ? "" : `\n${verb.details.trim()}\n`;
-  const usage = ["sandpiper", verb.name, verb.usage].filter(Boolean).join(" ");
-  const actions = verb.actions === undefined ? "" : `\n${actionTable(verb.actions)}\n`;
-  return `Usage: ${usage}\n\n${sentence(verb.summary)}\n${actions}\nOptions:\n${table(rows)}\n${details}`;
+export function verbHelp(verb: Verb, width = terminalWidth()): string {
+  const { summary, details, actions, options, exitCodes, examples, learnMore } = verb;
+  const usage = actions === undefined ? usageOf(verb) : `sandpiper ${verb.name} ACTION`;
+  const hint = `Run "sandpiper ${verb.name} ACTION --help" for more about an action.`;
+  const more = [...(actions === undefined ? [] : [hint]), ...(learnMore === undefined ? [] : [`Read ${learnMore}.`])];
+  return joined([
+    `${styleText("bold", "Usage:")} ${usage}`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
+    ...(details?.split("\n\n").map((paragraph) => wrap(paragraph, width).join("\n")) ?? []),
+    actions && section("Actions", table(actions.map(actionRow), width)),
+    section("Options", table([...options, helpOption].map(optionRow), width)),
+    exitCodes && section("Exit codes", table(exitCodes, width)),
+    examples && section("Examples", examples),
+    more.length > 0 && section("Learn more", more),
+  ]);
 }
 
-function actionTable(actions: readonly Verb[]): string {
-  return table(actions.map(({ name, usage, summary }) => [`${name} ${usage}`, summary] as const));
+function terminalWidth(): number {
+  return Math.min(process.stdout.columns || 80, 120);
 }
 
-function optionForm({ name, short, value, isRepeatable }: Option): string {
-  const names = short === undefined ? `--${name}` : `-${short}, --${name}`;
-  if (value === undefined) return names;
-  return `${names} ${value}${isRepeatable === true ? " …" : ""}`;
+function joined(parts: readonly (string | false | undefined)[]): string {
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
 }
 
-function sentence(summary: string): string {
-  return `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`;
+function section(title: string, lines: readonly string[]): string {
+  return [styleText("bold", `${title}:`), ...lines.map((line) => `  ${line}`)].join("\n");
 }
 
-function table(rows: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
+function actionRow({ name, summary }: Verb): readonly [string, string] {
+  return [name.slice(name.indexOf(" ") + 1), summary];
+}
+
+function optionRow(option: Option): readonly [string, string] {
+  const { name, short, value, isRepeatable, summary, choices } = option;
+  const form = `${short === undefined ? "   " : `-${short},`} --${name}${value === undefined ? "" : ` ${value}`}`;
+  const notes = [
+    choices && alternatives.format(choices),
+    isRepeatable === true && "(repeatable)",
+    option.default && `(default ${option.default})`,
+  ];
+  return [form, [choices ? `${summary}:` : summary, ...notes.filter(Boolean)].join(" ")];
+}
+
+/** Two columns; the right one is wrapped. */
+function table(rows: readonly (readonly [string, string])[], width: number): string[] {
+  const leftWidth = Math.max(...rows.map(([left]) => left.length));
+  const textWidth = Math.max(MIN_TEXT_WIDTH, width - leftWidth - 4);
+  return rows.flatMap(([left, right]) =>
+    wrap(right, textWidth).map((line, index) => `${(index === 0 ? left : "").padEnd(leftWidth)}  ${line}`),
+  );
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
 }

@@ -32,7 +32,7 @@ describe("an interruption", () => {
     expect(program.exits).toEqual([]);
   });
 
-  it("by one Ctrl-C that arrives twice is one interruption", () => {
+  it("counts once when one Ctrl-C arrives twice", () => {
     const { program, receive } = interruptible();
     receive("SIGINT");
     program.nowMs = 100;
@@ -40,7 +40,7 @@ describe("an interruption", () => {
     expect(program.exits).toEqual([]);
   });
 
-  it("by a second Ctrl-C ends the program at once", () => {
+  it("ends the program at once on a second Ctrl-C", () => {
     const { program, receive } = interruptible();
     receive("SIGINT");
     program.nowMs = 1000;

@@ -2,7 +2,7 @@ import { exitCodeOfSignal } from "./exit-code.ts";
 
 const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
-/** One Ctrl-C can arrive twice: from the terminal, and from npm handing on its own. */
+/** One Ctrl-C can arrive twice: from the terminal, and from npm, which forwards its own. */
 const SAME_KEYPRESS_MS = 250;
 
 interface Program {
@@ -12,8 +12,8 @@ interface Program {
 }
 
 /**
- * Turns whatever ends the program early into one abort, so that it can clean up first. A user who cannot wait for that
- * interrupts again; what is then left behind goes at the next start.
+ * Turns each signal that would end the program into one abort, so that it can clean up first. A second signal ends the
+ * program at once; the next start removes the leftovers.
  */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();

@@ -12,7 +12,7 @@ function report(thrown: unknown) {
 }
 
 describe("an error", () => {
-  it("is shown with what to do about it", () => {
+  it("is printed with its hint", () => {
     const error = new SandboxError("unavailable", { reason: "agent_timeout", message: "no answer", hint: "try again" });
     expect(report(error)).toEqual({ text: "sandpiper: no answer\n  try again\n", exitCode: 125 });
   });
@@ -23,12 +23,12 @@ describe("an error", () => {
     );
   });
 
-  it("about a key says where the command line takes its key from", () => {
+  it("about a key names the variables that set the key", () => {
     const error = new SandboxError("unauthenticated", { reason: "no_key", message: "no", hint: "send a header" });
     expect(report(error).text).toMatch(/^sandpiper: no\n {2}set SANDPIPER_API_KEY .*\n$/);
   });
 
-  it("that is a fault of Sandpiper shows where it happened", () => {
+  it("inside Sandpiper itself is printed with its stack", () => {
     const { text, exitCode } = report(new TypeError("undefined is not a function"));
     expect(exitCode).toBe(125);
     expect(text).toMatch(/^sandpiper: undefined is not a function\n.*report-error\.test\.ts/s);

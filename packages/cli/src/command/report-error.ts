@@ -1,20 +1,21 @@
 import { SandboxError } from "@sandpiper/core";
-import { KEY_HINT } from "../target/no-node-error.ts";
 import { exitCodeOfError, type FailureOptions } from "./exit-code.ts";
+
+export const KEY_HINT =
+  "set SANDPIPER_API_KEY to a key of this node, or SANDPIPER_HOME to its home directory; nodes of a cluster share their keys, and the first key is in the file api-key in the home directory of the first node";
 
 export interface ReportErrorOptions extends FailureOptions {
   readonly write?: (text: string) => void;
 }
 
-/** Says on standard error what went wrong and what to do, and returns the program's exit code. */
+/** Prints the error and its hint on standard error, and returns the program's exit code. */
 export function reportError(thrown: unknown, options: ReportErrorOptions): number {
   const { write = (text: string) => process.stderr.write(text) } = options;
   const error = SandboxError.from(thrown);
-  const isOurFault = error.code === "internal";
-  // The node's own hint is for those who write requests.
+  // The node's own hint is about HTTP headers.
   const hint = error.code === "unauthenticated" ? KEY_HINT : error.hint;
   const lines = [`sandpiper: ${error.message}`, hint && `  ${hint.replaceAll("\n", "\n  ")}`];
-  if (isOurFault && thrown instanceof Error) lines.push(thrown.stack);
+  if (error.code === "internal" && thrown instanceof Error) lines.push(thrown.stack);
   write(`${lines.filter(Boolean).join("\n")}\n`);
   return exitCodeOfError(error, options);
 }

@@ -1,4 +1,4 @@
-import type { Option } from "../command/option.ts";
+import type { Option } from "../command/syntax.ts";
 import type { Verb } from "../command/verb.ts";
 import { optionsOf, wordsToComplete } from "./completed-words.ts";
 

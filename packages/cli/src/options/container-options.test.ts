@@ -9,12 +9,12 @@ function container(...argv: string[]) {
 }
 
 describe("options of containers", () => {
-  it("say nothing of a container when none was given", () => {
+  it("are undefined when none is given", () => {
     expect(container()).toBeUndefined();
     expect(dockerFrom(undefined)).toBeUndefined();
   });
 
-  it("become what a container is made of", () => {
+  it("become the settings of a container", () => {
     const argv = ["--image", "node:24", "--pull", "always", "--network", "bridge", "--publish", "3000"];
     argv.push("--publish", "80", "--cache", "npm:/root/.npm", "--project", "web", "--read-only");
     argv.push("--mount", "/srv/data:/data", "--mount", "here:/there:rw", "--workspace", "src");
@@ -34,13 +34,13 @@ describe("options of containers", () => {
     });
   });
 
-  it("take a repository for a workspace, with a branch or tag or without", () => {
+  it("take a repository as a workspace, with or without a branch or tag", () => {
     const git = "https://example.com/a/b.git";
     expect(container("--workspace", git)).toEqual({ workspace: { git } });
     expect(container("--workspace", `${git}#v1.2`)).toEqual({ workspace: { git, ref: "v1.2" } });
   });
 
-  it("allow what they mount where nobody else decides", () => {
+  it("allow their own mounts and networks in an embedded sandbox", () => {
     const argv = ["--mount", "/srv/data:/data", "--workspace", "/src", "--network", "build"];
     expect(dockerFrom(container(...argv))).toEqual({ allowedPaths: ["/srv/data", "/src"], networks: ["build"] });
     expect(dockerFrom(container("--network", "none"))).toEqual({ allowedPaths: [] });
@@ -62,7 +62,7 @@ describe("options of containers", () => {
     ["--workspace", "https://example.com/a#b#c"],
     ["--workspace", "https://example.com/a#"],
     ["--pull", "often"],
-  ])("refuse %s %s and say what to write", (...argv) => {
+  ])("refuse %s %s with a hint", (...argv) => {
     expect(() => container(...argv)).toThrow(SandboxError);
     expect(() => container(...argv)).toThrow(expect.objectContaining({ reason: "usage", hint: expect.any(String) }));
   });

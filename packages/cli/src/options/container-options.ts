@@ -1,55 +1,61 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "../command/arguments.ts";
-import type { Option } from "../command/option.ts";
-import { usageError } from "../command/usage-error.ts";
+import type { Option } from "../command/syntax.ts";
+import { invalidValue } from "../command/usage-error.ts";
 
-/** How a container is made; other providers refuse these. */
+/** How a container is created; providers without containers refuse all but --image. */
 export const containerOptions: readonly Option[] = [
-  { name: "image", value: "IMAGE", summary: "with docker a reference such as python:3.13; else an image of the node" },
+  {
+    name: "image",
+    value: "IMAGE",
+    summary: "an image of the node; with docker, a reference such as python:3.13",
+  },
   {
     name: "pull",
     value: "WHEN",
     choices: ["missing", "always", "never"],
-    summary: "when the image is asked of its registry: missing (default), always or never",
+    default: "missing",
+    summary: "when to pull the image",
   },
-  { name: "network", value: "NAME", summary: "network of the container, such as bridge (none)" },
+  { name: "network", value: "NAME", default: "none", summary: "network of the container, such as bridge" },
   {
     name: "publish",
     value: "PORT",
     isRepeatable: true,
-    summary: "let a port inside be reached at a free port of the engine's loopback",
+    summary: "publish a port of the container at a free loopback port of the engine's machine",
   },
   {
     name: "mount",
     value: "SRC:DST[:rw]",
     isRepeatable: true,
     completes: "path",
-    summary: "a directory of the engine's machine, read-only unless :rw; a node must allow it",
+    summary: "mount a directory of the engine's machine, read-only unless :rw; a node must allow it",
   },
   {
     name: "workspace",
     value: "DIR|URL[#REF]",
     completes: "path",
-    summary: "what is at /workspace: such a directory, or a git repository that is cloned",
+    summary: "mount a directory at /workspace, or clone a git repository into it",
   },
   {
     name: "cache",
     value: "NAME:PATH",
     isRepeatable: true,
-    summary: "a directory that all containers of the project share",
+    summary: "mount a cache that all containers of the project share",
   },
   {
     name: "project",
     value: "NAME",
-    summary: "whose caches these are (default); with vm-docker whose machine, and needed",
+    default: "default",
+    summary: "project that owns the caches; required for vm-docker, where it also owns the machine",
   },
-  { name: "read-only", summary: "let nothing of the image be written" },
+  { name: "read-only", summary: "make the root filesystem of the container read-only" },
 ];
 
 type Container = NonNullable<CreateSandboxOptions["container"]>;
 
-/** What a command line says about a container; undefined when it says nothing. */
+/** Undefined when no option is about a container. */
 export function containerFrom(arguments_: Arguments): Container | undefined {
   const given = {
     image: arguments_.get("image"),
@@ -62,11 +68,16 @@ export function containerFrom(arguments_: Arguments): Container | undefined {
     project: arguments_.get("project"),
     isRootReadOnly: arguments_.has("read-only") || undefined,
   };
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  return Object.keys(said).length === 0 ? undefined : (said as Container);
+  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return Object.keys(defined).length === 0 ? undefined : (defined as Container);
 }
 
-/** In this very program its user is who allows what is mounted: they could do the same with the engine itself. */
+/** The REST interface takes the image beside the container, and no container where nothing else is said of it. */
+export function splitContainer({ image, ...rest }: Container = {}) {
+  return { image, container: Object.keys(rest).length === 0 ? undefined : rest };
+}
+
+/** In this process the user decides what may be mounted: they could do the same with the engine itself. */
 export function dockerFrom(container: Container | undefined): CreateSandboxOptions["docker"] {
   if (container === undefined) return undefined;
   const { binds = [], workspace, network } = container;
@@ -80,40 +91,36 @@ function listOf<Item>(arguments_: Arguments, name: string, parse: (text: string)
   return texts.length === 0 ? undefined : texts.map(parse);
 }
 
-function parsePort(text: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+function parsePort(value: string): number {
+  const port = /^\d{1,5}$/.test(value) ? Number(value) : 0;
   if (port >= 1 && port <= 65_535) return port;
-  throw usageError(
-    `--publish ${text} is no port`,
-    "write a port inside, such as --publish 3000; outside it gets a free one",
-  );
+  const hint = "write the port inside the container, such as --publish 3000; the engine picks the port outside";
+  throw invalidValue("publish", { value, expected: "a port from 1 to 65535", hint });
 }
 
-function parseMount(text: string) {
-  const [, source, target, mode = "ro"] = /^([^:]+):(\/[^:]*)(?::(ro|rw))?$/.exec(text) ?? [];
-  if (source === undefined || target === undefined) {
-    throw usageError(`--mount ${text} does not say what goes where`, "write --mount SRC:/DST, or --mount SRC:/DST:rw");
+function parseMount(value: string) {
+  const [, source, target, mode = "ro"] = /^([^:]+):(\/[^:]*)(?::(ro|rw))?$/.exec(value) ?? [];
+  if (source !== undefined && target !== undefined) {
+    return { source: resolve(source), target, isReadOnly: mode === "ro" };
   }
-  return { source: resolve(source), target, isReadOnly: mode === "ro" };
+  const hint = "for example --mount ./src:/src, or --mount ./src:/src:rw to make it writable";
+  throw invalidValue("mount", { value, expected: "SRC:DST with an absolute DST", hint });
 }
 
-function parseCache(text: string) {
-  const [, name, path] = /^([a-z0-9][a-z0-9_-]{0,62}):(\/[^:]+)$/.exec(text) ?? [];
-  if (name === undefined || path === undefined) {
-    throw usageError(`--cache ${text} names no cache and its place`, "for example --cache npm:/root/.npm");
-  }
-  return { name, path };
+function parseCache(value: string) {
+  const [, name, path] = /^([a-z0-9][a-z0-9_-]{0,62}):(\/[^:]+)$/.exec(value) ?? [];
+  if (name !== undefined && path !== undefined) return { name, path };
+  const hint = "for example --cache npm:/root/.npm";
+  throw invalidValue("cache", { value, expected: "a lower-case name and an absolute path", hint });
 }
 
-function parseWorkspace(text: string | undefined): Container["workspace"] {
-  if (text === undefined) return undefined;
-  if (!/^[a-z+]+:\/\//.test(text)) return { path: resolve(text) };
-  const [url = "", ref, ...rest] = text.split("#");
+function parseWorkspace(value: string | undefined): Container["workspace"] {
+  if (value === undefined) return undefined;
+  if (!/^[a-z+]+:\/\//.test(value)) return { path: resolve(value) };
+  const [url = "", ref, ...rest] = value.split("#");
   if (!/^(https?|git|ssh):\/\/\S+$/.test(url) || ref === "" || rest.length > 0) {
-    throw usageError(
-      `--workspace ${text} is no git repository`,
-      "write https://, ssh:// or git:// and a path, with #REF for a branch or tag; or a directory",
-    );
+    const hint = "write an https://, ssh:// or git:// URL, with #REF for a branch or tag; or a directory";
+    throw invalidValue("workspace", { value, expected: "a git repository or a directory", hint });
   }
   return ref === undefined ? { git: url } : { git: url, ref };
 }

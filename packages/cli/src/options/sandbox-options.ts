@@ -1,42 +1,50 @@
 import { resolve } from "node:path";
 import type { CreateSandboxOptions } from "@sandpiper/node";
 import type { Arguments } from "../command/arguments.ts";
-import type { Option } from "../command/option.ts";
+import type { Option } from "../command/syntax.ts";
 import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
-import { parseDuration } from "./duration-option.ts";
-import { parseLabels } from "./label-option.ts";
-import { parseNumber } from "./number-option.ts";
-import { quietOption } from "./quiet-option.ts";
+import { embeddedOption, quietOption } from "./shared-options.ts";
+import { parseDuration, parseLabels, parseNumber } from "./values.ts";
 
-/** What shapes a sandbox: every verb that makes one, or keeps some ready, takes these. */
+/** The provider and the limits: every verb that creates a sandbox, or sets a warm pool, takes these. */
 export const shapeOptions: readonly Option[] = [
   {
     name: "provider",
     value: "NAME",
     choices: ["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"],
-    summary: "what runs it: gvisor (default), qemu, firecracker, docker, vm-docker or local",
+    default: "gvisor",
+    summary: "what runs the sandbox",
   },
-  { name: "memory", value: "MIB", summary: "memory in MiB (256)" },
-  { name: "cpus", value: "N", summary: "CPUs' worth of time, up to two decimals (2)" },
-  { name: "disk", value: "MIB", summary: "room for written files in MiB (1024)" },
-  { name: "processes", value: "N", summary: "processes and threads at once (256)" },
+  { name: "memory", value: "MIB", default: "256", summary: "memory limit in MiB" },
+  { name: "cpus", value: "N", default: "2", summary: "CPU limit, with up to two decimals" },
+  { name: "disk", value: "MIB", default: "1024", summary: "limit for written files in MiB" },
+  { name: "processes", value: "N", default: "256", summary: "limit for processes and threads" },
 ];
 
-/** What is a new sandbox's own, whatever it is made of. */
+/** For verbs that create a sandbox on the node, from an image or a checkpoint. */
 export const ownOptions: readonly Option[] = [
-  { name: "name", value: "NAME", summary: "a name to call it by" },
-  { name: "label", value: "KEY=VALUE", isRepeatable: true, summary: "a label to find it by" },
-  { name: "ttl", value: "TIME", summary: "destroy it after this time, such as 90 (seconds), 10m or 2h (never)" },
+  { name: "name", value: "NAME", summary: "name the sandbox" },
+  { name: "label", value: "KEY=VALUE", isRepeatable: true, summary: "label the sandbox" },
+  {
+    name: "ttl",
+    value: "DURATION",
+    default: "never",
+    summary: "destroy the sandbox after DURATION, such as 90 (seconds), 10m or 2h",
+  },
 ];
 
-/** How a command is run. */
 export const commandOptions: readonly Option[] = [
-  { name: "env", value: "NAME[=VALUE]", isRepeatable: true, summary: "set a variable; without a value, yours" },
-  { name: "cwd", value: "DIR", summary: "working directory inside" },
-  { name: "user", value: "USER", summary: "user inside: a name, UID or UID:GID (user)" },
+  {
+    name: "env",
+    value: "NAME[=VALUE]",
+    isRepeatable: true,
+    summary: "set an environment variable; without VALUE, copy yours",
+  },
+  { name: "cwd", value: "DIR", summary: "working directory inside the sandbox" },
+  { name: "user", value: "USER", default: "user", summary: "user inside the sandbox: a name, UID or UID:GID" },
 ];
 
-/** What verbs that make a sandbox for themselves let their user say about it. */
+/** For verbs that create a temporary sandbox. */
 export const sandboxOptions: readonly Option[] = [
   ...shapeOptions,
   ...commandOptions,
@@ -45,20 +53,21 @@ export const sandboxOptions: readonly Option[] = [
     name: "rootfs",
     value: "DIR",
     completes: "directory",
-    summary: "directory to use as the root filesystem, never written to (this machine's programs)",
+    default: "this machine's programs",
+    summary: "use DIR as a read-only root filesystem; implies --embedded",
   },
   {
     name: "upload",
     value: "SRC:DST",
     isRepeatable: true,
     completes: "path",
-    summary: "copy a file or directory in first",
+    summary: "copy a file or directory into the sandbox first",
   },
-  { name: "embedded", summary: "in this very program, even if a node runs" },
+  embeddedOption,
   quietOption,
 ];
 
-/** Variables are left out: they may be secrets, and what describes a sandbox is written down on disk. */
+/** Variables are left out: they may be secrets, and the node stores these options on disk. */
 export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {
   const rootfs = arguments_.get("rootfs");
   const container = containerFrom(arguments_);

@@ -10,7 +10,7 @@ function start(isShown = true) {
 }
 
 describe("progress", () => {
-  it("says nothing about what is over within a second", async () => {
+  it("shows nothing for work that takes under a second", async () => {
     const { clock, written, progress } = start();
     await clock.advance(999);
     progress[Symbol.dispose]();
@@ -18,7 +18,7 @@ describe("progress", () => {
     expect(written).toEqual([]);
   });
 
-  it("tells how much has passed, and leaves the line empty", async () => {
+  it("shows the amount and the speed, and erases its line", async () => {
     const { clock, written, progress } = start();
     progress.add(10 * 1024 * 1024);
     await clock.advance(1000);
@@ -30,7 +30,7 @@ describe("progress", () => {
     expect(written.at(-1)).toBe("\r\x1b[K");
   });
 
-  it("is only for terminals", async () => {
+  it("shows nothing when it is hidden", async () => {
     const { clock, written } = start(false);
     await clock.advance(5000);
     expect(written).toEqual([]);

@@ -1,19 +1,20 @@
 import { type Clock, systemClock } from "@sandpiper/core";
-import { shortBytes } from "./amounts.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { shortBytes } from "./format.ts";
 
-/** What takes less is over before anybody wonders. */
+/** Shorter work needs no progress line. */
 const SILENT_MS = 1000;
 const REFRESH_MS = 200;
 const CLEAR_LINE = "\r\x1b[K";
 
 export interface ProgressOptions {
-  /** Nobody watches a file. */
+  /** By default only on a terminal. */
   readonly isShown?: boolean;
   readonly write?: (text: string) => void;
   readonly clock?: Clock;
 }
 
-/** One line on the terminal about something that takes over a second; it goes away with it. */
+/** One line on the terminal about work that takes over a second; disposing it erases the line. */
 export class Progress implements Disposable {
   #label: string;
   readonly #write: (text: string) => void;
@@ -32,7 +33,7 @@ export class Progress implements Disposable {
     if (isShown) this.#stopTimer = clock.schedule(SILENT_MS, this.#show);
   }
 
-  /** What is being done now. */
+  /** Names the next step. */
   becomes(label: string): void {
     this.#label = label;
   }
@@ -64,4 +65,19 @@ export class Progress implements Disposable {
     this.#isVisible = true;
     this.#stopTimer = this.#clock.schedule(REFRESH_MS, this.#show);
   };
+}
+
+/** `--quiet` hides progress. */
+export function progressOf(arguments_: Arguments): ProgressOptions {
+  return arguments_.has("quiet") ? { isShown: false } : {};
+}
+
+/** Shows progress for the length of the work. */
+export async function withProgress<Result>(
+  label: string,
+  arguments_: Arguments,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  using _ = new Progress(label, progressOf(arguments_));
+  return await work();
 }

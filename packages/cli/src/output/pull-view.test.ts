@@ -22,7 +22,7 @@ function setUp(options: PullViewOptions) {
 }
 
 describe("a pull on a terminal", () => {
-  it("is one block with a line for each layer, drawn again in its place, of which nothing stays", async () => {
+  it("is redrawn in place with a line per layer, and erased at the end", async () => {
     const { view, clock, add, written } = setUp({ as: "block" });
     add("aaaaaaaaaaaaaaaa", "downloading", 2 * MIB, 8 * MIB);
     expect(written()).toBe("pulling python:3.13: 0 of 1 layers\naaaaaaaaaaaa  downloading  2.00 MiB of 8.00 MiB\n");
@@ -38,7 +38,7 @@ describe("a pull on a terminal", () => {
     expect(written()).toBe("\x1b[3A\r\x1b[J");
   });
 
-  it("never needs more room than there is, nor lets a layer's name act on the terminal", async () => {
+  it("fits the terminal and passes no escape sequence of a layer's name", async () => {
     const { clock, add, written } = setUp({ as: "block", columns: 30, rows: 5 });
     for (let layer = 0; layer < 20; layer++) add(`layer ${layer}`, layer < 15 ? "complete" : "downloading");
     await clock.advance(150);
@@ -51,8 +51,8 @@ describe("a pull on a terminal", () => {
   });
 });
 
-describe("a pull that nobody watches", () => {
-  it("is a line for each thing that happens to a layer", () => {
+describe("a pull without a terminal", () => {
+  it("prints a line for each change of a layer's status", () => {
     const { view, add, written } = setUp({ as: "lines" });
     add("aa", "downloading", MIB, 2 * MIB);
     add("aa", "downloading", 2 * MIB, 2 * MIB);
@@ -65,7 +65,7 @@ describe("a pull that nobody watches", () => {
     );
   });
 
-  it("is nothing when that was asked for", () => {
+  it("prints nothing when suppressed", () => {
     const { view, add, written } = setUp({ as: "nothing" });
     add("aa", "downloading", MIB);
     view[Symbol.dispose]();

@@ -1,25 +1,24 @@
 import { type Clock, type PullProgress, systemClock } from "@sandpiper/core";
 import type { Arguments } from "../command/arguments.ts";
-import { shortBytes } from "./amounts.ts";
-import { plainText } from "./plain-text.ts";
+import { plainText, shortBytes } from "./format.ts";
 
 const REDRAW_MS = 100;
 
-/** As the engine or a node tells it. */
+/** As the engine or a node reports it. */
 export type LayerProgress = Omit<PullProgress, "totalBytes"> & { readonly totalBytes?: number | null | undefined };
 
 export interface PullViewOptions {
-  /** `block`: one that is drawn again and again; `lines`: for files. */
+  /** `block`: lines that are redrawn in place; `lines`: for files. */
   readonly as?: "block" | "lines" | "nothing" | undefined;
   readonly write?: ((text: string) => void) | undefined;
-  /** Called before the first word. */
+  /** Called before the first output. */
   readonly onBegin?: (() => void) | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** Shows on standard error how far the download of an image is, layer by layer. On a terminal nothing of it stays. */
+/** Shows the progress of an image pull on standard error, layer by layer. On a terminal it erases itself at the end. */
 export class PullView implements Disposable {
   readonly #options: PullViewOptions;
   readonly #as: NonNullable<PullViewOptions["as"]>;
@@ -61,7 +60,7 @@ export class PullView implements Disposable {
     this.#drawnAtMs = nowMs;
     const { columns = process.stderr.columns || 80, rows = process.stderr.rows || 24 } = this.#options;
     const all = [...this.#layers.values()];
-    // What is done gives way where there is no room for all.
+    // Without room for all layers, show the unfinished ones.
     const shown = all.length <= rows - 2 ? all : all.filter(({ status }) => status !== "complete").slice(0, rows - 2);
     const done = all.filter(({ status }) => status === "complete").length;
     const head = `pulling ${plainText(all[0]?.image ?? "")}: ${done} of ${all.length} layers`;
@@ -76,7 +75,7 @@ export class PullView implements Disposable {
   }
 }
 
-/** `--quiet` and `--json` ask for none. */
+/** `--quiet` and `--json` suppress it. */
 export function pullViewOf(arguments_: Arguments): Pick<PullViewOptions, "as"> {
   return arguments_.has("quiet") || arguments_.has("json") ? { as: "nothing" } : {};
 }

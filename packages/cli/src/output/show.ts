@@ -1,18 +1,10 @@
 import type { Arguments } from "../command/arguments.ts";
-import type { Option } from "../command/option.ts";
-import { print } from "./print.ts";
-import type { Column } from "./table.ts";
-
-export const jsonOption: Option = { name: "json", summary: "print JSON, as is done anyway where there is no terminal" };
-export const followOption: Option = { name: "follow", short: "f", summary: "go on as more comes" };
+import { print, printJson } from "./print.ts";
+import { type Column, table } from "./table.ts";
 
 /** People get tables; programs get JSON. */
 export function wantsJson(arguments_: Arguments): boolean {
   return arguments_.has("json") || process.stdout.isTTY !== true;
-}
-
-export async function printJson(value: unknown): Promise<void> {
-  await print(`${JSON.stringify(value)}\n`);
 }
 
 export interface ShownRows<Row> {
@@ -23,7 +15,15 @@ export interface ShownRows<Row> {
 /** A table on a terminal, otherwise one JSON array. */
 export async function showRows<Row>(arguments_: Arguments, { columns, rows }: ShownRows<Row>): Promise<void> {
   if (wantsJson(arguments_)) return printJson(rows);
-  const { table } = await import("./table.ts");
-  // A terminal need not know its own width.
+  // Some terminals report no width.
   await print(table(columns, rows, process.stdout.columns || Number.POSITIVE_INFINITY));
+}
+
+/** Lines for scripts, or with `--json` the whole value. */
+export async function showResult(
+  arguments_: Arguments,
+  { json, lines }: { readonly json: unknown; readonly lines: readonly string[] },
+): Promise<void> {
+  if (arguments_.has("json")) await printJson(json);
+  else await print(lines.map((line) => `${line}\n`).join(""));
 }

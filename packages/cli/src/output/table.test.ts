@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
-import { shortBytes, shortDuration } from "./amounts.ts";
+import { shortBytes, shortDuration } from "./format.ts";
 import { type Column, table } from "./table.ts";
 
 interface Row {
@@ -15,7 +15,7 @@ const columns: readonly Column<Row>[] = [
 const show = (rows: readonly Row[], width?: number) => stripVTControlCharacters(table(columns, rows, width));
 
 describe("a table", () => {
-  it("has columns as wide as what they hold, with numbers at the right", () => {
+  it("has columns as wide as their longest cell, with numbers aligned right", () => {
     const rows = [
       { name: "a", size: 12345 },
       { name: "longer", size: 7 },
@@ -27,11 +27,11 @@ describe("a table", () => {
     expect(show([{ name: "n", size: 1 }], 16)).toBe("NAME  SIZE  WHAT\nn        1  n a…\n");
   });
 
-  it("has only its titles when there is nothing to show", () => {
+  it("shows only the titles when there are no rows", () => {
     expect(show([])).toBe("NAME  SIZE  WHAT\n");
   });
 
-  it("hands no escape sequence of a stranger on to the terminal", () => {
+  it("passes no escape sequence of a cell to the terminal", () => {
     const shown = table(columns, [{ name: "\u001b]0;title\u0007\nroot", size: 1 }]);
     for (const text of ["\u001b]", "\u0007", "\nroot"]) expect(shown).not.toContain(text);
   });

@@ -1,14 +1,14 @@
 import { styleText } from "node:util";
-import { plainText } from "./plain-text.ts";
+import { plainText } from "./format.ts";
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  /** Numbers stand at the right. */
+  /** For numbers. */
   readonly align?: "right";
 }
 
-/** Rows for people: columns as wide as what they hold; the last one is cut at the terminal's edge. */
+/** Rows for people: columns as wide as their longest cell, lines cut at the terminal's edge. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width = Infinity): string {
   const cells = rows.map((row) => columns.map(({ cell }) => plainText(cell(row))));
   const widths = columns.map(({ title }, index) =>

@@ -44,7 +44,7 @@ describe("a download from a hostile sandbox", () => {
     },
   );
 
-  it("stops an endless file at the size of the sandbox's disk and keeps nothing of it", async () => {
+  it("stops an endless file at the size of the sandbox's disk and deletes the partial file", async () => {
     await expect(downloadFrom(hostileSandbox(["endless"]))).rejects.toMatchObject({ reason: "download_too_large" });
     expect(await readdir(directory, { recursive: true })).toEqual(["target"]);
   });

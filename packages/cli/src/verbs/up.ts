@@ -3,23 +3,30 @@ import { print } from "../output/print.ts";
 
 export const upVerb: Verb = {
   name: "up",
-  usage: "[OPTIONS]",
-  summary: "start a node here, and run it until Ctrl-C",
+  summary: "start a node in the foreground",
   options: [
-    { name: "port", value: "PORT", summary: "where it listens; 0 takes a free one (4747)" },
-    { name: "host", value: "ADDRESS", summary: "on which address (127.0.0.1)" },
-    { name: "home", value: "DIR", completes: "directory", summary: "where it keeps its state (~/.sandpiper)" },
-    { name: "config", value: "FILE", completes: "path", summary: "a file to read the rest from" },
-    { name: "log-level", value: "LEVEL", summary: "how much it tells (info)" },
+    { name: "port", value: "PORT", default: "4747", summary: "port to listen on; 0 picks a free one" },
+    { name: "host", value: "ADDRESS", default: "127.0.0.1", summary: "address to listen on" },
+    { name: "home", value: "DIR", completes: "directory", default: "~/.sandpiper", summary: "home directory" },
+    { name: "config", value: "FILE", completes: "path", summary: "configuration file" },
+    { name: "log-level", value: "LEVEL", default: "info", summary: "least severe level to log" },
   ],
   passesOnArguments: true,
-  details: `
-sandpiper up --help lists every option. Sandboxes go on when the node stops, and the next node takes them over.`,
   async run({ words }) {
     const { runNode } = await import("@sandpiper/node/server");
     const isHelp = words.includes("--help") || words.includes("-h");
     if (!isHelp) return runNode(words);
-    await print("Usage: sandpiper up [OPTIONS]\n\n");
+    await print(`Usage: sandpiper up [OPTIONS]
+
+Start a node in the foreground. Stop it with Ctrl-C.
+
+Sandboxes keep running when the node stops, and the next node adopts them. Other terminals use
+the node with "sandpiper create", "sandpiper exec" and the other verbs.
+
+Learn more:
+  Read docs/configuration.md.
+
+`);
     return runNode(["--help"]);
   },
 };

@@ -4,10 +4,8 @@ import { print } from "../output/print.ts";
 
 export const versionVerb: Verb = {
   name: "version",
-  usage: "",
-  summary: "show the version",
+  summary: "print the version",
   options: [],
-  words: [],
   async run() {
     await print(`sandpiper ${manifest.version}\n`);
     return 0;

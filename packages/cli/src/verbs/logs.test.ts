@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type LogChunk, until } from "./show-logs.ts";
+import { type LogChunk, until } from "./logs.ts";
 
 const never = new Promise<never>(() => {});
 
@@ -19,12 +19,12 @@ async function textUntil(endOffset: number, ...texts: string[]): Promise<string>
 }
 
 describe("logs without --follow", () => {
-  it("end with what was written when they were asked for, though the process runs on", async () => {
+  it("end with the output so far, even if the process keeps writing", async () => {
     expect(await textUntil(4, "ab", "cd", "ef")).toBe("abcd");
     expect(await textUntil(3, "ab", "cd")).toBe("abc");
   });
 
-  it("of a silent process are empty at once", async () => {
+  it("of a process without output are empty at once", async () => {
     expect(await textUntil(0)).toBe("");
     expect(await Array.fromAsync(until({ startOffset: 9, endOffset: 9 }, output()))).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** What one JSON object can reasonably hold. */
+/** The most that one JSON object should hold. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 interface Collected {
@@ -8,7 +8,7 @@ interface Collected {
   sizeBytes: number;
 }
 
-/** Keeps a command's output until it has ended. */
+/** Collects a command's output until it ends. */
 export class OutputCollector {
   readonly #collected: Record<"stdout" | "stderr", Collected> = { stdout: emptyCollected(), stderr: emptyCollected() };
 
@@ -18,7 +18,7 @@ export class OutputCollector {
     const collected = this.#collected[source];
     const neededBytes = collected.sizeBytes + bytes.length;
     if (neededBytes > collected.buffer.length) {
-      // One growing buffer, since output may come in millions of tiny pieces.
+      // One growing buffer, since output may come in millions of tiny chunks.
       const grown = Buffer.allocUnsafe(Math.max(2 * collected.buffer.length, neededBytes));
       collected.buffer.copy(grown, 0, 0, collected.sizeBytes);
       collected.buffer = grown;
@@ -27,7 +27,7 @@ export class OutputCollector {
     collected.sizeBytes = neededBytes;
   };
 
-  /** Decoded as a whole, since a character may lie across two pieces. */
+  /** Decoded as a whole, since a character may lie across two chunks. */
   text(source: "stdout" | "stderr"): string {
     const { buffer, sizeBytes } = this.#collected[source];
     return buffer.toString("utf8", 0, sizeBytes);
@@ -41,7 +41,7 @@ function emptyCollected(): Collected {
 function outputTooLong(): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "output_too_long",
-    message: `the command wrote more than the ${MAX_OUTPUT_BYTES / 1024 / 1024} MiB that --json holds`,
-    hint: "run it without --json, which streams output of any length",
+    message: `the command wrote more than ${MAX_OUTPUT_BYTES / 1024 / 1024} MiB, the limit of --json`,
+    hint: "run it without --json, which streams output of any size",
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isForegroundJob } from "./terminal-job.ts";
+import { isForegroundJob } from "./stdin.ts";
 
 const stat = (processGroup: number, foregroundGroup: number) =>
   `812 (a ) name (x) S 800 ${processGroup} 800 34816 ${foregroundGroup} 4194304 1 2 3`;

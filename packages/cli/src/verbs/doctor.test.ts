@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { doctorReport } from "./doctor-report.ts";
+import { doctorReport } from "./doctor.ts";
 
 const plain = (text: string) => text.replaceAll(/\p{Cc}\[\d+m/gu, "");
 
 describe("a diagnosis for people", () => {
-  it("lines its checks up and puts what to do below what is wrong", () => {
+  it("aligns its checks and shows each hint below its check", () => {
     const report = doctorReport({
       works: false,
       checks: [
@@ -23,7 +23,7 @@ describe("a diagnosis for people", () => {
     expect(report).toContain("does not work here yet");
   });
 
-  it("says what to try when all is well", () => {
+  it("suggests a command to try when the machine works", () => {
     expect(doctorReport({ works: true, checks: [{ name: "node", status: "ok", detail: "v26" }] })).toContain("Try: ");
   });
 });

@@ -12,13 +12,13 @@ describe("collected output", () => {
     expect([collector.text("stdout"), collector.text("stderr")]).toEqual(["ab", "x"]);
   });
 
-  it("is decoded as a whole: a character may lie across two pieces", () => {
+  it("decodes a character that lies across two chunks", () => {
     const collector = new OutputCollector();
     for (const byte of Buffer.from("grün €")) collector.add("stdout", Uint8Array.of(byte));
     expect(collector.text("stdout")).toBe("grün €");
   });
 
-  it("keeps its bytes though the piece's buffer is used again", () => {
+  it("keeps its bytes when the chunk's buffer is reused", () => {
     const collector = new OutputCollector();
     const piece = Buffer.from("first");
     collector.add("stdout", piece);
@@ -26,9 +26,9 @@ describe("collected output", () => {
     expect(collector.text("stdout")).toBe("first");
   });
 
-  it("is refused, not cut, beyond what one object holds", () => {
+  it("is refused, not truncated, above 64 MiB", () => {
     const collector = new OutputCollector();
     for (let count = 0; count < 64; count++) collector.add(count % 2 === 0 ? "stdout" : "stderr", Buffer.alloc(MIB));
-    expect(() => collector.add("stdout", Buffer.from("x"))).toThrow("more than the 64 MiB");
+    expect(() => collector.add("stdout", Buffer.from("x"))).toThrow("more than 64 MiB");
   });
 });

@@ -1,8 +1,8 @@
 import type { EventBody, PastEventsOptions } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
-import { pastEvents } from "./past-events.ts";
+import { pastEvents } from "./events.ts";
 
-/** A node that gives two events at a time, whatever is asked for. */
+/** A node that returns at most two events at a time. */
 const client = {
   async pastEvents({ after = 0 }: PastEventsOptions = {}): Promise<readonly EventBody[]> {
     return [1, 2, 3, 4, 5]
@@ -13,7 +13,7 @@ const client = {
 };
 
 describe("past events", () => {
-  it("come page after page, each once", async () => {
+  it("come page by page, each once", async () => {
     const ids = async (after: number) => (await Array.fromAsync(pastEvents(client, { after }))).map(({ id }) => id);
     expect(await ids(0)).toEqual([1, 2, 3, 4, 5]);
     expect(await ids(3)).toEqual([4, 5]);

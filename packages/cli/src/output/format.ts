@@ -6,7 +6,7 @@ const units = [
   ["s", SECOND_MS],
 ] as const;
 
-/** A length of time in its largest unit, such as `3h`. */
+/** A duration in its largest unit, such as `3h`. */
 export function shortDuration(durationMs: number): string {
   for (const [name, sizeMs] of units) if (durationMs >= sizeMs) return `${Math.floor(durationMs / sizeMs)}${name}`;
   return "0s";
@@ -26,7 +26,13 @@ export function shortBytes(bytes: number): string {
   return `${amount.toFixed(digits)} ${sizes[unit]}`;
 }
 
-/** The beginning of an id, enough for a person to name it. */
+/** The beginning of an ID, enough for a person to name it. */
 export function shortId(id: string): string {
   return id.slice(0, 8);
+}
+
+/** Text from a sandbox or a label, without characters that a terminal would act on. */
+export function plainText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it removes
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
