@@ -38,13 +38,13 @@ describe("an option in the help", () => {
 
   it("shows its short form, value, choices and default, aligned with the others", () => {
     expect(plain(verbHelp(verb, 80))).toContain(
-      "  -p, --pull WHEN  when to pull: missing or never (default missing)\n  -h, --help       show this help\n",
+      '  -p, --pull WHEN  when to pull: missing or never (default "missing")\n  -h, --help       show this help\n',
     );
   });
 
   it("continues long text below its own column", () => {
     expect(plain(verbHelp(verb, 50))).toContain(
-      "  -p, --pull WHEN  when to pull: missing or never\n                   (default missing)\n",
+      '  -p, --pull WHEN  when to pull: missing or never\n                   (default "missing")\n',
     );
   });
 });

@@ -7,7 +7,7 @@ const groups: readonly (readonly [title: string, verbs: string])[] = [
   ["Run code", "run shell exec mcp"],
   ["Manage sandboxes", "create ls get rm cp ps logs kill stats events pause resume rebuild"],
   ["Save and restore sandboxes", "checkpoint checkpoints restore fork rollback"],
-  ["Run a node", "up nodes node keys pool caches"],
+  ["Manage nodes", "up nodes node keys pool caches"],
   ["Other verbs", "doctor completion help version"],
 ];
 
@@ -23,7 +23,7 @@ export function programHelp(verbs: readonly Verb[], width = terminalWidth()): st
   });
   return joined([
     `${styleText("bold", "Usage:")} sandpiper VERB [OPTIONS] [ARGS…]`,
-    "Run code that you do not trust in sandboxes.",
+    "Run untrusted code in sandboxes.",
     ...sections,
     section("Options", table([optionRow(helpOption), ["-V, --version", "print the version"]], width)),
     section("Examples", [
@@ -75,7 +75,7 @@ function optionRow(option: Option): readonly [string, string] {
   const notes = [
     choices && alternatives.format(choices),
     isRepeatable === true && "(repeatable)",
-    option.default && `(default ${option.default})`,
+    option.default && `(default ${/^\d+$/.test(option.default) ? option.default : JSON.stringify(option.default)})`,
   ];
   return [form, [choices ? `${summary}:` : summary, ...notes.filter(Boolean)].join(" ")];
 }

@@ -28,7 +28,6 @@ export const ownOptions: readonly Option[] = [
   {
     name: "ttl",
     value: "DURATION",
-    default: "never",
     summary: "destroy the sandbox after DURATION, such as 90 (seconds), 10m or 2h",
   },
 ];
@@ -53,8 +52,7 @@ export const sandboxOptions: readonly Option[] = [
     name: "rootfs",
     value: "DIR",
     completes: "directory",
-    default: "this machine's programs",
-    summary: "use DIR as a read-only root filesystem; implies --embedded",
+    summary: "use DIR instead of this machine's programs as a read-only root filesystem; implies --embedded",
   },
   {
     name: "upload",

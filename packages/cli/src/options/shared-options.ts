@@ -13,14 +13,12 @@ export const sandboxJsonOption: Option = { name: "json", summary: "print the san
 export const timeoutOption: Option = {
   name: "timeout",
   value: "SECONDS",
-  default: "no limit",
   summary: "kill the command after SECONDS",
 };
 
 export const idleTimeoutOption: Option = {
   name: "idle-timeout",
   value: "DURATION",
-  default: "never",
   summary: "destroy the sandbox after DURATION without activity",
 };
 

@@ -15,7 +15,6 @@ export const checkpointVerb: Verb = {
     {
       name: "ttl",
       value: "DURATION",
-      default: "never",
       summary: "delete the checkpoint after DURATION, such as 90 (seconds), 10m or 2h",
     },
     { name: "keep-last", value: "N", summary: "delete all but the N newest checkpoints of the sandbox" },

@@ -16,8 +16,7 @@ export const forkVerb: Verb = {
     {
       name: "checkpoint",
       value: "CHECKPOINT",
-      default: "the current state",
-      summary: "copy the state of this checkpoint: an ID, the beginning of an ID, or a name",
+      summary: "copy this checkpoint instead of the current state: an ID, the beginning of an ID, or a name",
     },
     ...ownOptions,
     { name: "json", summary: "print the sandboxes as a JSON array" },

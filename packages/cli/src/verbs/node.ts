@@ -11,8 +11,7 @@ const drainNode: Verb = {
     {
       name: "deadline",
       value: "DURATION",
-      default: "as configured",
-      summary: "stop waiting after DURATION, such as 30 (seconds) or 2m",
+      summary: "stop waiting after DURATION, such as 30 (seconds) or 2m, instead of the configured deadline",
     },
     quietOption,
   ],

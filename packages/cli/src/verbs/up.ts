@@ -12,21 +12,16 @@ export const upVerb: Verb = {
     { name: "log-level", value: "LEVEL", default: "info", summary: "least severe level to log" },
   ],
   passesOnArguments: true,
+  details: `Sandboxes keep running when the node stops, and the next node adopts them. "sandpiper up --help" lists all options.`,
+  examples: ["sandpiper up", "sandpiper up --port 8080 --home /srv/sandpiper"],
+  learnMore: "docs/configuration.md",
   async run({ words }) {
     const { runNode } = await import("@sandpiper/node/server");
     const isHelp = words.includes("--help") || words.includes("-h");
     if (!isHelp) return runNode(words);
-    await print(`Usage: sandpiper up [OPTIONS]
-
-Start a node in the foreground. Stop it with Ctrl-C.
-
-Sandboxes keep running when the node stops, and the next node adopts them. Other terminals use
-the node with "sandpiper create", "sandpiper exec" and the other verbs.
-
-Learn more:
-  Read docs/configuration.md.
-
-`);
-    return runNode(["--help"]);
+    await print("Usage: sandpiper up [OPTIONS]\n\n");
+    const exitCode = await runNode(["--help"]);
+    await print("\nLearn more:\n  Read docs/configuration.md.\n");
+    return exitCode;
   },
 };
