@@ -37,10 +37,10 @@ describe("a sandbox of the node", () => {
   });
 
   it("that does not exist is an error with exit code 1", async () => {
-    expect(await run(["ps", "nobody"])).toMatchObject({
+    expect(await run(["ps", "missing"])).toMatchObject({
       stdout: "",
       stderr:
-        'sandpiper: sandbox "nobody" not found\n' +
+        'sandpiper: sandbox "missing" not found\n' +
         '  use an ID, the beginning of an ID, or a name from "sandpiper ls"\n',
       exitCode: 1,
     });

@@ -2,7 +2,7 @@ import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-// In the user's own cache and not in /tmp, where somebody else could have put code to run.
+// In the user's own cache and not in /tmp, where another user could place code.
 enableCompileCache(join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/compiled"));
 
 const { runProgram } = await import("./program.ts");

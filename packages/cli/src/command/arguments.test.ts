@@ -140,7 +140,11 @@ describe("a wrong option", () => {
     [["--memory", "1", "--memory", "2"], "run: option --memory given more than once | give it once"],
     [
       ["--provider", "gvisr"],
-      'invalid value "gvisr" for --provider: expected one of gvisor, local | for example --provider gvisor',
+      'invalid value "gvisr" for --provider: expected one of gvisor, local | did you mean --provider gvisor?',
+    ],
+    [
+      ["--provider", "docker"],
+      'invalid value "docker" for --provider: expected one of gvisor, local | write --provider NAME',
     ],
   ])("%j is refused with what to write instead", (argv, expected) => {
     expect(usageErrorOf(() => parse(...argv))).toBe(expected);

@@ -95,8 +95,9 @@ function checkedValue(syntax: Syntax, option: Option, { rawName, value, inlineVa
   }
   if (option.choices !== undefined && !option.choices.includes(value)) {
     const expected = `one of ${option.choices.join(", ")}`;
-    const meant = nearest(value, option.choices) ?? option.choices[0];
-    throw invalidValue(option.name, { value, expected, hint: `for example --${option.name} ${meant}` });
+    const meant = nearest(value, option.choices);
+    const hint = meant === undefined ? `write ${example}` : `did you mean --${option.name} ${meant}?`;
+    throw invalidValue(option.name, { value, expected, hint });
   }
   return value;
 }

@@ -91,7 +91,8 @@ function table(rows: readonly (readonly [string, string])[], width: number): str
 
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(/\s+/)) {
+  // A note in parentheses stays on one line.
+  for (const word of text.match(/\([^()]{1,20}\)|\S+/g) ?? []) {
     const line = lines.at(-1);
     if (line === undefined || line.length + 1 + word.length > width) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;

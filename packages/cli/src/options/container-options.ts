@@ -72,7 +72,7 @@ export function containerFrom(arguments_: Arguments): Container | undefined {
   return Object.keys(defined).length === 0 ? undefined : (defined as Container);
 }
 
-/** The REST interface takes the image beside the container, and no container where nothing else is said of it. */
+/** The REST interface takes the image beside the container, and no container when it would be empty. */
 export function splitContainer({ image, ...rest }: Container = {}) {
   return { image, container: Object.keys(rest).length === 0 ? undefined : rest };
 }

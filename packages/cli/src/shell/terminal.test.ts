@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { terminalEnv } from "./terminal.ts";
 
-const caller = { TERM: "tmux-256color", COLORTERM: "truecolor", HOME: "/home/somebody" };
+const caller = { TERM: "tmux-256color", COLORTERM: "truecolor", HOME: "/home/caller" };
 
 describe("the environment of a terminal inside", () => {
   it("names the user's terminal when this machine's programs run", () => {

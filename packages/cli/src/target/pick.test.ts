@@ -29,7 +29,7 @@ describe("a name on the command line", () => {
   });
 
   it("that matches none is refused with the verb that lists them", () => {
-    for (const text of ["nobody", ""]) {
+    for (const text of ["missing", ""]) {
       expect(() => pick("process", text, items)).toThrow(
         expect.objectContaining({ reason: "no_such_process", hint: expect.stringContaining("sandpiper ps") }),
       );

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** A sandbox whose code has taken over the agent: it lists whatever it likes, and every file is endless. */
+/** A sandbox whose code has taken over the agent: it lists any path, and every file is endless. */
 function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Guest {
   const entry = (path: string, kind: string) => ({ path, kind, mode: 0o777, sizeBytes: 1 });
   const files = {
