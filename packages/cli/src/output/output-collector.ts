@@ -3,29 +3,39 @@ import { SandboxError } from "@sandpiper/core";
 /** The most that one JSON object should hold. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
+interface Collected {
+  buffer: Buffer;
+  sizeBytes: number;
+}
+
 /** Collects a command's output until it ends. */
 export class OutputCollector {
-  // Growing buffers, since output may come in millions of tiny chunks.
-  readonly #buffers = { stdout: growingBuffer(), stderr: growingBuffer() };
+  readonly #collected: Record<"stdout" | "stderr", Collected> = { stdout: emptyCollected(), stderr: emptyCollected() };
 
   readonly add = (source: "stdout" | "stderr", bytes: Uint8Array): void => {
-    const { stdout, stderr } = this.#buffers;
-    if (stdout.byteLength + stderr.byteLength + bytes.length > MAX_OUTPUT_BYTES) throw outputTooLong();
-    const buffer = this.#buffers[source];
-    const start = buffer.byteLength;
-    buffer.resize(start + bytes.length);
-    new Uint8Array(buffer, start).set(bytes);
+    const { stdout, stderr } = this.#collected;
+    if (stdout.sizeBytes + stderr.sizeBytes + bytes.length > MAX_OUTPUT_BYTES) throw outputTooLong();
+    const collected = this.#collected[source];
+    const neededBytes = collected.sizeBytes + bytes.length;
+    if (neededBytes > collected.buffer.length) {
+      // One growing buffer, since output may come in millions of tiny chunks.
+      const grown = Buffer.allocUnsafe(Math.max(2 * collected.buffer.length, neededBytes));
+      collected.buffer.copy(grown, 0, 0, collected.sizeBytes);
+      collected.buffer = grown;
+    }
+    collected.buffer.set(bytes, collected.sizeBytes);
+    collected.sizeBytes = neededBytes;
   };
 
   /** Decoded as a whole, since a character may lie across two chunks. */
   text(source: "stdout" | "stderr"): string {
-    return Buffer.from(this.#buffers[source].slice()).toString("utf8");
+    const { buffer, sizeBytes } = this.#collected[source];
+    return buffer.toString("utf8", 0, sizeBytes);
   }
 }
 
-/** Reserves address space; memory is used as it grows. */
-function growingBuffer(): ArrayBuffer {
-  return new ArrayBuffer(0, { maxByteLength: MAX_OUTPUT_BYTES });
+function emptyCollected(): Collected {
+  return { buffer: Buffer.alloc(4096), sizeBytes: 0 };
 }
 
 function outputTooLong(): SandboxError {
