@@ -131,7 +131,7 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
   });
 });
 
-describe("with a node that has docker", { timeout: 60_000 }, () => {
+describe("with a node that has docker", { timeout: 120_000 }, () => {
   it("create, get, ls, rebuild and caches work on containers", async () => {
     const home = join(scratch.path, "home");
     const node = startCli(["up", "--port", "0", "--providers", "docker", "--docker-url", dockerd.url], {
