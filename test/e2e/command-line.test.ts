@@ -10,30 +10,37 @@ const scratch = useScratchDirectory();
 
 describe("a wrong command line", () => {
   it.each([
-    [["rnu"], "sandpiper: there is no verb rnu\n  did you mean sandpiper run?\n"],
-    [["--versoin"], "sandpiper: there is no option --versoin\n  did you mean sandpiper --version?\n"],
-    [["run"], "sandpiper: there is no command to run\n  for example sandpiper run -- python3 -c 'print(6 * 7)'\n"],
-    [["run", "--memry", "1", "--", "true"], "sandpiper: run has no option --memry\n  did you mean --memory?\n"],
+    [["rnu"], 'unknown verb "rnu"', 'did you mean "sandpiper run"?'],
+    [["--versoin"], 'unknown option "--versoin"', 'did you mean "sandpiper --version"?'],
+    [["help", "rnu"], 'help: unknown verb "rnu"', 'did you mean "run"?'],
+    [["run"], "run: missing argument CMD", "usage: sandpiper run [OPTIONS] -- CMD [ARGS…]"],
+    [["run", "--memry", "1", "--", "true"], "run: unknown option --memry", "did you mean --memory?"],
     [
       ["run", "--memory", "lots", "--", "true"],
-      "sandpiper: --memory lots is not a whole number above 0\n  for example --memory 512\n",
+      'invalid value "lots" for --memory: expected a whole number above 0',
+      "for example --memory 512",
     ],
     [
       ["run", "--env", "NOT_SET_HERE", "--", "true"],
-      "sandpiper: --env NOT_SET_HERE: NOT_SET_HERE is not set here\n  write --env NOT_SET_HERE=VALUE, or set NOT_SET_HERE first\n",
+      "--env NOT_SET_HERE: NOT_SET_HERE is not set in your environment",
+      "write --env NOT_SET_HERE=VALUE, or set NOT_SET_HERE first",
     ],
-    [["keys", "craete"], "sandpiper: keys has no action craete\n  did you mean sandpiper keys create?\n"],
-    [["ps"], "sandpiper: ps needs to know more\n  write sandpiper ps SANDBOX\n"],
-    [["ps", "a", "b"], 'sandpiper: ps does not know what to do with "b"\n  see sandpiper ps --help\n'],
-    [["rm"], "sandpiper: rm needs to know which sandboxes\n  write sandpiper rm SANDBOX, or sandpiper rm --all\n"],
-    [["exec", "a"], "sandpiper: there is no command to run\n  for example sandpiper exec a -- ls -l\n"],
-    [["completion"], "sandpiper: the completion of one shell can be shown at a time\n  write bash, zsh or fish\n"],
-  ])("%j says what is wrong and what to write, with exit code 2", async (argv, expected) => {
+    [["keys", "craete"], 'keys: unknown action "craete"', 'did you mean "sandpiper keys create"?'],
+    [["ps"], "ps: missing argument SANDBOX", "usage: sandpiper ps [OPTIONS] SANDBOX"],
+    [["ps", "a", "b"], 'ps: unexpected argument "b"', "usage: sandpiper ps [OPTIONS] SANDBOX"],
+    [["rm"], "rm: missing argument SANDBOX", "name the sandboxes, or use --all"],
+    [["exec", "a"], "exec: missing argument CMD", "usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]"],
+    [["completion"], "completion: missing argument SHELL", "usage: sandpiper completion SHELL"],
+  ])("%j is refused with the mistake and the next step, with exit code 2", async (argv, message, hint) => {
     const { stdout, stderr, exitCode } = await runCli(argv);
-    expect({ stdout, stderr, exitCode }).toEqual({ stdout: "", stderr: expected, exitCode: 2 });
+    expect({ stdout, stderr, exitCode }).toEqual({
+      stdout: "",
+      stderr: `sandpiper: ${message}\n  ${hint}\n`,
+      exitCode: 2,
+    });
   });
 
-  it("that only the sandbox's config finds out is one too", async () => {
+  it("is also refused with exit code 2 when only the sandbox's configuration detects the mistake", async () => {
     const { stderr, exitCode } = await runCli(["run", "--cwd", "relative", "--", "true"]);
     expect(exitCode).toBe(2);
     expect(stderr).toContain('cwd "relative" is not allowed; allowed is an absolute path');
@@ -41,14 +48,16 @@ describe("a wrong command line", () => {
 });
 
 describe("help", () => {
-  it("is shown for the program and for each verb, also to somebody who stops reading", async () => {
+  it("is printed for the program and each verb, and survives a closed pipe", { timeout: 120_000 }, async () => {
     const { stdout } = await runCli(["--help"]);
     const verbs = [...stdout.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, verb = ""]) => verb);
     expect(verbs).toEqual(
       [
-        "run shell up create ls get exec ps logs kill cp rm",
-        "checkpoint checkpoints restore fork pause resume rollback rebuild",
-        "events stats keys caches pool nodes node mcp doctor completion help version",
+        "run shell exec mcp",
+        "create ls get rm cp ps logs kill stats events pause resume rebuild",
+        "checkpoint checkpoints restore fork rollback",
+        "up nodes node keys pool caches",
+        "doctor completion help version",
       ].flatMap((names) => names.split(" ")),
     );
     for (const verb of verbs) {
@@ -59,10 +68,16 @@ describe("help", () => {
     child.stdout?.destroy();
     expect(await once(child, "close")).toEqual([0, null]);
   });
+
+  it("is the same after a verb or an action and from the verb help", async () => {
+    for (const words of [["run"], ["keys", "create"]]) {
+      expect((await runCli(["help", ...words])).stdout).toBe((await runCli([...words, "--help"])).stdout);
+    }
+  });
 });
 
 describe("completion", () => {
-  it("for bash is a program that bash accepts and that completes verbs, options and values", async () => {
+  it("for bash completes verbs, options, values, actions and paths", async () => {
     const { stdout } = await runCli(["completion", "bash"]);
     const complete = (...words: string[]) => {
       const line = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}`;
@@ -101,7 +116,7 @@ describe("completion", () => {
 });
 
 describe("the program", () => {
-  it("runs from anywhere, through a link too, whatever Node the machine has", async () => {
+  it("runs from any directory, through a link, with any Node on the PATH", async () => {
     const link = join(scratch.path, "sandpiper");
     await symlink(sandpiper, link);
     const result = spawnSync(link, ["--version"], {
@@ -112,7 +127,7 @@ describe("the program", () => {
     expect(result).toMatchObject({ stdout: "sandpiper 0.1.0\n", stderr: "", status: 0 });
   });
 
-  it("names the Node that it needs where the one it finds is too old", async () => {
+  it("names the Node version that it needs when the PATH has only an older one", async () => {
     const directory = join(scratch.path, "old/bin");
     await mkdir(join(scratch.path, "old/dist"), { recursive: true });
     await mkdir(directory);

@@ -9,7 +9,7 @@ const CREATES = 100;
 const LIMIT = 50;
 
 describe(`${CREATES} concurrent creates with maxSandboxes ${LIMIT}`, () => {
-  it("make exactly that many sandboxes, refuse the others at once, and leak none", { timeout: 240_000 }, async () => {
+  it("create exactly that many sandboxes, refuse the others at once, and leak none", { timeout: 240_000 }, async () => {
     await using manager = createManager({ home: scratch.path, maxSandboxes: LIMIT });
     const endings: string[] = [];
     const creates = Array.from({ length: CREATES }, async () => {

@@ -44,7 +44,7 @@ async function left(): Promise<string[]> {
 const docker = ["--provider", "docker", "--image", IMAGE] as const;
 
 describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
-  it("passes input, output and the exit code through, and leaves nothing", async () => {
+  it("forwards input, output and exit code, and leaves nothing behind", async () => {
     const { stdout, stderr, exitCode } = await cli(["run", ...docker, "--", "sh", "-c", "tr a-z A-Z; exit 3"], {
       stdin: "hello\n",
     });
@@ -52,7 +52,7 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
     expect(await left()).toEqual([]);
   });
 
-  it("lends what is mounted, read-only unless told otherwise, and a workspace", async () => {
+  it("mounts directories, read-only unless :rw, and a workspace", async () => {
     for (const name of ["ro", "rw", "work"]) {
       mkdirSync(join(scratch.path, name), { mode: 0o777 });
       writeFileSync(join(scratch.path, name, "file"), `${name}\n`);
@@ -65,16 +65,16 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
     expect([stdout, stderr, exitCode]).toEqual(["ro\nrw\nwork\nrefused\nwritten\n", "", 0]);
   });
 
-  it("says where a published port is reached, unless it is to be quiet", async () => {
+  it("prints the address of a published port, except with --quiet", async () => {
     const argv = ["run", ...docker, "--network", "bridge", "--publish", "3000"];
     expect(await cli([...argv, "--", "true"])).toMatchObject({
-      stderr: expect.stringMatching(/^sandpiper: port 3000 is reached at 127\.0\.0\.1:\d+\n$/),
+      stderr: expect.stringMatching(/^sandpiper: port 3000 is published at 127\.0\.0\.1:\d+\n$/),
       exitCode: 0,
     });
     expect(await cli([...argv, "--quiet", "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
   });
 
-  it("shows how far an image is that has to be pulled, and nothing when it is there", async () => {
+  it("prints the progress of a pull, and nothing when the image is present", async () => {
     const image = `${registry.address}/team/app:1`;
     await pushTestImage(engine, image, { variant: "tiny" });
     const argv = ["run", "--provider", "docker", "--image", image];
@@ -85,7 +85,7 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
     expect(await cli([...argv, "--", "true"])).toMatchObject({ stderr: "", exitCode: 0 });
   });
 
-  it("fails clearly for an image that is not there, also in JSON", async () => {
+  it("names a missing image in the error, also in JSON", async () => {
     const argv = ["run", "--provider", "docker", "--image", "nowhere:1", "--pull", "never"];
     const plain = await cli([...argv, "--", "true"]);
     expect(plain).toMatchObject({ stdout: "", exitCode: 125, stderr: expect.stringContaining("nowhere:1") });
@@ -94,12 +94,12 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
     expect(await left()).toEqual([]);
   });
 
-  it("tells those who ask gVisor for a container which provider makes them", async () => {
+  it("names a provider with containers when gVisor is given container options", async () => {
     const { stderr, exitCode } = await cli(["run", "--image", IMAGE, "--publish", "80", "--", "true"]);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("such as docker")]);
   });
 
-  it("says what to do where no engine answers", async () => {
+  it("names the socket when no engine answers", async () => {
     const env = { DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` };
     const { stderr, exitCode } = await cli(["run", ...docker, "--", "true"], { env });
     expect([exitCode, stderr]).toEqual([125, expect.stringContaining("none.sock")]);
@@ -115,7 +115,7 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
     return { exitCode, check: checks.find(({ name }) => name === "provider docker") };
   };
 
-  it("says which engine answers, without downloading anything", async () => {
+  it("names the engine that answers, and downloads nothing", async () => {
     const { exitCode, check: found } = await check();
     expect(found).toMatchObject({
       status: "ok",
@@ -124,15 +124,15 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
     expect(exitCode).toBe(0);
   });
 
-  it("says what to do where none does, and that the rest works", async () => {
+  it("warns with a hint when no engine answers, and exits with 0", async () => {
     const { exitCode, check: found } = await check({ DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` });
     expect(found).toMatchObject({ status: "warning", hint: expect.any(String) });
     expect(exitCode).toBe(0);
   });
 });
 
-describe("with a node that has docker", { timeout: 60_000 }, () => {
-  it("create, get, ls, rebuild and caches do what they say", async () => {
+describe("with a node that has docker", { timeout: 120_000 }, () => {
+  it("create, get, ls, rebuild and caches work on containers", async () => {
     const home = join(scratch.path, "home");
     const node = startCli(["up", "--port", "0", "--providers", "docker", "--docker-url", dockerd.url], {
       env: { SANDPIPER_HOME: home, SANDPIPER_DOCKER_IMAGE: IMAGE },

@@ -7,7 +7,7 @@ import { useScratchDirectory } from "./scratch-directory.ts";
 const scratch = useScratchDirectory();
 
 describe("sandpiper doctor", () => {
-  it("finds what works here, and says so in JSON", async () => {
+  it("reports every check in JSON and leaves nothing behind", async () => {
     const { stdout, stderr, exitCode } = await runCli(["doctor", "--json"], { env: { SANDPIPER_HOME: scratch.path } });
     expect([stderr, exitCode]).toEqual(["", 0]);
     const { works, checks } = JSON.parse(stdout);
@@ -21,7 +21,7 @@ describe("sandpiper doctor", () => {
     expect(findLeftovers(scratch.path)).toEqual([]);
   });
 
-  it("says the same to people", async () => {
+  it("prints a report without colours when there is no terminal", async () => {
     const { stdout, exitCode } = await runCli(["doctor"], { env: { SANDPIPER_HOME: scratch.path } });
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^✓ provider gvisor +runsc .* ran a command$/m);
@@ -29,7 +29,7 @@ describe("sandpiper doctor", () => {
     expect(stdout).not.toContain("\x1b");
   });
 
-  it("says what to do, with exit code 1, when the default provider does not work", async () => {
+  it("prints a fix and exits with 1 when the default provider does not work", async () => {
     const { stdout, exitCode } = await runCli(["doctor"], {
       env: { SANDPIPER_HOME: scratch.path, SANDPIPER_RUNSC: join(scratch.path, "no-runsc") },
     });

@@ -18,7 +18,7 @@ describe("docs/cli.md", () => {
   const sessions = blocksOf(cli, "console");
 
   it.each(sessions.map((session) => [session[0], session] as const))(
-    "shows what really happens: %s",
+    "has a session that prints what it shows: %s",
     async (_, session) => {
       const commands = session.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
       const expected = session.filter((line) => !line.startsWith("$ "));
@@ -32,7 +32,7 @@ describe("docs/cli.md", () => {
         cwd: directory,
         env,
       });
-      // An ellipsis stands for whatever differs from run to run.
+      // An ellipsis stands for text that differs between runs.
       const pattern = expected.map((line) => `${line.split("…").map(RegExp.escape).join(".*")}\n`).join("");
       expect(stdout).toMatch(new RegExp(`^${pattern}$`));
     },

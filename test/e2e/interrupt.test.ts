@@ -1,12 +1,13 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { findLeftovers } from "./leftovers.ts";
 import { PseudoTerminal } from "./pseudo-terminal.ts";
 import { runCli, sandpiper, startCli } from "./run-cli.ts";
 import { useScratchDirectory } from "./scratch-directory.ts";
+import { untilSteady } from "./until-steady.ts";
 
 const scratch = useScratchDirectory();
 
@@ -17,6 +18,20 @@ function startRun(name: string, argv: readonly string[]): { readonly child: Chil
 }
 
 const untilItRuns = (child: ChildProcess) => once(child.stdout as NodeJS.ReadableStream, "data");
+
+/** How many bytes a process has written, to files and sockets. */
+function writtenBytes({ pid }: ChildProcess): number {
+  return Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1]);
+}
+
+/** The steps of a start at which an interruption may leave something behind. */
+const steps: Readonly<Record<string, (home: string) => boolean>> = {
+  "before it does anything": () => true,
+  "when its home directory exists": existsSync,
+  "when its instance directory exists": (home) => findLeftovers(home).some((text) => text.startsWith("directory ")),
+  "when its cgroup exists": (home) => findLeftovers(home).some((text) => text.startsWith("/sys/fs/cgroup")),
+  "when a process of the sandbox runs": (home) => findLeftovers(home).some((text) => text.startsWith("process ")),
+};
 
 describe("a signal to sandpiper run", () => {
   it.each([
@@ -32,12 +47,12 @@ describe("a signal to sandpiper run", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it.each([150, 200, 250, 300, 400])("leaves nothing behind when it comes %i ms after the start", async (delayMs) => {
-    const { child, home } = startRun(`early-${delayMs}`, ["--", "sleep", "600"]);
-    await sleep(delayMs);
+  it.each(Object.entries(steps))("leaves nothing behind %s", async (step, isReached) => {
+    const { child, home } = startRun(`early-${Object.keys(steps).indexOf(step)}`, ["--", "sleep", "600"]);
+    await expect.poll(() => isReached(home), { interval: 1 }).toBe(true);
     child.kill("SIGINT");
     const [exitCode, signal] = await once(child, "close");
-    // Before the program listens for it, the signal ends it as any other program.
+    // A signal that comes before the program handles it ends the program directly.
     expect([130, null]).toContain(exitCode);
     expect(exitCode === null ? signal : "SIGINT").toBe("SIGINT");
     expect(findLeftovers(home)).toEqual([]);
@@ -47,17 +62,16 @@ describe("a signal to sandpiper run", () => {
     const { child, home } = startRun("stalled", ["--", "yes"]);
     await untilItRuns(child);
     child.stdout?.pause();
-    // The pipe is full and the program waits for its reader.
-    await sleep(500);
+    // The program waits for its reader when it writes nothing more into the full pipe.
+    await untilSteady(() => writtenBytes(child));
     child.kill("SIGINT");
     expect(await once(child, "exit")).toEqual([130, null]);
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it("leaves nothing behind while files travel", async () => {
+  it("leaves nothing behind during an upload", async () => {
     const { child, home } = startRun("upload", ["--upload", "/dev/zero:/tmp/endless", "--disk", "4096", "--", "true"]);
-    while (findLeftovers(home).length === 0) await sleep(20);
-    await sleep(300);
+    await expect.poll(() => writtenBytes(child)).toBeGreaterThan(64 * 1024 ** 2);
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([130, null]);
     expect(findLeftovers(home)).toEqual([]);
@@ -77,8 +91,8 @@ describe("Ctrl-C in a terminal", () => {
   });
 });
 
-describe("a sandpiper run that is killed with -9", () => {
-  it("is cleaned up after by the next one", async () => {
+describe("a sandpiper run killed with SIGKILL", () => {
+  it("leaves leftovers that the next run removes", async () => {
     const { child, home } = startRun("killed", ["--", "sh", "-c", "echo running; sleep 600"]);
     await untilItRuns(child);
     child.kill("SIGKILL");
@@ -90,7 +104,7 @@ describe("a sandpiper run that is killed with -9", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it("is cleaned up after by doctor --fix", async () => {
+  it("leaves leftovers that doctor --fix removes", async () => {
     const { child, home } = startRun("fixed", ["--", "sh", "-c", "echo running; sleep 600"]);
     await untilItRuns(child);
     child.kill("SIGKILL");
@@ -106,7 +120,7 @@ describe("a sandpiper run that is killed with -9", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it("takes nothing from another run that is still alive", async () => {
+  it("is not confused with another run that is still alive", async () => {
     const { child, home } = startRun("alive", ["--", "sh", "-c", "echo running; cat"]);
     await untilItRuns(child);
     await runCli(["run", "--", "true"], { env: { SANDPIPER_HOME: home } });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Everything on this host that belongs to sandboxes of a state directory: processes, mounts, cgroups, directories. */
+/** The processes, mounts, cgroups and directories that belong to sandboxes of a home directory. */
 export function findLeftovers(home: string, sandboxIds: readonly string[] = []): string[] {
   const instances = ["gvisor", "local"].flatMap((provider) => listOrNone(join(home, provider, "instances")));
   const marks = [home, ...instances, ...sandboxIds];

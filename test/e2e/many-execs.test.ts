@@ -6,13 +6,13 @@ import { useScratchDirectory } from "./scratch-directory.ts";
 const scratch = useScratchDirectory();
 const EXECS = 500;
 const AGENT_GROWTH_KIB = 1024;
-/** The agent keeps some pipes ahead, and makes new ones when it has time; one lost with each command would be 500. */
+/** The agent keeps some unused pipes, and refills them when idle; one lost with each command would be 500. */
 const SPARE_FILES = 20;
 
 describe(`${EXECS} commands one after another`, () => {
-  it("leave nothing in the sandbox that would slow down the next one", { timeout: 120_000 }, async () => {
+  it("leave no process, file descriptor or memory behind in the agent", { timeout: 120_000 }, async () => {
     await using sandbox = await createSandbox({ home: scratch.path });
-    // Whatever the agent allocates once, it has allocated after these.
+    // After these the agent has made its one-time allocations.
     for (let count = 0; count < 20; count++) await runOne(sandbox, count);
     const before = await inspect(sandbox);
     for (let count = 0; count < EXECS; count++) await runOne(sandbox, count);
@@ -30,7 +30,7 @@ async function runOne(sandbox: Sandbox, count: number): Promise<void> {
   expect([stdout, exitCode]).toEqual([`${count}\n`, count % 7]);
 }
 
-/** What the agent, PID 1, holds; seen by root from inside. */
+/** The resources of the agent, PID 1, seen by root from inside. */
 async function inspect(sandbox: Sandbox) {
   const script = "ls /proc | grep -c '^[0-9]'; ls /proc/1/fd | wc -l; grep VmRSS /proc/1/status";
   const { stdout } = await sandbox.exec(script, { user: "root" });

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 describe("sandpiper cp", () => {
-  it("copies a directory in and out again, byte for byte, with modes", async () => {
+  it("copies a directory in and out again with its bytes and modes", async () => {
     expect(await run("cp", "tree", "box:/srv/copied")).toMatchObject({ stdout: "", stderr: "", exitCode: 0 });
     expect((await run("exec", "box", "--", "/srv/copied/link")).stdout).toBe("ran\n");
     const { exitCode, stderr } = await run("cp", "box:/srv/copied", "back");
@@ -35,14 +35,14 @@ describe("sandpiper cp", () => {
     expect((await stat(join(directory, "back/program"))).mode & 0o777).toBe(0o755);
   });
 
-  it("copies into a directory that is there, as cp does", async () => {
+  it("copies into an existing directory, as cp does", async () => {
     await run("cp", "tree/program", "box:");
     expect((await run("exec", "box", "--", "./program")).stdout).toBe("ran\n");
     await run("cp", "box:program", ".");
     expect(await readdir(directory)).toContain("program");
   });
 
-  it("says what is not there, on either side", async () => {
+  it("reports a source that does not exist, on either side", async () => {
     expect(await run("cp", "missing", "box:x")).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining("ENOENT"),
@@ -54,18 +54,18 @@ describe("sandpiper cp", () => {
     expect(await run("cp", "a", "b")).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("SANDBOX:PATH") });
   });
 
-  it("leaves nothing half-copied when it is interrupted", async () => {
+  it("leaves no partial file when it is interrupted", async () => {
     await run("exec", "box", "--", "truncate", "--size", "900M", "large");
     const target = join(scratch.path, "target");
     await mkdir(target);
     const child = startCli(["cp", "box:large", target], { env: node.env });
-    while ((await readdir(target)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await expect.poll(() => readdir(target), { interval: 20 }).not.toEqual([]);
     child.kill("SIGINT");
     expect(await once(child, "close")).toEqual([130, null]);
     expect(await readdir(target)).toEqual([]);
   });
 
-  it("copies what is named with a colon on this machine", () => {
+  it("copies a file of this machine whose name contains a colon", () => {
     const made = spawnSync("touch", ["a:b"], { cwd: directory });
     expect(made.status).toBe(0);
     return expect(run("cp", "./a:b", "box:/tmp/")).resolves.toMatchObject({ stderr: "", exitCode: 0 });

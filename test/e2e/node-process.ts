@@ -7,7 +7,7 @@ import { findLeftovers } from "./leftovers.ts";
 import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
 import { useScratchDirectory } from "./scratch-directory.ts";
 
-/** A node that `sandpiper up` started, and what command lines need to find it. */
+/** A node that `sandpiper up` started, and the environment in which command lines find it. */
 export interface NodeProcess {
   readonly home: string;
   readonly url: string;
@@ -15,7 +15,7 @@ export interface NodeProcess {
   run(argv: readonly string[], options?: CliOptions): Promise<CliResult>;
 }
 
-/** One node for a test file, on a free port; it and all its sandboxes are gone afterwards. */
+/** One node for a test file, on a free port; it and its sandboxes end with the file. */
 export function useNode(): NodeProcess {
   const scratch = useScratchDirectory();
   let child: ChildProcess;

@@ -10,16 +10,16 @@ const open = (command: string) => new PseudoTerminal(command, { ...node.env, TER
 const prompt = "PS1='ready''> '\n";
 
 describe("on a terminal", () => {
-  it("ls is a table", async () => {
+  it("ls prints a table", async () => {
     const { stdout } = await node.run(["create", "--name", "shown", "--label", "a=b"]);
     await using terminal = open(`${sandpiper} ls`);
     expect(await terminal.exitCode()).toBe(0);
     const lines = stripVTControlCharacters(terminal.screen).split("\r\n");
-    expect(lines[0]).toMatch(/^ID +NAME +STATE +PROVIDER +MEMORY +AGE +ENDS IN +LABELS$/);
+    expect(lines[0]).toMatch(/^ID +NAME +STATE +PROVIDER +MEMORY +AGE +EXPIRES IN +LABELS$/);
     expect(lines[1]).toMatch(new RegExp(`^${stdout.slice(0, 8)} +shown +ready +gvisor +256 MiB +\\d+s +a=b$`));
   });
 
-  it("shell opens one in a sandbox of the node, which stays", async () => {
+  it("shell opens a terminal in a sandbox of the node, which stays", async () => {
     await node.run(["create", "--name", "entered"]);
     await using terminal = open(`${sandpiper} shell entered; code=$?; stty -a; exit $code`);
     terminal.type(prompt);
@@ -31,7 +31,7 @@ describe("on a terminal", () => {
     expect((await node.run(["exec", "entered", "--", "cat", "file"])).stdout).toBe("kept\n");
   });
 
-  it("shell makes a new sandbox on the node, follows the window and is gone afterwards", async () => {
+  it("shell creates a sandbox on the node, follows the window size and destroys the sandbox", async () => {
     await using terminal = open(`${sandpiper} shell --memory 96`);
     terminal.type(prompt);
     await terminal.shows(/ready> /);
@@ -44,9 +44,9 @@ describe("on a terminal", () => {
     expect((await list()).filter(({ memoryMib }) => memoryMib === 96)).toEqual([]);
   });
 
-  it("shell does not take what is about a new sandbox for one that exists", async () => {
+  it("shell refuses options for a new sandbox when it is given an existing one", async () => {
     await using terminal = open(`${sandpiper} shell --memory 96 entered`);
     expect(await terminal.exitCode()).toBe(2);
-    expect(terminal.screen).toContain("--memory is about a new sandbox, and entered exists");
+    expect(terminal.screen).toContain("--memory applies to a new sandbox, but entered is an existing one");
   });
 });

@@ -21,7 +21,7 @@ async function create(...argv: string[]): Promise<string> {
 }
 
 describe("a sandbox of the node", () => {
-  it("is made, listed without its token, found by name, label and the beginning of its id, and destroyed", async () => {
+  it("is listed without its token, found by ID, beginning of ID, name and label, and destroyed", async () => {
     const id = await create("--name", "listed", "--label", "kind=test", "--memory", "128", "--ttl", "1h");
     const [found, ...others] = await json(["ls", "--label", "kind=test"]);
     expect(others).toEqual([]);
@@ -36,17 +36,17 @@ describe("a sandbox of the node", () => {
     expect(findLeftovers(node.home, [id]).filter((text) => text.includes(id))).toEqual([]);
   });
 
-  it("that does not exist is said so, with exit code 1", async () => {
-    expect(await run(["ps", "nobody"])).toMatchObject({
+  it("that does not exist is an error with exit code 1", async () => {
+    expect(await run(["ps", "missing"])).toMatchObject({
       stdout: "",
       stderr:
-        'sandpiper: there is no sandbox "nobody"\n' +
-        "  name one by its id, the beginning of its id, or its name: sandpiper ls\n",
+        'sandpiper: sandbox "missing" not found\n' +
+        '  use an ID, the beginning of an ID, or a name from "sandpiper ls"\n',
       exitCode: 1,
     });
   });
 
-  it("gets commands with input, variables, exit codes and time limits", async () => {
+  it("runs commands with input, variables, exit codes and timeouts", async () => {
     const id = await create("--env", "KEPT=always");
     const script = 'echo "$KEPT $GIVEN $(pwd)"; cat; echo err >&2; exit 3';
     const argv = ["exec", "--env", "GIVEN=now", id, "--cwd", "/tmp", "--", "sh", "-c", script];
@@ -62,7 +62,7 @@ describe("a sandbox of the node", () => {
     expect(await json(["ps", id])).toEqual([]);
   });
 
-  it("keeps what a detached command writes, tells of it while it runs, and lets it be killed", async () => {
+  it("keeps the output of a detached command, which can be followed and killed", async () => {
     const id = await create();
     const { stdout } = await run(["exec", "--detach", id, "--", "sh", "-c", "echo first; sleep 600"]);
     const process_ = stdout.trim();
@@ -84,7 +84,7 @@ describe("a sandbox of the node", () => {
     });
   });
 
-  it("stays when the command in it is interrupted, which is killed", async () => {
+  it("stays when Ctrl-C kills the command in it", async () => {
     const id = await create();
     const child = startCli(["exec", id, "--", "sh", "-c", "echo started; sleep 600"], { env: node.env });
     await once(child.stdout as NodeJS.ReadableStream, "data");
@@ -96,7 +96,7 @@ describe("a sandbox of the node", () => {
 });
 
 describe("the node", () => {
-  it("tells what its sandboxes use, what happened, and what it keeps ready", async () => {
+  it("shows statistics and events, and sets warm pools", async () => {
     const id = await create("--name", "watched");
     expect(await json(["stats", "watched"])).toMatchObject([{ id, name: "watched", processes: expect.any(Number) }]);
     const kinds = (await json(["events", "watched"])).map(({ kind }: { kind: string }) => kind);
@@ -105,7 +105,7 @@ describe("the node", () => {
     expect(await json(["pool", "set", "0", "--memory", "64"])).toMatchObject({ target: 0, key: { memoryMib: 64 } });
   });
 
-  it("goes on telling what happens, one JSON object in each line, until Ctrl-C", async () => {
+  it("streams events with --follow, one JSON object per line, until Ctrl-C", async () => {
     const follower = startCli(["events", "-f"], { env: node.env });
     let shown = "";
     follower.stdout?.on("data", (chunk: Buffer) => {
@@ -119,7 +119,7 @@ describe("the node", () => {
     for (const line of shown.trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("kind");
   });
 
-  it("is not listened to any longer than somebody reads", async () => {
+  it("ends events --follow when its output is closed", async () => {
     const follower = startCli(["events", "-f"], { env: node.env });
     await once(follower.stdout as NodeJS.ReadableStream, "data");
     follower.stdout?.destroy();
@@ -128,7 +128,7 @@ describe("the node", () => {
     expect(await ended).toEqual([141, null]);
   });
 
-  it("makes keys that may do what they were given, until they are revoked", async () => {
+  it("creates keys that work within their scope until they are revoked", async () => {
     const key = (await run(["keys", "create", "looker", "--scope", "read", "--expires", "1h"])).stdout.trim();
     const env = { SANDPIPER_API_KEY: key };
     expect((await run(["ls"], { env })).exitCode).toBe(0);
@@ -143,7 +143,7 @@ describe("the node", () => {
     expect(checks).toContainEqual({
       name: "server",
       status: "ok",
-      detail: `a node runs at ${node.url}, version 0.1.0`,
+      detail: `a node is running at ${node.url}, version 0.1.0`,
     });
   });
 });
@@ -154,13 +154,13 @@ describe("sandpiper run", () => {
     return ["sandbox.ready", "sandbox.destroyed"].map((kind) => events.filter((event) => event.kind === kind).length);
   };
 
-  it("makes its sandbox on the node, and destroys it", async () => {
+  it("creates its sandbox on the node, and destroys it", async () => {
     const [ready = 0, gone = 0] = await readyAndGone();
     expect(await run(["run", "--", "sh", "-c", "echo hi; exit 4"])).toMatchObject({ stdout: "hi\n", exitCode: 4 });
     expect(await readyAndGone()).toEqual([ready + 1, gone + 1]);
   });
 
-  it("destroys it when it is interrupted", async () => {
+  it("destroys its sandbox when it is interrupted", async () => {
     const [ready = 0, gone = 0] = await readyAndGone();
     const child = startCli(["run", "--", "sh", "-c", "echo started; sleep 600"], { env: node.env });
     await once(child.stdout as NodeJS.ReadableStream, "data");
@@ -169,7 +169,7 @@ describe("sandpiper run", () => {
     expect(await readyAndGone()).toEqual([ready + 1, gone + 1]);
   });
 
-  it("leaves the node alone with --embedded", async () => {
+  it("does not use the node with --embedded", async () => {
     const before = await readyAndGone();
     expect(await run(["run", "--embedded", "--", "echo", "alone"])).toMatchObject({ stdout: "alone\n", exitCode: 0 });
     expect(await readyAndGone()).toEqual(before);

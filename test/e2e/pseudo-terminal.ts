@@ -2,19 +2,16 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { expect } from "vitest";
 
 const run = promisify(execFile);
 
-/** Without anything new on the screen for so long, what is waited for does not come. */
-const PATIENCE_MS = 10_000;
-
-/** A program on a real terminal, with somebody who types and reads. */
+/** A program on a real terminal. */
 export class PseudoTerminal implements AsyncDisposable {
   /** Everything shown so far. */
   screen = "";
   readonly #script: ChildProcess;
   readonly #ended: Promise<[number | null]>;
-  #onOutput: () => void = () => {};
 
   /** The command is a shell's; `script` gives it a terminal of its own. */
   constructor(command: string, env: NodeJS.ProcessEnv) {
@@ -26,7 +23,6 @@ export class PseudoTerminal implements AsyncDisposable {
     this.#ended = once(this.#script, "close") as Promise<[number | null]>;
     this.#script.stdout?.on("data", (chunk: Buffer) => {
       this.screen += chunk.toString("latin1");
-      this.#onOutput();
     });
   }
 
@@ -34,22 +30,9 @@ export class PseudoTerminal implements AsyncDisposable {
     this.#script.stdin?.write(keys);
   }
 
-  /** Waits until the screen has shown something. */
+  /** Waits until the screen has shown a text. */
   async shows(pattern: RegExp | string): Promise<void> {
-    while (!this.#hasShown(pattern)) {
-      const shown = new Promise<void>((resolve) => {
-        this.#onOutput = resolve;
-      });
-      const patience = Promise.withResolvers<string>();
-      const timer = setTimeout(() => patience.resolve("did not show"), PATIENCE_MS);
-      const end = await Promise.race([shown, patience.promise, this.#ended.then(() => "closed before it showed")]);
-      clearTimeout(timer);
-      if (end !== undefined) throw new Error(`the terminal ${end} ${pattern}: ${JSON.stringify(this.screen)}`);
-    }
-  }
-
-  #hasShown(pattern: RegExp | string): boolean {
-    return typeof pattern === "string" ? this.screen.includes(pattern) : pattern.test(this.screen);
+    await expect.poll(() => this.screen, { interval: 20 }).toMatch(pattern);
   }
 
   /** Changes the window's size, as a window manager does. */

@@ -12,9 +12,9 @@ const rest = await readFile(join(repo, "docs/rest.md"), "utf8");
 const node = useNode();
 
 describe("the README", () => {
-  it("has curl lines that answer what stands below them", async () => {
+  it("has curl lines that answer as printed below them", async () => {
     const [script = ""] = blocksOf(readme, "sh");
-    // Its reader has a node at the usual port, with its state in the home directory.
+    // The reader has a node at the default port, with the default home directory.
     await symlink(node.home, join(dirname(node.home), ".sandpiper"));
     const printed = script.replaceAll("http://127.0.0.1:4747", node.url);
     const { stdout } = await run("bash", ["-euo", "pipefail", "-c", printed], {
@@ -22,7 +22,7 @@ describe("the README", () => {
     });
     const answers = [...script.matchAll(/^(?:curl|echo) .*\n# (.*)$/gm)].map(([, answer = ""]) => answer);
     expect(answers).toHaveLength(4);
-    // An ellipsis stands for whatever differs from run to run.
+    // An ellipsis stands for text that differs between runs.
     const pattern = answers.map((answer) => answer.split("…").map(RegExp.escape).join(".*")).join("");
     expect(stdout.replaceAll("\n", "")).toMatch(new RegExp(`^${pattern}$`));
     expect((await node.run(["ls", "--json"])).stdout).toBe("[]\n");
@@ -46,7 +46,7 @@ describe("the README", () => {
     },
   );
 
-  it("names only verbs and options that there are", async () => {
+  it("names only verbs and options that exist", async () => {
     const lines = [...readme.matchAll(/^npx sandpiper (\S+)(.*?) {3,}/gm)];
     expect(lines).toHaveLength(5);
     for (const [, verb = "", rest = ""] of lines) {
@@ -59,7 +59,7 @@ describe("the README", () => {
 });
 
 describe("docs/rest.md", () => {
-  it("has lines that work as printed, one after the other, in one shell", async () => {
+  it("has lines that work as printed, in order, in one shell", async () => {
     const script = blocksOf(rest, "sh")
       .join("\n")
       .replaceAll("/tmp/", `${dirname(node.home)}/`);

@@ -10,13 +10,13 @@ const run = (argv: readonly string[], stdin?: string | Buffer) =>
   runCli(["run", ...argv], { env: { SANDPIPER_HOME: scratch.path }, ...(stdin === undefined ? {} : { stdin }) });
 
 describe("sandpiper run", () => {
-  it("passes output and exit code through, and leaves nothing behind", async () => {
+  it("forwards output and exit code, and leaves nothing behind", async () => {
     const result = await run(["--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
     expect(result).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 3 });
     expect(findLeftovers(scratch.path)).toEqual([]);
   });
 
-  it("shows output while the command still runs", async () => {
+  it("prints output while the command runs", async () => {
     const child = startCli(["run", "--", "sh", "-c", "echo first; read line; echo $line"], {
       env: { SANDPIPER_HOME: scratch.path },
     });
@@ -28,7 +28,7 @@ describe("sandpiper run", () => {
     expect(await once(child, "close")).toEqual([0, null]);
   });
 
-  it("passes bytes through both ways unchanged", async () => {
+  it("forwards input and output unchanged", async () => {
     const bytes = randomBytes(3 * 1024 * 1024 + 1);
     const { stdoutBytes, exitCode } = await run(["--", "cat"], bytes);
     expect(exitCode).toBe(0);
@@ -37,17 +37,17 @@ describe("sandpiper run", () => {
     );
   });
 
-  it("ends when the command ends, though its input goes on", async () => {
+  it("ends with the command, even while its input stays open", async () => {
     const child = startCli(["run", "--", "true"], { env: { SANDPIPER_HOME: scratch.path } });
     expect(await once(child, "close")).toEqual([0, null]);
   });
 
-  it("takes everything after -- as the command, and interprets nothing", async () => {
+  it("passes everything after -- to the command without interpreting it", async () => {
     const { stdout } = await run(["--", "printf", "%s|", "--json", "$HOME", "a b", "*", "--"]);
     expect(stdout).toBe("--json|$HOME|a b|*|--|");
   });
 
-  it("gives one JSON object and nothing else with --json", async () => {
+  it("prints one JSON object and nothing else with --json", async () => {
     const { stdout, stderr, exitCode } = await run(["--json", "--", "sh", "-c", "echo grün; echo err >&2; exit 4"]);
     expect([exitCode, stderr]).toEqual([4, ""]);
     const object = JSON.parse(stdout);
@@ -65,32 +65,32 @@ describe("sandpiper run", () => {
     expect(object.durationMs).toBeGreaterThan(0);
   });
 
-  it("gives a JSON object also when there is no run to tell of", async () => {
+  it("prints a JSON object with the error when the command cannot start", async () => {
     const { stdout, exitCode } = await run(["--json", "--", "no-such-program"]);
     expect(exitCode).toBe(127);
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: "not_found", reason: "no_such_program" } });
   });
 
-  it("kills a command whose --timeout has passed, with exit code 124", async () => {
+  it("kills the command after --timeout, with exit code 124", async () => {
     const { stdout, stderr, exitCode } = await run(["--timeout", "0.3", "--", "sh", "-c", "echo begun; sleep 60"]);
     expect([stdout, exitCode]).toEqual(["begun\n", 124]);
-    expect(stderr).toBe("sandpiper: the command was killed after 0.3 s, its --timeout\n");
+    expect(stderr).toBe("sandpiper: killed the command after its --timeout of 0.3 s\n");
   });
 
-  it("says nothing of its own with --quiet", async () => {
+  it("prints no notices with --quiet", async () => {
     const { stderr, exitCode } = await run(["--quiet", "--timeout", "0.2", "--", "sleep", "60"]);
     expect([stderr, exitCode]).toEqual(["", 124]);
   });
 
-  it("says when memory ran out, with exit code 137", async () => {
+  it("reports that memory ran out, with exit code 137", async () => {
     const hog = "x = b'x' * (512 << 20); print(len(x))";
     const { stdout, stderr, exitCode } = await run(["--memory", "64", "--", "python3", "-c", hog]);
     expect([stdout, exitCode]).toEqual(["", 137]);
-    expect(stderr).toContain("out of memory: the command used more than 64 MiB");
+    expect(stderr).toContain("out of memory: killed the command for using more than 64 MiB");
     expect(findLeftovers(scratch.path)).toEqual([]);
   });
 
-  it("reports a signal that ended the command as a shell does", async () => {
+  it("exits with 128 + N when signal N ends the command", async () => {
     const { stdout, exitCode } = await run(["--json", "--", "sh", "-c", "kill -TERM $$"]);
     expect(exitCode).toBe(143);
     expect(JSON.parse(stdout)).toMatchObject({ exitCode: 143, signal: "SIGTERM" });
@@ -99,7 +99,7 @@ describe("sandpiper run", () => {
   it.each([
     [["no-such-program"], 127, "no-such-program"],
     [["/etc/hostname"], 126, "/etc/hostname"],
-  ])("ends as a shell does when %j cannot be started", async (command, expected, named) => {
+  ])("exits like a shell when %j cannot be started", async (command, expected, named) => {
     const { stderr, exitCode } = await run(["--", ...command]);
     expect(exitCode).toBe(expected);
     expect(stderr).toMatch(/^sandpiper: .*cannot run/);
@@ -116,7 +116,7 @@ describe("sandpiper run", () => {
     expect((await run(["--", "env"])).stdout).not.toContain("SANDPIPER_HOME");
   });
 
-  it("enforces the limits it was given", async () => {
+  it("enforces --disk and --processes", async () => {
     const options = ["--disk", "16", "--processes", "20", "--memory", "128"];
     const script = "head -c 32M /dev/zero > /tmp/filler; for i in $(seq 40); do sleep 5 & done";
     const { stderr } = await run([...options, "--", "sh", "-c", script]);
@@ -124,7 +124,7 @@ describe("sandpiper run", () => {
     expect(stderr).toContain("Cannot fork");
   });
 
-  it("ends everything when nobody reads its output any more", async () => {
+  it("kills the command and exits with 141 when its output is closed", async () => {
     const child = startCli(["run", "--", "yes"], { env: { SANDPIPER_HOME: scratch.path } });
     await once(child.stdout as NodeJS.ReadableStream, "data");
     child.stdout?.destroy();
@@ -132,18 +132,18 @@ describe("sandpiper run", () => {
     expect(findLeftovers(scratch.path)).toEqual([]);
   });
 
-  it("says that output was lost when its file's disk is full", async () => {
+  it("fails with exit code 125 when its output cannot be written", async () => {
     const { stderr, exitCode } = await runCli(["run", "--", "echo", "lost"], {
       env: { SANDPIPER_HOME: scratch.path },
       stdoutFile: "/dev/full",
     });
     expect(exitCode).toBe(125);
-    expect(stderr).toContain("the command's stdout could not be written: ENOSPC");
+    expect(stderr).toContain("cannot write the command's stdout: ENOSPC");
   });
 });
 
 describe("sandpiper run --provider local", () => {
-  it("says that it isolates nothing", async () => {
+  it("warns that it isolates nothing", async () => {
     const { stdout, stderr, exitCode } = await run(["--provider", "local", "--", "echo", "hello"]);
     expect([stdout, exitCode]).toEqual(["hello\n", 0]);
     expect(stderr).toMatch(/^sandpiper: provider local isolates nothing.*\n$/);

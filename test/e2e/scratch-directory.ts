@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 
-/** A directory for one test file, gone afterwards. */
+/** A directory for one test file, deleted afterwards. */
 export function useScratchDirectory(): { readonly path: string } {
   const directory = { path: "" };
   beforeAll(async () => {

@@ -19,7 +19,7 @@ function openShell(argv = "", env: NodeJS.ProcessEnv = {}) {
 const prompt = "PS1='ready''> '\n";
 
 describe("sandpiper shell", () => {
-  it("is a terminal inside, with colours, and gives back its exit code and the user's terminal", async () => {
+  it("opens a terminal with colours, and restores the user's terminal and exit code", async () => {
     const { home, terminal } = openShell();
     await using _ = terminal;
     terminal.type(prompt);
@@ -36,7 +36,7 @@ describe("sandpiper shell", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it("sends Ctrl-C inside, where it ends the command and not the shell", async () => {
+  it("sends Ctrl-C to the command inside, not to the shell", async () => {
     const { terminal } = openShell();
     await using _ = terminal;
     terminal.type(prompt);
@@ -65,7 +65,7 @@ describe("sandpiper shell", () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
-  it("runs a command of the user's instead of a shell", async () => {
+  it("runs the given command instead of a shell", async () => {
     const { terminal } = openShell("-- python3");
     await using _ = terminal;
     await terminal.shows(/>>> /);
@@ -75,7 +75,7 @@ describe("sandpiper shell", () => {
     expect(await terminal.exitCode()).toBe(9);
   });
 
-  it("gives back the user's terminal when it is ended from outside", async () => {
+  it("restores the user's terminal when a signal ends it", async () => {
     const { home, terminal } = openShell();
     await using _ = terminal;
     terminal.type(prompt);
@@ -87,7 +87,7 @@ describe("sandpiper shell", () => {
     expect(findLeftovers(home)).toEqual([]);
   });
 
-  it("gives back the user's terminal when memory runs out inside", async () => {
+  it("restores the user's terminal when memory runs out inside", async () => {
     const { terminal } = openShell("--memory 64");
     await using _ = terminal;
     terminal.type(prompt);
@@ -97,9 +97,9 @@ describe("sandpiper shell", () => {
     expect(terminal.screen).toMatch(/ icanon /);
   });
 
-  it("refuses to open where there is no terminal", async () => {
+  it("refuses to open without a terminal", async () => {
     const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: scratch.path } });
     expect(exitCode).toBe(2);
-    expect(stderr).toBe("sandpiper: shell needs a terminal, and standard input is none\n  use sandpiper run -- CMD\n");
+    expect(stderr).toBe('sandpiper: shell: standard input is not a terminal\n  use "sandpiper run -- CMD" instead\n');
   });
 });

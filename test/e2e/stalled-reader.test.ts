@@ -1,17 +1,16 @@
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Sandbox } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
-import { embeddedGuest } from "../../packages/cli/src/guest/embedded-guest.ts";
+import { embeddedGuest } from "../../packages/cli/src/guest/create-guest.ts";
 import { useScratchDirectory } from "./scratch-directory.ts";
+import { untilSteady } from "./until-steady.ts";
 
 const scratch = useScratchDirectory();
-/** The least it stalls; on a slow machine it stalls until the others are done. */
-const STALL_MS = 10_000;
 const MIB = 1024 ** 2;
 
 describe("a reader that stalls", () => {
-  it("loses nothing and blocks nobody", { timeout: 120_000 }, async () => {
+  it("loses nothing, and blocks no other command, stream or sandbox", { timeout: 120_000 }, async () => {
     await using sandbox = await createSandbox({ home: scratch.path });
     // More than the journal's 64 MiB, so that the process has to wait for its reader.
     const make =
@@ -22,6 +21,7 @@ describe("a reader that stalls", () => {
     const stalled = await sandbox.start(["cat", "/tmp/all"], { isRead: true });
     const received = createHash("sha256");
     const othersDone = Promise.withResolvers<void>();
+    const stalling = Promise.withResolvers<void>();
     let isStalling = false;
     let droppedBytes = 0;
     let sizeBytes = 0;
@@ -32,15 +32,17 @@ describe("a reader that stalls", () => {
         sizeBytes += bytes.length;
         if (isStalling || sizeBytes < MIB) continue;
         isStalling = true;
-        await Promise.all([sleep(STALL_MS), othersDone.promise]);
+        stalling.resolve();
+        await othersDone.promise;
       }
     })();
 
-    while (!isStalling) await sleep(10);
+    await stalling.promise;
+    await untilItWaits(sandbox, stalled.id);
     const sizeAtStallBytes = sizeBytes;
     const bystander = await createSandbox({ home: scratch.path });
     try {
-      // Another command, another stream of the same size and another sandbox go on meanwhile.
+      // Another command, another stream of the same size and another sandbox work meanwhile.
       expect((await sandbox.exec("echo quick")).stdout).toBe("quick\n");
       const other = await sandbox.start(["cat", "/tmp/all"], { isRead: true });
       const otherHash = createHash("sha256");
@@ -61,13 +63,18 @@ describe("a reader that stalls", () => {
     expect((await stalled.wait()).exitCode).toBe(0);
   });
 
-  it("loses nothing of a command of `sandpiper run`, although it comes late", async () => {
+  it("loses nothing of a command of `sandpiper run` when it starts late", async () => {
     await using sandbox = await createSandbox({ home: scratch.path });
     const command = await embeddedGuest(sandbox).start(["head", "-c", "100M", "/dev/zero"], {});
-    // Nobody would make the command wait in this time, and it would go on past the journal's 64 MiB.
-    await sandbox.exec("sleep 1");
+    // A command that did not wait for its reader would overrun the journal's 64 MiB.
+    await untilItWaits(sandbox, command.id);
     let sizeBytes = 0;
     for await (const { bytes } of command.output) sizeBytes += bytes.length;
     expect(sizeBytes).toBe(100 * MIB);
   });
 });
+
+/** Waits until a process writes nothing more. */
+function untilItWaits(sandbox: Sandbox, id: string): Promise<void> {
+  return untilSteady(async () => (await sandbox.processes()).find((process_) => process_.id === id)?.endOffset ?? 0);
+}

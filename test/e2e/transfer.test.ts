@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 describe("--upload", () => {
-  it("copies a directory with its files, modes and links, and follows no link out of it", async () => {
+  it("copies a directory with its files, modes and links, without following links", async () => {
     const script =
       "cd job && ./tool.sh && stat -c '%n %a %U' tool.sh sub sub/bytes sub/empty && readlink sub/link sub/outside";
     const { stdout, stderr } = await run(["--upload", "tree:/home/user/job", "--", "sh", "-c", script]);
@@ -31,12 +31,12 @@ describe("--upload", () => {
     );
   });
 
-  it("copies a file byte by byte, into a directory when the target ends with a slash", async () => {
+  it("copies a file unchanged, into a directory when the target ends with a slash", async () => {
     const { stdout } = await run(["--upload", "tree/sub/bytes:/tmp/in/", "--", "sha256sum", "/tmp/in/bytes"]);
     expect(stdout).toBe(`${createHash("sha256").update(bytes).digest("hex")}  /tmp/in/bytes\n`);
   });
 
-  it("gives the files to the user that the command runs as, below its working directory", async () => {
+  it("makes --user the owner, and starts relative targets at --cwd", async () => {
     const options = ["--user", "root", "--cwd", "/srv", "--upload", "tree/tool.sh:bin/tool"];
     const { stdout } = await run([...options, "--", "stat", "-c", "%n %U", "bin/tool"]);
     expect(stdout).toBe("bin/tool root\n");
@@ -47,21 +47,21 @@ describe("--upload", () => {
     expect(stdout).toBe("a\nb\n");
   });
 
-  it("says what it cannot read, with exit code 2", async () => {
+  it("reports a source that it cannot read, with exit code 2", async () => {
     const { stderr, exitCode } = await run(["--upload", "missing:/tmp/x", "--", "true"]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain("--upload missing:/tmp/x cannot be read: ENOENT");
+    expect(stderr).toContain("--upload missing:/tmp/x: cannot read the source: ENOENT");
   });
 });
 
 describe("--download", () => {
-  it("copies files and directories out, whatever the command's exit code, but makes no links", async () => {
+  it("copies files and directories out after any exit code, but no links", async () => {
     const script =
       "mkdir -p out/sub out/empty; echo result > out/sub/file; chmod 4755 out/sub/file; ln -s /etc/shadow out/link; exit 5";
     const { stderr, exitCode } = await run(["--download", "out:got", "--", "sh", "-c", script]);
     expect(exitCode).toBe(5);
     expect(stderr).toBe(
-      'sandpiper: --download out:got: left out, since only files and directories are copied: "out/link" (symlink)\n',
+      'sandpiper: --download out:got: skipped, since only files and directories are copied: "out/link" (symlink)\n',
     );
     expect(await readFile(join(scratch.path, "got/sub/file"), "utf8")).toBe("result\n");
     expect((await stat(join(scratch.path, "got/sub/file"))).mode & 0o7777).toBe(0o755);
@@ -72,7 +72,7 @@ describe("--download", () => {
     ]);
   });
 
-  it("does not let a file full of holes fill this machine's disk", async () => {
+  it("stops a sparse file that would fill this machine's disk", async () => {
     const options = ["--disk", "16", "--download", "huge:huge"];
     const { stderr, exitCode } = await run([...options, "--", "truncate", "-s", "1T", "huge"]);
     expect(exitCode).toBe(125);
@@ -80,7 +80,7 @@ describe("--download", () => {
     expect((await readdir(scratch.path)).filter((name) => name.startsWith("huge"))).toEqual([]);
   });
 
-  it("says what it cannot find", async () => {
+  it("reports a source that does not exist", async () => {
     const { stderr, exitCode } = await run(["--download", "missing:here", "--", "true"]);
     expect(exitCode).toBe(125);
     expect(stderr).toContain("missing");

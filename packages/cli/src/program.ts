@@ -1,9 +1,9 @@
-import { parseArguments } from "./arguments.ts";
-import { nearest } from "./nearest.ts";
-import { print } from "./print.ts";
-import { reportError } from "./report-error.ts";
-import { usageError } from "./usage-error.ts";
-import type { Verb } from "./verb.ts";
+import { parseArguments } from "./command/arguments.ts";
+import { nearest } from "./command/nearest.ts";
+import { reportError } from "./command/report-error.ts";
+import { usageError } from "./command/usage-error.ts";
+import type { Verb } from "./command/verb.ts";
+import { print } from "./output/print.ts";
 import { verbTable } from "./verb-table.ts";
 
 const synonyms: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const synonyms: Readonly<Record<string, string>> = {
 
 /** Runs one command line and returns the program's exit code. */
 export async function runProgram(argv: readonly string[]): Promise<number> {
-  // Whoever writes hears of a failure from the write itself.
+  // Each write reports its own failure.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   let verb: Verb | undefined;
   try {
@@ -32,12 +32,12 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 async function runVerb(verb: Verb, argv: readonly string[]): Promise<number> {
   const arguments_ = parseArguments(verb, argv);
   if (!arguments_.has("help") && verb.actions === undefined) return verb.run(arguments_);
-  const { verbHelp } = await import("./help-text.ts");
+  const { verbHelp } = await import("./command/help-text.ts");
   await print(verbHelp(verb));
   return 0;
 }
 
-/** The verb itself when there is only an option, which can be no other than --help. */
+/** The verb itself when an option follows, which can only be --help. */
 function findAction(verb: Verb, actions: readonly Verb[], name: string): Verb {
   if (name.startsWith("-")) return verb;
   const action = actions.find((candidate) => candidate.name === `${verb.name} ${name}`);
@@ -45,8 +45,8 @@ function findAction(verb: Verb, actions: readonly Verb[], name: string): Verb {
   const known = actions.map((candidate) => candidate.name.slice(verb.name.length + 1));
   const meant = nearest(name, known);
   const hint =
-    meant === undefined ? `it is one of ${known.join(", ")}` : `did you mean sandpiper ${verb.name} ${meant}?`;
-  throw usageError(`${verb.name} has no action ${name}`, hint);
+    meant === undefined ? `use one of ${known.join(", ")}` : `did you mean "sandpiper ${verb.name} ${meant}"?`;
+  throw usageError(`${verb.name}: unknown action ${JSON.stringify(name)}`, hint);
 }
 
 async function findVerb(name: string): Promise<Verb> {
@@ -57,6 +57,6 @@ async function findVerb(name: string): Promise<Verb> {
     name,
     [...Object.keys(verbTable), ...Object.keys(synonyms)].filter((known) => known.startsWith("-") === isOption),
   );
-  const hint = meant === undefined ? "see sandpiper --help" : `did you mean sandpiper ${meant}?`;
-  throw usageError(`there is no ${isOption ? "option" : "verb"} ${name}`, hint);
+  const hint = meant === undefined ? 'run "sandpiper --help" to list the verbs' : `did you mean "sandpiper ${meant}"?`;
+  throw usageError(`unknown ${isOption ? "option" : "verb"} ${JSON.stringify(name)}`, hint);
 }

@@ -1,4 +1,4 @@
-import type { Verb } from "./verb.ts";
+import type { Verb } from "./command/verb.ts";
 
 /** Every verb, loaded only when it is used. */
 export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {
@@ -31,7 +31,7 @@ export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {
   node: async () => (await import("./verbs/node.ts")).nodeVerb,
   mcp: async () => (await import("./verbs/mcp.ts")).mcpVerb,
   doctor: async () => (await import("./verbs/doctor.ts")).doctorVerb,
-  completion: async () => (await import("./verbs/completion.ts")).completionVerb,
-  help: async () => (await import("./verbs/help.ts")).helpVerb,
+  completion: async () => (await import("./verbs/completion.ts")).createCompletionVerb(verbTable),
+  help: async () => (await import("./verbs/help.ts")).createHelpVerb(verbTable),
   version: async () => (await import("./verbs/version.ts")).versionVerb,
 };

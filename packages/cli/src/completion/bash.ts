@@ -1,6 +1,6 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
-import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
+import type { Option } from "../command/syntax.ts";
+import type { Verb } from "../command/verb.ts";
+import { optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function bashCompletion(verbs: readonly Verb[]): string {
   const cases = verbs.map((verb) => `    ${verb.name}) options="${optionNames(verb)}"; words="${wordsOf(verb)}" ;;`);
@@ -38,8 +38,7 @@ function optionNames(verb: Verb): string {
 }
 
 function wordsOf(verb: Verb): string {
-  const words = wordsToComplete(verb);
-  return takesCommand(verb) ? "--" : words.join(" ");
+  return verb.command === undefined ? wordsToComplete(verb).join(" ") : "--";
 }
 
 function pathVerbs(verbs: readonly Verb[]): string {
@@ -49,7 +48,7 @@ function pathVerbs(verbs: readonly Verb[]): string {
     .join("|");
 }
 
-/** Options that take a value, each name once: they mean the same for every verb. */
+/** Options that take a value, each name once: a name means the same for every verb. */
 function uniqueOptions(verbs: readonly Verb[]): Option[] {
   const withValue = verbs.flatMap(optionsOf).filter(({ value }) => value !== undefined);
   return [...new Map(withValue.map((option) => [option.name, option])).values()];

@@ -1,23 +1,18 @@
 import { describe, expect, it } from "vitest";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
 import { verbTable } from "../verb-table.ts";
-import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
+import { optionsOf, wordsToComplete } from "./completed-words.ts";
 
 const load = (name: string) => (verbTable[name] as () => Promise<Verb>)();
 
-describe("what is completed", () => {
-  it("of a verb with actions are their names and all their options", async () => {
+describe("shell completion", () => {
+  it("offers the actions of a verb and all their options", async () => {
     const keys = await load("keys");
     expect(wordsToComplete(keys)).toEqual(["create", "ls", "revoke"]);
     expect(optionsOf(keys).map(({ name }) => name)).toEqual(expect.arrayContaining(["scope", "json"]));
   });
 
-  it("is a command after verbs that run one, and after no other", async () => {
-    const verbs = await Promise.all(Object.values(verbTable).map((loadVerb) => loadVerb()));
-    expect(verbs.filter(takesCommand).map(({ name }) => name)).toEqual(["run", "shell", "exec"]);
-  });
-
-  it("means the same wherever an option of this name takes a value", async () => {
+  it("can complete an option by name alone, since it takes the same values in every verb", async () => {
     const verbs = await Promise.all(Object.values(verbTable).map((loadVerb) => loadVerb()));
     const meanings = new Map<string, Set<string>>();
     for (const { name, value, choices } of verbs.flatMap(optionsOf)) {

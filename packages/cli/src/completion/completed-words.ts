@@ -1,5 +1,5 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
+import type { Option } from "../command/syntax.ts";
+import type { Verb } from "../command/verb.ts";
 
 /** A verb's options, and those of its actions, each name once. */
 export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {
@@ -7,12 +7,7 @@ export function optionsOf({ options, actions = [] }: Verb): readonly Option[] {
   return [...new Map(all.map((option) => [option.name, option])).values()];
 }
 
-/** The words that a verb knows: its own, or the names of its actions. */
-export function wordsToComplete({ name, words = [], actions = [] }: Verb): readonly string[] {
-  return [...words, ...actions.map((action) => action.name.slice(name.length + 1))];
-}
-
-export function takesCommand({ words, operands, actions, passesOnArguments }: Verb): boolean {
-  if (operands !== undefined) return operands.takesCommand === true;
-  return words === undefined && actions === undefined && passesOnArguments !== true;
+/** The choices of a verb's operand, or the names of its actions. */
+export function wordsToComplete({ name, choices = [], actions = [] }: Verb): readonly string[] {
+  return [...choices, ...actions.map((action) => action.name.slice(name.length + 1))];
 }

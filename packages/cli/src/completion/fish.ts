@@ -1,5 +1,5 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
+import type { Option } from "../command/syntax.ts";
+import type { Verb } from "../command/verb.ts";
 import { optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function fishCompletion(verbs: readonly Verb[]): string {

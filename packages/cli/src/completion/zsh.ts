@@ -1,6 +1,6 @@
-import type { Option } from "../option.ts";
-import type { Verb } from "../verb.ts";
-import { optionsOf, takesCommand, wordsToComplete } from "./completed-words.ts";
+import type { Option } from "../command/syntax.ts";
+import type { Verb } from "../command/verb.ts";
+import { optionsOf, wordsToComplete } from "./completed-words.ts";
 
 export function zshCompletion(verbs: readonly Verb[]): string {
   const names = verbs.map(({ name, summary }) => `    ${quote(`${name}:${summary}`)}`);
@@ -40,7 +40,7 @@ function specsOf(verb: Verb): string[] {
 
 function restOf(verb: Verb, words: readonly string[]): string | false {
   if (verb.completesPaths === true) return "*:path:_files";
-  if (takesCommand(verb)) return "*:: :_normal";
+  if (verb.command !== undefined) return "*:: :_normal";
   return words.length > 0 && `1:word:(${words.join(" ")})`;
 }
 

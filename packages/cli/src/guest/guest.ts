@@ -1,18 +1,20 @@
 import type { TerminalSize } from "@sandpiper/core";
+import type { CreateSandboxOptions } from "@sandpiper/node";
+import type { LayerProgress } from "../output/pull-view.ts";
 
-/** What verbs need of a sandbox, be it in this very program or on a node. */
+/** What verbs need of a sandbox, in this process or on a node. */
 export interface Guest {
   readonly id: string;
   readonly provider: string;
   readonly memoryMib: number;
-  /** What a download may take at most. */
+  /** Limits the size of a download. */
   readonly diskMib: number;
-  /** Where published ports are reached, by port inside. */
+  /** The addresses of published ports, by port inside. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly files: GuestFiles;
-  /** Its output has to be read: a command whose reader is late waits, and loses nothing. */
+  /** The caller must read its output: a command waits for its reader and loses nothing. */
   start(argv: readonly string[], options: GuestStartOptions): Promise<GuestProcess>;
-  /** Runs a small command to its end. */
+  /** Runs a command with little output to its end. */
   exec(argv: readonly string[], options: { readonly user?: string | undefined }): Promise<GuestResult>;
 }
 
@@ -28,7 +30,7 @@ export interface GuestStartOptions {
   readonly timeoutMs?: number | undefined;
   readonly stdin?: boolean | undefined;
   readonly pty?: TerminalSize | undefined;
-  /** Each piece of its output is dealt with before the next is asked for, so its memory may be used again. */
+  /** The reader is done with each chunk before it requests the next, so the memory may be reused. */
   readonly lendsMemory?: boolean | undefined;
 }
 
@@ -40,7 +42,7 @@ interface GuestExit {
   readonly durationMs: number;
 }
 
-/** Disposing it kills what still runs, and forgets it. */
+/** Disposing it kills the process and removes its record. */
 export interface GuestProcess extends AsyncDisposable {
   readonly id: string;
   readonly output: AsyncIterable<{ readonly source: string; readonly bytes: Uint8Array }>;
@@ -48,7 +50,7 @@ export interface GuestProcess extends AsyncDisposable {
   write(bytes: Uint8Array): Promise<void>;
   closeStdin(): Promise<void>;
   resize(size: TerminalSize): Promise<void>;
-  /** Lets go of it; it goes on. */
+  /** Stops reading; the process keeps running. */
   detach(): void;
 }
 
@@ -70,4 +72,9 @@ export interface GuestFiles {
 interface Ownership {
   readonly mode?: number | undefined;
   readonly owner?: string | undefined;
+}
+
+/** The engine and a node report the progress of a pull in slightly different types. */
+export interface GuestOptions extends Omit<CreateSandboxOptions, "onProgress"> {
+  readonly onProgress?: ((progress: LayerProgress) => void) | undefined;
 }

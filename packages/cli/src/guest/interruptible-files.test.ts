@@ -10,7 +10,7 @@ async function* stalled(): AsyncGenerator<Uint8Array> {
 }
 
 describe("reading a file", () => {
-  it("ends with a failure when it is interrupted, though nothing comes any more", async () => {
+  it("fails when it is interrupted, even while no bytes arrive", async () => {
     const controller = new AbortController();
     const files = interruptibleFiles({ read: stalled } as unknown as GuestFiles, controller.signal);
     const pieces: string[] = [];
@@ -24,7 +24,7 @@ describe("reading a file", () => {
     expect(pieces).toEqual(["first"]);
   });
 
-  it("goes to its end otherwise", async () => {
+  it("reaches the end otherwise", async () => {
     const read = async function* () {
       yield Buffer.from("all");
     };

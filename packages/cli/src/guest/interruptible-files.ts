@@ -1,7 +1,7 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { GuestFiles } from "./guest.ts";
 
-/** The same files, whose bytes stop coming when the signal says so: whoever copies them then cleans up as after a failure. */
+/** The same files, whose reads and writes fail on abort, so that a copy cleans up as after any failure. */
 export function interruptibleFiles(files: GuestFiles, signal: AbortSignal): GuestFiles {
   return {
     ...files,
@@ -25,7 +25,7 @@ async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: AbortSig
     }
   } finally {
     signal.removeEventListener("abort", abort);
-    // It may never answer, which is why it is not waited for.
+    // Not awaited: it may never answer.
     iterator.return?.().catch(() => {});
   }
 }

@@ -1,9 +1,9 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { Client, Sandbox } from "@sandpiper/sdk";
-import type { Guest } from "./guest.ts";
-import type { GuestOptions } from "./make-guest.ts";
+import { splitContainer } from "../options/container-options.ts";
+import type { Guest, GuestOptions } from "./guest.ts";
 
-/** A program that was killed destroys nothing; a minute after its connection is gone the node does. */
+/** A killed program cannot destroy its sandbox; the node does, a minute after the connection is gone. */
 const ABANDONED_AFTER_MS = 60_000;
 
 /** A sandbox on a node. */
@@ -32,20 +32,20 @@ export function nodeGuest(sandbox: Sandbox): Guest {
   };
 }
 
-/** Makes one for the length of a command. */
+/** Creates a sandbox for the length of a command. */
 export async function createNodeGuest(
   client: Client,
   options: GuestOptions,
   signal: AbortSignal,
 ): Promise<Guest & AsyncDisposable> {
   const { provider, memoryMib, vcpuCount, diskMib, maxProcesses, cwd, user, onProgress } = options;
-  const { image, ...container } = options.container ?? {};
+  const { image, container } = splitContainer(options.container);
   if (provider === "docker" && image !== undefined) {
-    // Here, because this can be stopped half-way.
-    await client.images.pull(image, { provider, policy: container.imagePullPolicy, signal, onProgress });
+    // A pull, unlike a create, can be canceled.
+    await client.images.pull(image, { provider, policy: container?.imagePullPolicy, signal, onProgress });
   }
   if (provider === "qemu") await client.images.pull("host", { provider, signal, onProgress });
-  // Not stopped half-way, since then nobody would know which sandbox to destroy.
+  // Never canceled: the ID of the sandbox to destroy would be lost.
   const sandbox = await client.sandboxes.create({
     provider,
     memoryMib,
@@ -55,11 +55,11 @@ export async function createNodeGuest(
     cwd,
     user,
     image,
-    container: Object.keys(container).length === 0 ? undefined : container,
+    container,
     idleTimeoutMs: ABANDONED_AFTER_MS,
     idleExcept: ["process", "output"],
   });
   if (!signal.aborted) return { ...nodeGuest(sandbox), [Symbol.asyncDispose]: () => sandbox.destroy() };
   await sandbox.destroy();
-  throw new SandboxError("canceled", { reason: "interrupted", message: "the sandbox was not wanted any more" });
+  throw new SandboxError("canceled", { reason: "interrupted", message: "creating the sandbox was interrupted" });
 }

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { OwnNodeOptions } from "./own-node.ts";
 
 /**
- * Destroys what programs left that were killed before they could: each had a node of its own, whose home is still there.
- * What fails is told, and tried again at the next start.
+ * Destroys the sandboxes of programs that were killed: each had a node of its own, whose home directory still exists.
+ * Failures are reported, and the next start retries.
  */
 export async function clearDeadNodes(
   { directory, ...config }: OwnNodeOptions,
@@ -31,7 +31,7 @@ async function namesIn(directory: string): Promise<readonly string[]> {
   }
 }
 
-/** An id that was given to another process meanwhile only delays things until that one has ended. */
+/** A PID that another process has taken only delays the removal until that process ends. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -41,7 +41,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Another program is clearing the same away just now. */
+/** Another program is removing the same home. */
 function isInUse(thrown: unknown): boolean {
   return (thrown as { readonly reason?: unknown }).reason === "home_in_use";
 }

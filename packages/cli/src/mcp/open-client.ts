@@ -6,7 +6,7 @@ import type { OwnNode, OwnNodeOptions } from "./own-node.ts";
 
 export interface McpClient extends AsyncDisposable {
   readonly client: Client | (() => Promise<Client>);
-  /** The node goes on when this program has ended. */
+  /** The node keeps running when this program ends. */
   readonly outlives: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface OpenClientOptions extends Pick<OwnNodeOptions, "defaultProvider
   readonly onError: (thrown: unknown) => void;
 }
 
-/** The node that other verbs would use; where none runs, one in this very program, from when it is first needed. */
+/** The node that other verbs would use; without one, a node in this process, started when it is first needed. */
 export async function openClient({ isEmbedded, onError, ...config }: OpenClientOptions): Promise<McpClient> {
   const client = isEmbedded ? undefined : await findNode();
   if (client !== undefined) {
@@ -27,8 +27,8 @@ export async function openClient({ isEmbedded, onError, ...config }: OpenClientO
 }
 
 /**
- * Many programs start all their servers and use few of them, or start one only to ask what it can do: until a sandbox is
- * asked for, nothing is started but what clears away what earlier programs left.
+ * Many clients start all their servers and use few of them. Until a sandbox is requested, this only removes the leftovers
+ * of earlier programs.
  */
 function embeddedClient(options: OwnNodeOptions, onError: (thrown: unknown) => void): McpClient {
   const clearing = clearBefore(options, onError);
@@ -44,7 +44,7 @@ function embeddedClient(options: OwnNodeOptions, onError: (thrown: unknown) => v
       return (await starting).client;
     },
     [Symbol.asyncDispose]: async () => {
-      // One that did not start was told of when it was asked for.
+      // A failed start was reported to its caller.
       const node = await starting?.catch(() => undefined);
       await node?.[Symbol.asyncDispose]();
       await clearing;

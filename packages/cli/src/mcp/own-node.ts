@@ -10,30 +10,30 @@ import {
 } from "@sandpiper/node/server";
 import { Client } from "@sandpiper/sdk";
 
-/** Requests that are under way when everything ends are answered, or not wanted any more. */
+/** The client is gone, so requests that are under way need little time. */
 const STOP_GRACE_MS = 500;
 
-/** A node for this program alone. Disposing it destroys its sandboxes and leaves no file of it. */
+/** A node for this program alone. Disposing it destroys its sandboxes and deletes its home directory. */
 export interface OwnNode extends AsyncDisposable {
   readonly client: Client;
 }
 
 export interface OwnNodeOptions extends Pick<NodeConfigOptions, "defaultProvider" | "docker"> {
-  /** Where such nodes have their homes, one each. */
+  /** Contains one home directory per node. */
   readonly directory: string;
   readonly imagesDir: string;
 }
 
 export async function startOwnNode({ directory, ...config }: OwnNodeOptions): Promise<OwnNode> {
-  // The process's id first: whoever clears away what dead programs left asks it whether this one lives.
+  // Starts with the PID, which tells the next program whether this one still runs.
   const home = join(directory, `${process.pid}-${randomBytes(4).toString("hex")}`);
   return await openOwnNode(home, config);
 }
 
-/** Also takes up a home that a dead program left. */
+/** Also opens a home directory that a dead program left. */
 export async function openOwnNode(home: string, config: Omit<OwnNodeOptions, "directory">): Promise<OwnNode> {
   const parsed = parseNodeConfig({ ...config, home, port: 0, stopGraceMs: STOP_GRACE_MS, logLevel: "error" });
-  // Standard output is the protocol's.
+  // Standard output carries the protocol.
   const logger = createLogger({ logLevel: "error", logFormat: "json", write: (line) => process.stderr.write(line) });
   const node = await startNode(parsed, { logger });
   try {
@@ -56,6 +56,6 @@ async function end(
   } finally {
     await node.stop();
   }
-  // Not after a failure: what is left is found by its home, and cleared away at the next start.
+  // Kept after a failure: the next start finds leftovers by their home directory.
   await rm(home, { recursive: true, force: true, maxRetries: 5 });
 }

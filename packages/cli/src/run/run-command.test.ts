@@ -53,14 +53,14 @@ describe("a command", () => {
     expect(written).toEqual(["in", "<end>"]);
   });
 
-  it("that its time limit ended has exit code 124", async () => {
+  it("killed by its timeout has exit code 124", async () => {
     const { sandbox } = sandboxWith({
       exit: Promise.resolve({ ...ended, exitCode: 137, signal: "SIGKILL", timedOut: true }),
     });
     expect(await run(sandbox).outcome).toMatchObject({ exitCode: 124, signal: "SIGKILL", endedBy: "timeout" });
   });
 
-  it("that took the whole sandbox's memory has ended like a killed one, and keeps what it printed", async () => {
+  it("that exhausts the sandbox's memory ends like a killed one, and its output is kept", async () => {
     const outOfMemory = new SandboxError("resource_exhausted", { reason: "out_of_memory", message: "too much" });
     const failure = Promise.reject(outOfMemory);
     const { shown, outcome } = run(sandboxWith({ chunks: ["before"], exit: failure, failure }).sandbox);
@@ -74,7 +74,7 @@ describe("a command", () => {
     await expect(outcome).rejects.toThrow("EIO");
   });
 
-  it("does not outlive its time limit in a sandbox that ignores it", async () => {
+  it("fails ten seconds after its timeout in a sandbox that ignores it", async () => {
     const scheduled: { delayMs: number; callback: () => void }[] = [];
     const schedule = (delayMs: number, callback: () => void) => {
       scheduled.push({ delayMs, callback });

@@ -1,16 +1,14 @@
 import type { Readable } from "node:stream";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
-import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../exit-code.ts";
+import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../command/exit-code.ts";
 import type { Guest } from "../guest/guest.ts";
-import { feedStdin } from "./feed-stdin.ts";
-
-/** The command waits while this does. */
-export type OutputHandler = (source: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
+import type { OutputHandler } from "../output/print.ts";
+import { feedStdin } from "./stdin.ts";
 
 export interface RunCommandOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where it starts and as whom, unless as the sandbox has it. */
+  /** By default those of the sandbox. */
   readonly cwd?: string | undefined;
   readonly user?: string | undefined;
   readonly timeoutMs: number | undefined;
@@ -20,7 +18,7 @@ export interface RunCommandOptions {
   readonly clock?: Clock;
 }
 
-/** How long a sandbox may take to kill everything and to say so. */
+/** How long a sandbox may take to kill the command and to report it. */
 const KILL_GRACE_MS = 10_000;
 
 /** How a command ended, in terms of the program's own exit code. */
@@ -31,7 +29,7 @@ export interface RunOutcome {
   readonly endedBy: "itself" | "timeout" | "out_of_memory";
 }
 
-/** Runs one command in a sandbox, its input and output passing through as bytes. */
+/** Runs one command in a sandbox and streams its input and output as bytes. */
 export async function runCommand(guest: Guest, options: RunCommandOptions): Promise<RunOutcome> {
   const startedAtMs = performance.now();
   try {
@@ -51,12 +49,12 @@ async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOu
     cwd,
     user,
     timeoutMs,
-    // Each piece has left the program, or was copied, before the next is asked for.
+    // Each chunk has left the program, or was copied, before the next is requested.
     lendsMemory: true,
   });
   const failed = Promise.withResolvers<never>();
   if (stdin !== undefined) feedStdin(process_, stdin).catch(failed.reject);
-  // The sandbox enforces the time limit; this is for one that does not.
+  // The sandbox enforces the time limit; this catches one that does not.
   const overdue = () => failed.reject(timeoutIgnored(guest.id, timeoutMs as number));
   const stopTimer = timeoutMs === undefined ? undefined : clock.schedule(timeoutMs + KILL_GRACE_MS, overdue);
   const exit = process_.wait().finally(stopTimer);
@@ -66,7 +64,7 @@ async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOu
     }
     return exit;
   };
-  // Whichever fails first is told; the others fail with it.
+  // The race reports the first failure; the others fail with it.
   for (const promise of [exit, failed.promise]) promise.catch(() => {});
   const { exitCode, signal, durationMs, timedOut, outOfMemory } = await Promise.race([runsToEnd(), failed.promise]);
   if (timedOut) return { exitCode: EXIT_TIMED_OUT, signal, durationMs, endedBy: "timeout" };
@@ -76,7 +74,7 @@ async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOu
 function timeoutIgnored(id: string, timeoutMs: number): SandboxError {
   return new SandboxError("deadline_exceeded", {
     reason: "timeout_ignored",
-    message: `sandbox ${id} did not end the command after ${timeoutMs} ms, so the whole sandbox was ended`,
-    hint: "treat what it printed with suspicion: the command may have taken over the sandbox's agent",
+    message: `sandbox ${id} did not kill the command after ${timeoutMs} ms, so Sandpiper ended the whole sandbox`,
+    hint: "do not trust its output: the command may have taken over the sandbox's agent",
   });
 }

@@ -1,15 +1,14 @@
-import type { Arguments } from "../arguments.ts";
+import { SandboxError } from "@sandpiper/protocol/error";
+import type { Arguments } from "../command/arguments.ts";
+import { exitCodeOfError } from "../command/exit-code.ts";
+import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { Interruption } from "../interruption.ts";
-import { noticeOf } from "../notice.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { OutputCollector } from "./output-collector.ts";
-import { passThrough } from "./pass-through.ts";
-import type { OutputHandler, RunOutcome } from "./run-command.ts";
-import { printErrorJson, runJson } from "./run-json.ts";
+import { parseTimeoutMs } from "../options/values.ts";
+import { OutputCollector } from "../output/output-collector.ts";
+import { noticeOf, type OutputHandler, passThrough, printJson } from "../output/print.ts";
+import type { RunOutcome } from "./run-command.ts";
 
-/** What happened in a sandbox, which may be gone again. */
+/** A run in a sandbox, which may be gone by now. */
 export interface EndedRun {
   readonly outcome: RunOutcome;
   readonly guest: Pick<Guest, "id" | "provider" | "memoryMib">;
@@ -27,8 +26,7 @@ export type Run = (arguments_: Arguments, options: RunOptions) => Promise<EndedR
 /** Runs the command and shows its output, live or as JSON. Returns the program's exit code. */
 export async function runVisibly(arguments_: Arguments, run: Run): Promise<number> {
   using interruption = new Interruption();
-  const timeoutSeconds = parseNumber(arguments_, "timeout", { decimals: 3, example: 30 });
-  const timeoutMs = timeoutSeconds === undefined ? undefined : Math.round(timeoutSeconds * 1000);
+  const timeoutMs = parseTimeoutMs(arguments_);
   const collector = arguments_.has("json") ? new OutputCollector() : undefined;
   const onOutput = collector === undefined ? passThrough(interruption) : collector.add;
   let ended: EndedRun | undefined;
@@ -40,16 +38,31 @@ export async function runVisibly(arguments_: Arguments, run: Run): Promise<numbe
   }
   if (ended === undefined) return interruption.exitCode as number;
   explain(ended, arguments_);
-  if (collector !== undefined) await print(runJson(ended, collector));
+  if (collector !== undefined) await printJson(runObject(ended, collector));
   return ended.outcome.exitCode;
+}
+
+/** One object with everything about a run; its keys and their order are an interface. */
+function runObject({ outcome, guest }: EndedRun, output: OutputCollector) {
+  const { exitCode, signal, durationMs } = outcome;
+  const [stdout, stderr] = [output.text("stdout"), output.text("stderr")];
+  return { exitCode, signal, stdout, stderr, durationMs, sandboxId: guest.id, provider: guest.provider };
+}
+
+/** With --json a failure is an object, too. */
+async function printErrorJson(thrown: unknown): Promise<number> {
+  const error = SandboxError.from(thrown);
+  const { code, reason, message, hint } = error;
+  await printJson({ error: { code, reason, message, hint } });
+  return exitCodeOfError(error, { endsLikeItsCommand: true });
 }
 
 function explain({ outcome, guest }: EndedRun, arguments_: Arguments): void {
   const notice = noticeOf(arguments_);
-  if (outcome.endedBy === "timeout")
-    notice(`the command was killed after ${arguments_.get("timeout")} s, its --timeout`);
+  if (outcome.endedBy === "timeout") notice(`killed the command after its --timeout of ${arguments_.get("timeout")} s`);
   if (outcome.endedBy === "out_of_memory") {
-    const limit = `${guest.memoryMib} MiB`;
-    notice(`out of memory: the command used more than ${limit} and was killed; --memory MIB gives it more`);
+    notice(
+      `out of memory: killed the command for using more than ${guest.memoryMib} MiB; raise the limit with --memory`,
+    );
   }
 }

@@ -1,38 +1,29 @@
-import type { Arguments } from "../arguments.ts";
-import { parseEnv } from "../env-option.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { Interruption } from "../interruption.ts";
-import { feedStdin } from "../run/feed-stdin.ts";
-import { passThrough } from "../run/pass-through.ts";
+import { parseEnv } from "../options/values.ts";
+import { passThrough } from "../output/print.ts";
+import { feedStdin } from "../run/stdin.ts";
+import { withExistingGuest, withNewGuest } from "../run/with-guest.ts";
 import { type ShellCommand, startShell } from "./start-shell.ts";
-import { Terminal, terminalSize } from "./terminal.ts";
-import { terminalEnv } from "./terminal-env.ts";
+import { Terminal, terminalEnv, terminalSize } from "./terminal.ts";
 
-/** Connects the user's terminal to one in a sandbox: in the one that is named, or in a new one. Returns the exit code. */
+/** Connects the user's terminal to one in the named sandbox, or in a new one. Returns the exit code. */
 export async function openShell(arguments_: Arguments): Promise<number> {
   using interruption = new Interruption();
-  const given = parseEnv(arguments_.all("env"), process.env);
-  const env = { ...terminalEnv(arguments_.get("rootfs"), process.env), ...given };
+  const env = { ...terminalEnv(arguments_.get("rootfs"), process.env), ...parseEnv(arguments_) };
   const argv = arguments_.words;
   const [name] = arguments_.operands;
+  const inGuest = (options: ShellCommand["options"]) => (guest: Guest) =>
+    connect(guest, { argv, options }, interruption);
   const exitCode = await (name === undefined
-    ? inNewGuest(arguments_, { argv, options: { env } }, interruption)
-    : inExistingGuest(
+    ? withNewGuest(arguments_, interruption, inGuest({ env }))
+    : withExistingGuest(
         name,
-        { argv, options: { env, cwd: arguments_.get("cwd"), user: arguments_.get("user") } },
         interruption,
+        inGuest({ env, cwd: arguments_.get("cwd"), user: arguments_.get("user") }),
       ));
   return exitCode ?? (interruption.exitCode as number);
-}
-
-async function inNewGuest(arguments_: Arguments, command: ShellCommand, interruption: Interruption) {
-  const { withGuest } = await import("../guest/with-guest.ts");
-  return withGuest(arguments_, interruption, (guest) => connect(guest, command, interruption));
-}
-
-async function inExistingGuest(name: string, command: ShellCommand, interruption: Interruption) {
-  const { withExistingGuest } = await import("../guest/with-existing-guest.ts");
-  return withExistingGuest(name, interruption, (guest) => connect(guest, command, interruption));
 }
 
 async function connect(guest: Guest, command: ShellCommand, interruption: Interruption): Promise<number> {

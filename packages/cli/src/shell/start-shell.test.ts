@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Guest } from "../guest/guest.ts";
 import { startShell } from "./start-shell.ts";
 
 const pty = { rows: 24, cols: 80 };
 
-/** A sandbox that has only these programs; notes down what was started. */
+/** A sandbox that has only these programs; records what it starts. */
 function guestWith(...programs: string[]) {
   const started: (readonly string[])[] = [];
   const start = async (argv: readonly string[]) => {
@@ -21,19 +21,19 @@ function guestWith(...programs: string[]) {
 }
 
 describe("the shell of a sandbox", () => {
-  it("is what was asked for", async () => {
+  it("is the command that the user names", async () => {
     const { guest, started } = guestWith("python3");
     await startShell(guest, { argv: ["python3"], options: {} }, pty);
     expect(started).toEqual([["python3"]]);
   });
 
-  it("is bash where there is no sh to choose with", async () => {
+  it("is bash in a sandbox without sh", async () => {
     const { guest, started } = guestWith("/bin/bash");
     await startShell(guest, { argv: [], options: {} }, pty);
     expect(started).toEqual([["/bin/bash"]]);
   });
 
-  it("is missed clearly where there is none", async () => {
+  it("fails with a clear message in a sandbox without any shell", async () => {
     const { guest } = guestWith();
     await expect(startShell(guest, { argv: [], options: {} }, pty)).rejects.toThrow(/has no shell/);
   });
@@ -61,11 +61,11 @@ describe("the choice of a shell inside", () => {
       .trim();
   };
 
-  it("falls on $SHELL", async () => {
+  it("prefers $SHELL", async () => {
     expect(await chosen(own)).toBe("mine");
   });
 
-  it.each(["", "/bin/sh", "/usr/sbin/nologin", "/no/such/shell"])("falls on bash when $SHELL is %o", async (shell) => {
+  it.each(["", "/bin/sh", "/usr/sbin/nologin", "/no/such/shell"])("is bash when $SHELL is %o", async (shell) => {
     expect(await chosen(shell)).toBe("/bin/bash");
   });
 });

@@ -2,8 +2,8 @@ import { SandboxError, type TerminalSize } from "@sandpiper/core";
 import type { Guest, GuestProcess, GuestStartOptions } from "../guest/guest.ts";
 
 /**
- * $SHELL is that of the user inside. Where nobody chose one it is /bin/sh, which every sandbox has: bash is better then.
- * Accounts that nobody is to log in to have a program that says so.
+ * $SHELL is that of the user inside. The default is /bin/sh, where bash is the better choice, and accounts without a
+ * login have nologin or false.
  */
 const CHOOSE = `case "$SHELL" in
   */sh | */nologin | */false) ;;
@@ -12,16 +12,16 @@ esac
 [ -x /bin/bash ] && exec /bin/bash
 exec /bin/sh`;
 
-/** The first for sandboxes that have a shell to choose with. */
+/** The second for sandboxes without /bin/sh. */
 const shells = [["/bin/sh", "-c", CHOOSE], ["/bin/bash"]] as const;
 
 export interface ShellCommand {
-  /** Empty for the sandbox's own shell. */
+  /** Empty for the user's shell. */
   readonly argv: readonly string[];
   readonly options: Omit<GuestStartOptions, "pty">;
 }
 
-/** Starts a command on a terminal; without one, the shell of whoever it is for: $SHELL, bash, or sh. */
+/** Starts a command on a terminal; without one, the user's shell: $SHELL, bash, or sh. */
 export async function startShell(
   guest: Guest,
   { argv, options }: ShellCommand,
@@ -38,6 +38,6 @@ export async function startShell(
   throw new SandboxError("not_found", {
     reason: "no_such_program",
     message: `sandbox ${guest.id} has no shell: neither /bin/sh nor /bin/bash exists in it`,
-    hint: "name a program that it has: sandpiper shell -- PROGRAM",
+    hint: 'start another program with "sandpiper shell -- PROGRAM"',
   });
 }

@@ -1,12 +1,11 @@
-import { SandboxError } from "@sandpiper/core";
 import type { Check } from "@sandpiper/node";
-import { isListening } from "./is-listening.ts";
-import { noKeyError } from "./no-node-error.ts";
+import { SandboxError } from "@sandpiper/protocol/error";
+import { isListening, noKeyError } from "./find-node.ts";
 import { type NodeAddress, nodeAddress } from "./node-address.ts";
 
 const name = "server";
 
-/** Whether a node runs that this program would talk to. Without one most of it still works. */
+/** Whether the node runs that this program would use. A missing one is only a warning where the user named it. */
 export async function checkNode(env: NodeJS.ProcessEnv = process.env): Promise<Check> {
   try {
     return await checkAddress(await nodeAddress(env));
@@ -19,12 +18,12 @@ export async function checkNode(env: NodeJS.ProcessEnv = process.env): Promise<C
 async function checkAddress(address: NodeAddress): Promise<Check> {
   const { url, apiKey, isExplicit } = address;
   if (!(await isListening(url))) {
-    const detail = `no node runs at ${url}; run and shell work without one`;
-    const hint = isExplicit ? "Start one there, or unset SANDPIPER_URL." : "Start one with: sandpiper up";
+    const detail = `no node is running at ${url}; run, shell and mcp work without one`;
+    const hint = isExplicit ? "Start one there, or unset SANDPIPER_URL." : 'Start one with "sandpiper up".';
     return { name, status: isExplicit ? "warning" : "ok", detail, hint };
   }
   const { Client } = await import("@sandpiper/sdk");
   const { version } = await new Client({ url, apiKey }).health();
   if (apiKey === undefined) throw noKeyError(address);
-  return { name, status: "ok", detail: `a node runs at ${url}, version ${version}` };
+  return { name, status: "ok", detail: `a node is running at ${url}, version ${version}` };
 }

@@ -1,17 +1,17 @@
 import type { CheckpointResource, Client, Sandbox } from "@sandpiper/sdk";
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 import { FULL_ID, findSandbox } from "./find-sandbox.ts";
 import { pick } from "./pick.ts";
 
-/** The checkpoint of a sandbox that the user means by an id, the beginning of one, or a name. */
+/** Resolves an ID, the beginning of one, or a name among the checkpoints of a sandbox. */
 export async function findCheckpoint(sandbox: Sandbox, text: string): Promise<CheckpointResource> {
   return pick("checkpoint", text, await sandbox.checkpoints());
 }
 
-/** Where the sandbox is not known, the id of a checkpoint has to be whole; `SANDBOX:CHECKPOINT` may say less of both. */
+/** Resolves a whole checkpoint ID, or `SANDBOX:CHECKPOINT` with names or beginnings of IDs. */
 export async function findCheckpointId(client: Client, text: string): Promise<string> {
   if (FULL_ID.test(text)) return text;
-  // Names of checkpoints have no colon, those of sandboxes may.
+  // Names of sandboxes may contain colons, names of checkpoints cannot.
   const colon = text.lastIndexOf(":");
   if (colon < 1) throw notWhole(text);
   const sandbox = await findSandbox(client, text.slice(0, colon));
@@ -19,6 +19,6 @@ export async function findCheckpointId(client: Client, text: string): Promise<st
 }
 
 function notWhole(text: string): Error {
-  const hint = `write its whole id, or SANDBOX:${text}`;
-  return usageError(`of which sandbox ${JSON.stringify(text)} is a checkpoint is not said`, hint);
+  const message = `checkpoint ${JSON.stringify(text)} is not a whole ID, and its sandbox is not named`;
+  return usageError(message, `use the whole ID, or SANDBOX:${text}`);
 }

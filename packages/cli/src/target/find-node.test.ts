@@ -24,13 +24,13 @@ afterAll(async () => {
 /** Nothing listens on port 1. */
 const nowhere = "http://127.0.0.1:1";
 
-describe("where a node is looked for", () => {
-  it("is SANDPIPER_URL with SANDPIPER_API_KEY, when they are set", async () => {
+describe("the address of the node", () => {
+  it("is SANDPIPER_URL with SANDPIPER_API_KEY when they are set", async () => {
     const env = { SANDPIPER_URL: "https://node.example/", SANDPIPER_API_KEY: "spk_x", SANDPIPER_HOME: home };
     expect(await nodeAddress(env)).toMatchObject({ url: "https://node.example", apiKey: "spk_x", isExplicit: true });
   });
 
-  it("is otherwise this machine, with the key of its state directory", async () => {
+  it("is otherwise this machine, with the key in SANDPIPER_HOME", async () => {
     expect(await nodeAddress({ SANDPIPER_HOME: home })).toEqual({
       url: "http://127.0.0.1:4747",
       apiKey: "spk_from_file",
@@ -44,37 +44,37 @@ describe("where a node is looked for", () => {
     [{ SANDPIPER_PORT: "http" }, 'SANDPIPER_PORT is "http"'],
     [{ SANDPIPER_PORT: "70000" }, 'SANDPIPER_PORT is "70000"'],
     [{ SANDPIPER_URL: "127.0.0.1:4747" }, 'SANDPIPER_URL is "127.0.0.1:4747"'],
-  ])("is refused when it is wrong: %j", async (env, message) => {
+  ])("is refused when a variable is invalid: %j", async (env, message) => {
     await expect(nodeAddress(env)).rejects.toThrow(message);
   });
 });
 
-describe("a verb that can do without a node", () => {
-  it("takes the one that runs", async () => {
+describe("a verb that works without a node", () => {
+  it("uses a node that runs", async () => {
     expect(await findNode({ SANDPIPER_HOME: home, SANDPIPER_PORT: port })).toBeDefined();
   });
 
-  it("does without where none runs, or none of this user's", async () => {
+  it("works without one when none runs, or when the user has no key", async () => {
     expect(await findNode({ SANDPIPER_HOME: home, SANDPIPER_PORT: "1" })).toBeUndefined();
     expect(await findNode({ SANDPIPER_HOME: join(home, "other"), SANDPIPER_PORT: port })).toBeUndefined();
   });
 
-  it("does not do without the one that the user named", async () => {
-    const message = `no node runs at ${nowhere}; start one there, or correct SANDPIPER_URL`;
+  it("fails when the node that SANDPIPER_URL names does not run", async () => {
+    const message = `no node is running at ${nowhere}: start one there, or correct SANDPIPER_URL`;
     await expect(findNode({ SANDPIPER_HOME: home, SANDPIPER_URL: nowhere })).rejects.toThrow(message);
   });
 });
 
 describe("a verb that needs a node", () => {
-  it("says in one line how to start one", async () => {
+  it("fails with one line that tells how to start one", async () => {
     await expect(requireNode({ SANDPIPER_HOME: home, SANDPIPER_PORT: "1" })).rejects.toMatchObject({
       reason: "no_node",
-      message: "no node runs at http://127.0.0.1:1; start one with: sandpiper up",
+      message: 'no node is running at http://127.0.0.1:1: start one with "sandpiper up"',
       hint: undefined,
     });
   });
 
-  it("says which key is missing", async () => {
+  it("fails when it has no key", async () => {
     const env = { SANDPIPER_HOME: join(home, "other"), SANDPIPER_PORT: port };
     await expect(requireNode(env)).rejects.toMatchObject({ code: "unauthenticated", reason: "no_api_key" });
   });

@@ -9,17 +9,17 @@ function process_(id: string, pid: number, isRunning: boolean, startedAt = "2026
 describe("a process", () => {
   const known = [process_("aaaa", 7, false), process_("bbbb", 7, true), process_("7ccc", 8, true)];
 
-  it("is found by its pid while it runs, and by its id or the beginning of it", () => {
+  it("is found by its PID while it runs, by its ID and by the beginning of its ID", () => {
     expect(pickProcess("7", known).id).toBe("bbbb");
     expect(pickProcess("aa", known).id).toBe("aaaa");
     expect(pickProcess("7c", known).id).toBe("7ccc");
-    expect(() => pickProcess("9", known)).toThrow('there is no process "9"');
+    expect(() => pickProcess("9", known)).toThrow('process "9" not found');
   });
 
   it("that was started last is the newest", () => {
     const sandbox = { id: "0123456789" } as Sandbox;
     const later = process_("later", 2, false, "2026-01-02T00:00:00.000Z");
     expect(newestProcess(sandbox, [later, ...known]).id).toBe("later");
-    expect(() => newestProcess(sandbox, [])).toThrow("sandbox 0123456789 has no process");
+    expect(() => newestProcess(sandbox, [])).toThrow("sandbox 0123456789 has no processes");
   });
 });

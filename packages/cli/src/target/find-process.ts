@@ -1,10 +1,10 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { ProcessResource, Sandbox } from "@sandpiper/sdk";
 import { pick } from "./pick.ts";
 
-/** The process that the user means by its id, the beginning of it, or its pid. */
+/** Resolves a process ID, the beginning of one, or a PID. */
 export function pickProcess(text: string, processes: readonly ProcessResource[]): ProcessResource {
-  // What ended may have had the same pid as what runs.
+  // A process that has ended may have had the same PID.
   const byPid = processes.filter(({ pid, isRunning }) => isRunning && String(pid) === text);
   if (byPid.length === 1) return byPid[0] as ProcessResource;
   return pick("process", text, processes);
@@ -16,7 +16,7 @@ export function newestProcess(sandbox: Sandbox, processes: readonly ProcessResou
   if (newest !== undefined) return newest;
   throw new SandboxError("not_found", {
     reason: "no_process",
-    message: `sandbox ${sandbox.id} has no process whose output could be shown`,
-    hint: `start one: sandpiper exec --detach ${sandbox.id.slice(0, 8)} -- CMD`,
+    message: `sandbox ${sandbox.id} has no processes, so there are no logs`,
+    hint: `start one with "sandpiper exec --detach ${sandbox.id.slice(0, 8)} -- CMD"`,
   });
 }

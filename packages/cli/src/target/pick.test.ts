@@ -15,21 +15,21 @@ describe("a name on the command line", () => {
     ["first", "aaaa-1"],
     ["aaab", "aaab-2"],
     ["b", "b"],
-  ])("%s means %s", (text, id) => {
+  ])("%s resolves to %s", (text, id) => {
     expect(pick("sandbox", text, items).id).toBe(id);
   });
 
-  it("is somebody's name before it is the beginning of an id", () => {
+  it("is a name before it is the beginning of an ID", () => {
     expect(pick("sandbox", "aaaa", items).id).toBe("cccc-4");
   });
 
-  it("that several have is refused with their ids", () => {
-    expect(() => pick("sandbox", "twin", items)).toThrow('"twin" could be 2 of them: b, bb-3');
+  it("that matches several is refused with their IDs", () => {
+    expect(() => pick("sandbox", "twin", items)).toThrow('sandbox "twin" is ambiguous, with 2 matches: b, bb-3');
     expect(() => pick("sandbox", "aa", items)).toThrow("aaaa-1, aaab-2");
   });
 
-  it("that nobody has is said with how to list what there is", () => {
-    for (const text of ["nobody", ""]) {
+  it("that matches none is refused with the verb that lists them", () => {
+    for (const text of ["missing", ""]) {
       expect(() => pick("process", text, items)).toThrow(
         expect.objectContaining({ reason: "no_such_process", hint: expect.stringContaining("sandpiper ps") }),
       );

@@ -1,6 +1,6 @@
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 
-/** Something that a command line may name. */
+/** Something that a command line can name. */
 export interface Named {
   readonly id: string;
   readonly name?: string | null;
@@ -8,7 +8,7 @@ export interface Named {
 
 const SHOWN = 4;
 
-/** What the user means by an id, a name, or the beginning of an id that only one of them has. */
+/** Resolves an ID, a name, or an unambiguous beginning of an ID. */
 export function pick<Item extends Named>(kind: string, text: string, items: readonly Item[]): Item {
   const exact = items.find(({ id }) => id === text);
   if (exact !== undefined) return exact;
@@ -23,8 +23,8 @@ export function pick<Item extends Named>(kind: string, text: string, items: read
 function notFound(kind: string, text: string): SandboxError {
   return new SandboxError("not_found", {
     reason: `no_such_${kind}`,
-    message: `there is no ${kind} ${JSON.stringify(text)}`,
-    hint: `name one by its id, the beginning of its id, or its name: sandpiper ${listings[kind] ?? "ls"}`,
+    message: `${kind} ${JSON.stringify(text)} not found`,
+    hint: `use an ID, the beginning of an ID, or a name from "sandpiper ${listings[kind] ?? "ls"}"`,
   });
 }
 
@@ -40,7 +40,7 @@ function ambiguous(kind: string, text: string, candidates: readonly Named[]): Sa
   const more = candidates.length > SHOWN ? ", …" : "";
   return new SandboxError("invalid_argument", {
     reason: "ambiguous_name",
-    message: `${JSON.stringify(text)} could be ${candidates.length} of them: ${ids.join(", ")}${more}`,
-    hint: `write more of the ${kind}'s id`,
+    message: `${kind} ${JSON.stringify(text)} is ambiguous, with ${candidates.length} matches: ${ids.join(", ")}${more}`,
+    hint: `use more of the ${kind}'s ID`,
   });
 }

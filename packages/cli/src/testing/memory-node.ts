@@ -16,7 +16,7 @@ export interface RunResult {
 
 export type MemoryNode = Awaited<ReturnType<typeof startMemoryNode>>;
 
-/** The SDK's in-memory server on a port, for the program as a user runs it; it has one node beside it. */
+/** The SDK's in-memory server on a port, for the program as a user runs it; it lists itself and one other node. */
 export async function startMemoryNode() {
   const memory = createMemoryServer();
   const { clientOptions } = memory;

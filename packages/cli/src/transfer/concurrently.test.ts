@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { concurrently } from "./concurrently.ts";
 
 describe("concurrent work", () => {
-  it("is done on every item, on no more than the limit at a time", async () => {
+  it("covers every item, at most the limit at a time", async () => {
     const done: number[] = [];
     let running = 0;
     let mostRunning = 0;
@@ -17,7 +17,7 @@ describe("concurrent work", () => {
     expect(mostRunning).toBe(3);
   });
 
-  it("ends with the first failure and begins nothing new after it", async () => {
+  it("stops at the first failure and starts no further item", async () => {
     const begun: number[] = [];
     const work = concurrently(2, [1, 2, 3, 4, 5, 6], async (item) => {
       begun.push(item);

@@ -1,4 +1,4 @@
-/** Does the work on every item, on at most `limit` at a time; the first failure ends it. */
+/** Works on all items, at most `limit` at a time; the first failure stops it. */
 export async function concurrently<Item>(
   limit: number,
   items: Iterable<Item>,

@@ -16,13 +16,13 @@ describe("one end of a copy", () => {
 });
 
 describe("a copy", () => {
-  it("goes in or out, as the sandbox is named", () => {
+  it("goes into or out of the sandbox that is named", () => {
     expect(parseCopy("x", "box:y")).toEqual({ direction: "in", sandbox: "box", from: "x", to: "y" });
     expect(parseCopy("box:y", "x")).toEqual({ direction: "out", sandbox: "box", from: "y", to: "x" });
   });
 
   it("has exactly one end in a sandbox", () => {
-    expect(() => parseCopy("x", "y")).toThrow("x and y are both on this machine");
-    expect(() => parseCopy("a:x", "b:y")).toThrow("files are not copied from sandbox to sandbox");
+    expect(() => parseCopy("x", "y")).toThrow("neither x nor y is in a sandbox");
+    expect(() => parseCopy("a:x", "b:y")).toThrow("cannot copy from sandbox to sandbox");
   });
 });

@@ -1,8 +1,8 @@
-import { usageError } from "../usage-error.ts";
+import { usageError } from "../command/usage-error.ts";
 
 /** One end of a copy. */
 export interface CopyPlace {
-  /** The sandbox as the user named it; undefined: this machine. */
+  /** The name that the user wrote; undefined for this machine. */
   readonly sandbox: string | undefined;
   readonly path: string;
 }
@@ -20,7 +20,7 @@ export function parsePlace(text: string): CopyPlace {
   const slash = text.indexOf("/");
   const isHost = colon <= 0 || (slash !== -1 && slash < colon);
   if (isHost) return { sandbox: undefined, path: text };
-  // Without a path it is the home directory.
+  // Without a path, the home directory.
   return { sandbox: text.slice(0, colon), path: text.slice(colon + 1) || "." };
 }
 
@@ -33,7 +33,10 @@ export function parseCopy(source: string, target: string): Copy {
     return { direction: "out", sandbox: from.sandbox, from: from.path, to: to.path };
   }
   if (from.sandbox === undefined) {
-    throw usageError(`${source} and ${target} are both on this machine`, "write SANDBOX:PATH for the one in a sandbox");
+    throw usageError(`cp: neither ${source} nor ${target} is in a sandbox`, "write one of them as SANDBOX:PATH");
   }
-  throw usageError("files are not copied from sandbox to sandbox", "copy them to this machine first");
+  throw usageError(
+    "cp: cannot copy from sandbox to sandbox",
+    "copy to this machine first, and from there to the other sandbox",
+  );
 }

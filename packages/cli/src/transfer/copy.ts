@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
 import { basename, join, posix, resolve } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../notice.ts";
-import type { Progress } from "../progress.ts";
+import type { Notice } from "../output/print.ts";
+import type { Progress } from "../output/progress.ts";
 import type { Copy } from "./copy-place.ts";
 import { download } from "./download.ts";
 import { upload } from "./upload.ts";
@@ -14,7 +14,7 @@ export interface CopyOptions {
   readonly progress: Progress;
 }
 
-/** As `cp -r` does: into a directory that is there or ends with a slash, otherwise under the given name. */
+/** As `cp -r` does: into a target that is a directory or ends with a slash, otherwise as the target. */
 export async function copy(guest: Guest, { direction, from, to }: Copy, options: CopyOptions): Promise<void> {
   const { shown, notice, progress } = options;
   if (direction === "in") {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Guest } from "../guest/guest.ts";
-import { Progress } from "../progress.ts";
+import { Progress } from "../output/progress.ts";
 import { download } from "./download.ts";
 
 let directory: string;
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** A sandbox whose code has taken over the agent: it lists whatever it likes, and every file is endless. */
+/** A sandbox whose code has taken over the agent: it lists any path, and every file is endless. */
 function hostileSandbox(paths: readonly string[], { diskMib = 1 } = {}): Guest {
   const entry = (path: string, kind: string) => ({ path, kind, mode: 0o777, sizeBytes: 1 });
   const files = {
@@ -44,7 +44,7 @@ describe("a download from a hostile sandbox", () => {
     },
   );
 
-  it("stops an endless file at the size of the sandbox's disk and keeps nothing of it", async () => {
+  it("stops an endless file at the size of the sandbox's disk and deletes the partial file", async () => {
     await expect(downloadFrom(hostileSandbox(["endless"]))).rejects.toMatchObject({ reason: "download_too_large" });
     expect(await readdir(directory, { recursive: true })).toEqual(["target"]);
   });

@@ -3,10 +3,10 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/protocol/error";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../notice.ts";
-import type { Progress } from "../progress.ts";
+import type { Notice } from "../output/print.ts";
+import type { Progress } from "../output/progress.ts";
 import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 
@@ -21,8 +21,8 @@ export interface DownloadOptions {
 }
 
 /**
- * Copies a file, or a directory with all it holds, out of a sandbox. Names and sizes come from code nobody trusts:
- * nothing is written outside the target, no link is made, and a file full of holes does not fill this machine's disk.
+ * Copies a file, or a directory with its contents, out of a sandbox. Names and sizes come from untrusted code, so it
+ * writes nothing outside the target, creates no links, and limits the size: a sparse file could fill this disk.
  */
 export async function download(guest: Guest, transfer: Transfer, { notice, progress }: DownloadOptions): Promise<void> {
   const { from, to, shown } = transfer;
@@ -55,7 +55,7 @@ async function downloadFile(
   await mkdir(dirname(to), { recursive: true });
   const draft = `${to}.${randomUUID()}`;
   try {
-    // Permissions that would let a program act as its owner do not leave the sandbox.
+    // Set-user-ID and set-group-ID bits do not leave the sandbox.
     const target = createWriteStream(draft, { mode: mode & 0o777, flags: "wx" });
     await pipeline(progress.counting(within(budget, guest.files.read(from), { from, shown })), target);
     await rename(draft, to);
@@ -75,8 +75,8 @@ async function* within(
     if (budget.leftBytes < 0) {
       throw new SandboxError("resource_exhausted", {
         reason: "download_too_large",
-        message: `${place.shown} stopped at ${place.from}: it is larger than the sandbox's whole disk`,
-        hint: "give the sandbox a larger disk if it really is that large: --disk MIB",
+        message: `${place.shown} stopped at ${place.from}: the download is larger than the sandbox's whole disk`,
+        hint: "if it really is that large, create the sandbox with a larger --disk",
       });
     }
     yield bytes;
@@ -88,15 +88,15 @@ function requireInside(path: string, directory: string): void {
   if (!path.includes("\0") && parts.every((part) => part !== "" && part !== "." && part !== "..")) return;
   throw new SandboxError("permission_denied", {
     reason: "path_escapes",
-    message: `the sandbox lists ${JSON.stringify(path)} below ${directory}, which could lead outside`,
-    hint: "do not trust anything that this sandbox gave you",
+    message: `the sandbox lists ${JSON.stringify(path)} below ${directory}, which could escape the target directory`,
+    hint: "do not trust files from this sandbox",
   });
 }
 
 function notAFile({ from, shown }: Transfer, kind: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "not_a_file",
-    message: `${shown}: ${from} is a ${kind}`,
+    message: `${shown}: ${from} is a ${kind}, not a file or directory`,
     hint: "name a file or a directory",
   });
 }

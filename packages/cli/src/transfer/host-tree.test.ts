@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
 describe("a tree on this machine", () => {
-  it("is walked in order, each directory before what it holds, and no link is followed", async () => {
+  it("is walked in order, each directory before its contents, without following links", async () => {
     const entries = await Array.fromAsync(walkHostTree(directory));
     expect(entries.map(({ path, kind }) => [path, kind])).toEqual([
       ["", "directory"],

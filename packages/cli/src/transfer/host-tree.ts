@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Something below a directory of this machine. Links are not followed: a tree from a stranger may hold one that leads out. */
+/** An entry below a directory of this machine. Links are not followed: one in an untrusted tree may lead outside. */
 export interface HostEntry {
   /** Relative to the directory; empty for the directory itself. */
   readonly path: string;
@@ -13,7 +13,7 @@ export interface HostEntry {
   readonly target?: string;
 }
 
-/** The directory and everything below it, each directory before what it holds. */
+/** The directory and all entries below it, each directory before its contents. */
 export async function* walkHostTree(directory: string, path = ""): AsyncGenerator<HostEntry> {
   const stats = await lstat(join(directory, path));
   const entry = { path, kind: kindOf(stats), mode: stats.mode & 0o7777 };

@@ -1,6 +1,6 @@
 const SHOWN = 3;
 
-/** What a transfer could not copy; a tree from a stranger may hold millions of such names, and any bytes in them. */
+/** The entries that a transfer skipped; an untrusted tree may have millions, with any bytes in their names. */
 export class LeftOut {
   readonly #shown: string[] = [];
   #count = 0;
@@ -10,10 +10,10 @@ export class LeftOut {
     if (this.#shown.length < SHOWN) this.#shown.push(`${JSON.stringify(path)} (${kind})`);
   }
 
-  /** Undefined when everything was copied. */
+  /** Undefined when nothing was skipped. */
   get message(): string | undefined {
     if (this.#count === 0) return undefined;
     const more = this.#count > SHOWN ? ` and ${this.#count - SHOWN} more` : "";
-    return `left out, since only files and directories are copied: ${this.#shown.join(", ")}${more}`;
+    return `skipped, since only files and directories are copied: ${this.#shown.join(", ")}${more}`;
   }
 }

@@ -23,14 +23,14 @@ describe("--upload", () => {
   });
 
   it.each(["x", ":y", "x:", ":"])("refuses %j", (text) => {
-    expect(() => parseTransfer("upload", text, {})).toThrow(`--upload ${text} is not SRC:DST`);
+    expect(() => parseTransfer("upload", text, {})).toThrow(`for --upload: expected SRC:DST`);
   });
 });
 
 describe("a relative path inside", () => {
-  it("is refused where it is not clear which home directory it starts at", () => {
-    expect(() => parseTransfer("upload", "x:y", { user: "root" })).toThrow("another home directory");
-    expect(() => parseTransfer("download", "x:y", { user: "root" })).toThrow("another home directory");
+  it("is refused when --user makes its home directory ambiguous", () => {
+    expect(() => parseTransfer("upload", "x:y", { user: "root" })).toThrow("is ambiguous with --user root");
+    expect(() => parseTransfer("download", "x:y", { user: "root" })).toThrow("is ambiguous with --user root");
     expect(parseTransfer("upload", "x:/y", { user: "root" }).to).toBe("/y");
     expect(parseTransfer("upload", "x:y", { user: "root", cwd: "/srv" }).to).toBe("/srv/y");
   });

@@ -1,11 +1,11 @@
 import { basename, join, posix, resolve } from "node:path";
-import { usageError } from "../usage-error.ts";
+import { invalidValue, usageError } from "../command/usage-error.ts";
 
 /** A file or directory to copy between this machine and a sandbox. */
 export interface Transfer {
   readonly from: string;
   readonly to: string;
-  /** How the user wrote it. */
+  /** As the user wrote it. */
   readonly shown: string;
 }
 
@@ -14,7 +14,7 @@ const examples = {
   download: "--download /home/user/result.csv:./result.csv",
 } as const;
 
-/** Where relative paths inside a sandbox start, as far as the command line says. */
+/** The options that decide where relative paths inside the sandbox start. */
 export interface InsideOptions {
   readonly cwd?: string | undefined;
   readonly user?: string | undefined;
@@ -25,7 +25,7 @@ export function parseTransfer(option: keyof typeof examples, text: string, optio
   const colon = text.lastIndexOf(":");
   const [from, to] = [text.slice(0, colon), text.slice(colon + 1)];
   if (colon === -1 || from === "" || to === "") {
-    throw usageError(`--${option} ${text} is not SRC:DST`, `for example ${examples[option]}`);
+    throw invalidValue(option, { value: text, expected: "SRC:DST", hint: `for example ${examples[option]}` });
   }
   // A trailing slash names the directory to copy into, as it does for cp.
   const named = (path: string, directory: string) => (to.endsWith("/") ? join(directory, basename(path)) : directory);
@@ -38,8 +38,8 @@ export function parseTransfer(option: keyof typeof examples, text: string, optio
 function insidePath(path: string, { cwd, user }: InsideOptions, shown: string): string {
   if (cwd !== undefined) return posix.resolve(cwd, path);
   if (user !== undefined && !posix.isAbsolute(path)) {
-    const message = `${shown}: ${path} could be in another home directory than that of --user ${user}`;
-    throw usageError(message, "write it as an absolute path, or give --cwd, where relative ones then start");
+    const message = `${shown}: relative path ${path} is ambiguous with --user ${user}`;
+    throw usageError(message, "write an absolute path, or set --cwd, where relative paths then start");
   }
   return path;
 }

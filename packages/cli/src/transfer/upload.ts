@@ -3,41 +3,41 @@ import { open, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../notice.ts";
-import type { Progress } from "../progress.ts";
+import type { Notice } from "../output/print.ts";
+import type { Progress } from "../output/progress.ts";
 import { concurrently } from "./concurrently.ts";
 import { type HostEntry, walkHostTree } from "./host-tree.ts";
 import { LeftOut } from "./left-out.ts";
 import type { Transfer } from "./transfer.ts";
 
-/** Small files wait for answers more than for bytes, so several travel at once. */
-const FILES_AT_ONCE = 16;
-/** What its owner needs on a directory while it is being filled. */
+/** Small files wait for answers more than for bytes. */
+const MAX_CONCURRENT_FILES = 16;
+/** The owner needs these bits on a directory while it is being filled. */
 const OWNER_BITS = 0o700;
 
-/** Should a link or a pipe have taken a file's place since the tree was listed, it is neither followed nor waited for. */
-const NEVER_ELSEWHERE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** A link or a pipe may have replaced a file since the tree was listed: do not follow it or wait for it. */
+const NO_FOLLOW = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export interface UploadOptions {
-  /** Whose the files are inside; the sandbox's default user otherwise. */
+  /** The owner of the files inside; by default the sandbox's user. */
   readonly owner: string | undefined;
   readonly notice: Notice;
   readonly progress: Progress;
 }
 
-/** Copies a file, or a directory with all it holds, into a sandbox; modes are kept, links are copied as links. */
+/** Copies a file, or a directory with its contents, into a sandbox; keeps modes, and copies links as links. */
 export async function upload(guest: Guest, transfer: Transfer, options: UploadOptions): Promise<void> {
   const { from, shown } = transfer;
   try {
-    // What the user names may be a pipe, as in --upload <(command):DST.
+    // The user may name a pipe, as in --upload <(command):DST.
     if (!(await stat(from)).isDirectory()) return await uploadFile(guest, transfer, { ...options, flags: 0 });
     await uploadDirectory(guest, transfer, options);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof SandboxError || !("syscall" in error)) throw error;
     throw new SandboxError("invalid_argument", {
       reason: "unreadable_upload",
-      message: `${shown} cannot be read: ${error.message}`,
-      hint: "name a file or directory that you may read",
+      message: `${shown}: cannot read the source: ${error.message}`,
+      hint: "name a file or directory that you can read",
       cause: error,
     });
   }
@@ -54,11 +54,11 @@ async function uploadDirectory(guest: Guest, { from, to, shown }: Transfer, opti
   const { path: root } = await guest.files.stat(to);
   const uploadEntry = async ({ path, kind, target }: HostEntry) => {
     const place = { from: join(from, path), to: posix.join(root, path), shown };
-    if (kind === "file") await uploadFile(guest, place, { owner, progress, flags: NEVER_ELSEWHERE });
+    if (kind === "file") await uploadFile(guest, place, { owner, progress, flags: NO_FOLLOW });
     if (kind === "symlink") await makeLink(guest, { target: target as string, path: place.to, owner });
     if (kind === "other") leftOut.add(place.from, "neither file nor directory");
   };
-  await concurrently(FILES_AT_ONCE, entries, uploadEntry);
+  await concurrently(MAX_CONCURRENT_FILES, entries, uploadEntry);
   for (const { path, mode } of directories.reverse()) await guest.files.chmod(posix.join(to, path), mode);
   if (leftOut.message !== undefined) notice(`${shown}: ${leftOut.message}`);
 }
@@ -82,7 +82,7 @@ async function makeLink(
   if (result.exitCode === 0) return;
   throw new SandboxError("failed_precondition", {
     reason: "link_failed",
-    message: `the link ${path} could not be made in sandbox ${guest.id}: ${result.stderr.trim()}`,
-    hint: "upload without links, or use a root filesystem that has ln",
+    message: `cannot create the link ${path} in sandbox ${guest.id}: ${result.stderr.trim()}`,
+    hint: "upload a directory without links, or use an image that has ln",
   });
 }

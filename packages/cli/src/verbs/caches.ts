@@ -1,18 +1,17 @@
 import type { CacheResource } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortBytes, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { shortBytes, shortId } from "../output/format.ts";
+import { showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
 
 const listCaches: Verb = {
   name: "caches ls",
-  usage: "[OPTIONS]",
-  summary: "list the caches of your projects, with their sizes and who has them mounted",
+  summary: "list caches, their sizes and the sandboxes that use them",
   options: [jsonOption],
-  words: [],
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     await showRows(arguments_, { columns, rows: await client.caches.list() });
     return 0;
@@ -21,13 +20,12 @@ const listCaches: Verb = {
 
 const clearCaches: Verb = {
   name: "caches clear",
-  usage: "PROJECT/NAME…",
-  summary: "remove caches that no sandbox has mounted",
+  summary: "delete caches that no sandbox uses",
+  operands: ["PROJECT/NAME…"],
   options: [],
-  operands: { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper caches clear PROJECT/NAME" },
+  examples: ["sandpiper caches clear default/npm"],
   async run({ operands }) {
     const targets = operands.map(parseCache);
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     for (const target of targets) await client.caches.clear(target);
     return 0;
@@ -36,8 +34,7 @@ const clearCaches: Verb = {
 
 export const cachesVerb: Verb = {
   name: "caches",
-  usage: "ls|clear",
-  summary: "see and clear what the containers of a project share on the node",
+  summary: "list and delete the caches that containers of a project share",
   options: [],
   actions: [listCaches, clearCaches],
   run: async () => 0,
@@ -46,7 +43,8 @@ export const cachesVerb: Verb = {
 function parseCache(text: string): Pick<CacheResource, "project" | "name"> {
   const [, project, name] = /^([^/]+)\/([^/]+)$/.exec(text) ?? [];
   if (project !== undefined && name !== undefined) return { project, name };
-  throw usageError(`${text} names no cache`, "write its project and its name, for example default/npm");
+  const hint = "write the project and the name, for example default/npm";
+  throw usageError(`caches clear: ${JSON.stringify(text)} is not PROJECT/NAME`, hint);
 }
 
 const columns: readonly Column<CacheResource>[] = [

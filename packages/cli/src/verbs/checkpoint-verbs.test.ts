@@ -29,7 +29,7 @@ async function json(...argv: string[]) {
 }
 
 describe("sandpiper checkpoint", () => {
-  it("prints the id, and with --json the whole checkpoint", async () => {
+  it("prints the ID, or with --json the checkpoint", async () => {
     const first = await line("checkpoint", "work", "--name", "before", "--ttl", "1h");
     const second = await json("checkpoint", "work", "--json");
     const listed = await json("checkpoints", "work");
@@ -47,17 +47,17 @@ describe("sandpiper checkpoint", () => {
   it.each([
     ["--ttl", "soon"],
     ["--keep-last", "0"],
-  ])("ends with 2 for %s %s", async (...wrong) => {
+  ])("exits with 2 for %s %s", async (...wrong) => {
     expect(await node.run("checkpoint", "work", ...wrong)).toMatchObject({ stdout: "", exitCode: 2 });
   });
 });
 
 describe("sandpiper checkpoints", () => {
-  it("deletes those named by id, the beginning of it, or name, or none when one is not there", async () => {
+  it("deletes checkpoints by ID, beginning of ID or name, and none when one is not found", async () => {
     const first = await line("checkpoint", "work");
     await line("checkpoint", "work", "--name", "second");
     const refused = await node.run("checkpoints", "work", "--delete", "second", "--delete", "third");
-    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('there is no checkpoint "third"') });
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('checkpoint "third" not found') });
     expect(refused.stderr).toContain("sandpiper checkpoints SANDBOX");
     expect(await json("checkpoints", "work")).toHaveLength(2);
     expect(await line("checkpoints", "work", "--delete", first.slice(0, 13), "--delete", "second")).toBe("");
@@ -66,7 +66,7 @@ describe("sandpiper checkpoints", () => {
 });
 
 describe("sandpiper restore", () => {
-  it("makes a new sandbox by the checkpoint's id, or by sandbox and name", async () => {
+  it("creates a sandbox from a whole ID, or from SANDBOX:CHECKPOINT", async () => {
     const checkpoint = await line("checkpoint", "work", "--name", "before");
     write("two");
     for (const text of [checkpoint, "work:before", `${id.slice(0, 8)}:${checkpoint.slice(0, 8)}`]) {
@@ -77,22 +77,22 @@ describe("sandpiper restore", () => {
     expect(read(id)).toBe("two");
   });
 
-  it("says how a checkpoint is named when its sandbox is not told", async () => {
+  it("refuses the name of a checkpoint without its sandbox, with exit code 2", async () => {
     expect(await node.run("restore", "before")).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining("write its whole id, or SANDBOX:before"),
+      stderr: expect.stringContaining("use the whole ID, or SANDBOX:before"),
     });
   });
 });
 
 describe("sandpiper fork", () => {
-  it("prints one id in each line", async () => {
+  it("prints one ID per line", async () => {
     const forks = (await line("fork", "work", "--count", "3", "--name", "copy")).split("\n");
     expect(new Set([id, ...forks]).size).toBe(4);
     for (const fork of forks) expect(read(fork)).toBe("one");
   });
 
-  it("begins at a checkpoint, with labels of its own, when these are given", async () => {
+  it("starts at a checkpoint and sets labels when these are given", async () => {
     const checkpoint = await line("checkpoint", "work");
     write("two");
     const from = ["--checkpoint", checkpoint.slice(0, 8)];
@@ -104,7 +104,7 @@ describe("sandpiper fork", () => {
 });
 
 describe("sandpiper pause and resume", () => {
-  it("hold sandboxes and let them go on, several at once", async () => {
+  it("pause and resume several sandboxes at once", async () => {
     const { id: other } = await node.client.sandboxes.create({ name: "other" });
     const states = () => [id, other].map(stateOf);
     expect(await line("pause", "work", "other")).toBe("");
@@ -115,7 +115,7 @@ describe("sandpiper pause and resume", () => {
 });
 
 describe("sandpiper rollback", () => {
-  it("goes back to the newest checkpoint, or to one that is named, and prints which", async () => {
+  it("resets to the newest or the named checkpoint, and prints its ID", async () => {
     const first = await line("checkpoint", "work", "--name", "first");
     write("two");
     const second = await line("checkpoint", "work");
@@ -129,13 +129,13 @@ describe("sandpiper rollback", () => {
     expect(read(id)).toBe("one");
   });
 
-  it("ends with 1 where there is no checkpoint", async () => {
+  it("exits with 1 when there is no checkpoint", async () => {
     expect(await node.run("rollback", "work")).toMatchObject({ stdout: "", exitCode: 1 });
   });
 });
 
 describe("sandpiper nodes and node drain", () => {
-  it("list the nodes, and drain the one that is asked", async () => {
+  it("list the nodes, and drain the node that answers", async () => {
     expect((await json("nodes")).map((each: { isThisNode: boolean }) => each.isThisNode)).toEqual([true, false]);
     expect(await line("node", "drain")).toBe("");
     expect(await line("node", "drain", "--deadline", "30")).toBe("");

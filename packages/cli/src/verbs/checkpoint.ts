@@ -1,27 +1,30 @@
-import { parseDuration } from "../duration-option.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { parseDuration, parseNumber } from "../options/values.ts";
+import { withProgress } from "../output/progress.ts";
+import { showResult } from "../output/show.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const checkpointVerb: Verb = {
   name: "checkpoint",
-  usage: "[OPTIONS] SANDBOX",
-  summary: "save a sandbox as it is and print the checkpoint's id",
+  summary: "save a sandbox and print the checkpoint's ID",
+  operands: ["SANDBOX"],
   options: [
-    { name: "name", value: "NAME", summary: "a name to call the checkpoint by" },
-    { name: "stop", summary: "stop the sandbox with it; otherwise it goes on" },
-    { name: "ttl", value: "TIME", summary: "delete the checkpoint after this time, such as 90 (seconds), 10m or 2h" },
-    { name: "keep-last", value: "N", summary: "delete the sandbox's older checkpoints beyond this many" },
-    { name: "json", summary: "print the whole checkpoint as one JSON object" },
+    { name: "name", value: "NAME", summary: "name the checkpoint" },
+    { name: "stop", summary: "stop the sandbox after saving it" },
+    {
+      name: "ttl",
+      value: "DURATION",
+      summary: "delete the checkpoint after DURATION, such as 90 (seconds), 10m or 2h",
+    },
+    { name: "keep-last", value: "N", summary: "delete all but the N newest checkpoints of the sandbox" },
+    { name: "json", summary: "print the checkpoint as a JSON object" },
     quietOption,
   ],
-  operands: { min: 1, max: 1, example: "sandpiper checkpoint SANDBOX" },
-  details: `Running processes are saved too where the provider can; "fidelity" in --json says what was. A sandbox that was
-stopped goes on with sandpiper resume.
-
-Example:
-  sandpiper checkpoint build --name before-tests`,
+  details: `Saves the files and, if the provider supports it, the memory with all running processes; "fidelity" in the JSON output
+tells which. Start a stopped sandbox again with "sandpiper resume".`,
+  examples: ["sandpiper checkpoint build --name before-tests", "sandpiper checkpoint build --stop"],
+  learnMore: "docs/checkpoints.md",
   async run(arguments_) {
     const options = {
       name: arguments_.get("name"),
@@ -29,14 +32,9 @@ Example:
       ttlMs: parseDuration(arguments_, "ttl"),
       keepLast: parseNumber(arguments_, "keep-last", { example: 3 }),
     };
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { Progress } = await import("../progress.ts");
-    const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
-    using progress = new Progress("saving", progressOf(arguments_));
-    const made = await sandbox.checkpoint(options);
-    progress[Symbol.dispose]();
-    await print(arguments_.has("json") ? `${JSON.stringify(made)}\n` : `${made.id}\n`);
+    const sandbox = await firstSandbox(arguments_);
+    const saved = await withProgress("saving", arguments_, () => sandbox.checkpoint(options));
+    await showResult(arguments_, { json: saved, lines: [saved.id] });
     return 0;
   },
 };

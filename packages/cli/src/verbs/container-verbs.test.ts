@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterAll(() => node[Symbol.asyncDispose]());
 
 describe("sandpiper create", () => {
-  it("asks for a container as the command line says", async () => {
+  it("creates a container with the options of the command line", async () => {
     const argv = ["--provider", "docker", "--image", "node:24", "--network", "bridge", "--publish", "3000"];
     const { stdout, exitCode } = await node.run("create", ...argv, "--read-only", "--json");
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([
@@ -39,25 +39,25 @@ describe("sandpiper get", () => {
 });
 
 describe("sandpiper rebuild", () => {
-  it("says nothing, or with --json the whole sandbox", async () => {
+  it("prints nothing, or with --json the sandbox", async () => {
     expect(await node.run("rebuild", "work")).toEqual({ stdout: "", stderr: "", exitCode: 0 });
     const { stdout } = await node.run("rebuild", id.slice(0, 8), "--json");
     expect(JSON.parse(stdout)).toMatchObject({ id, state: "ready" });
     expect(node.memory.sandboxes).toHaveLength(1);
   });
 
-  it("ends with 1 for one that is not there, and with 2 for none", async () => {
+  it("exits with 1 for an unknown sandbox, and with 2 without one", async () => {
     expect(await node.run("rebuild", "other")).toMatchObject({ stdout: "", exitCode: 1 });
     expect(await node.run("rebuild")).toMatchObject({ stdout: "", exitCode: 2 });
   });
 });
 
 describe("sandpiper caches", () => {
-  it("lists them as JSON", async () => {
+  it("are listed as JSON", async () => {
     expect(await node.run("caches", "ls")).toEqual({ stdout: "[]\n", stderr: "", exitCode: 0 });
   });
 
-  it.each(["npm", "a/b/c", "/npm"])("ends with 2 for %s, which names none", async (text) => {
+  it.each(["npm", "a/b/c", "/npm"])("clear exits with 2 for %s, which is not PROJECT/NAME", async (text) => {
     const { exitCode, stderr } = await node.run("caches", "clear", text);
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining("default/npm")]);
   });

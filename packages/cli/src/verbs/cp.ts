@@ -1,33 +1,30 @@
-import { noticeOf } from "../notice.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import { Interruption } from "../command/interruption.ts";
+import type { Verb } from "../command/verb.ts";
+import { interruptibleFiles } from "../guest/interruptible-files.ts";
+import { nodeGuest } from "../guest/node-guest.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { noticeOf } from "../output/print.ts";
+import { Progress, progressOf } from "../output/progress.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandbox } from "../target/find-sandbox.ts";
+import { copy } from "../transfer/copy.ts";
+import { parseCopy } from "../transfer/copy-place.ts";
 
 export const cpVerb: Verb = {
   name: "cp",
-  usage: "[OPTIONS] SRC DST",
-  summary: "copy files and directories into a sandbox of the node, or out of it",
+  summary: "copy files between this machine and a sandbox",
+  operands: ["SRC", "DST"],
   options: [quietOption],
-  operands: { min: 2, max: 2, example: "sandpiper cp SRC SANDBOX:DST or sandpiper cp SANDBOX:SRC DST" },
   completesPaths: true,
-  details: `
-One of both is SANDBOX:PATH; relative paths inside start at the home directory. A path of this machine with a colon in it
-is written with a slash, as ./a:b. Directories are copied with all they hold, into the target when it is a directory or
-ends with a slash. Modes are kept; links go in as links and do not come out.
+  details: `Either SRC or DST is SANDBOX:PATH. A relative PATH starts at the home directory. Write a path of this machine that
+contains a colon with a slash before the colon, such as ./a:b.
 
-Examples:
-  sandpiper cp ./project my-sandbox:/home/user/
-  sandpiper cp my-sandbox:result.csv .`,
+Directories are copied with their contents: into DST if it is a directory or ends with a slash, otherwise as DST. File
+modes are kept. Symbolic links are copied into a sandbox, but not out of it.`,
+  examples: ["sandpiper cp ./project my-sandbox:/home/user/", "sandpiper cp my-sandbox:result.csv ."],
   async run(arguments_) {
     const [source, target] = arguments_.operands as [string, string];
-    const { parseCopy } = await import("../transfer/copy-place.ts");
     const place = parseCopy(source, target);
-    const { Interruption } = await import("../interruption.ts");
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { nodeGuest } = await import("../guest/node-guest.ts");
-    const { interruptibleFiles } = await import("../guest/interruptible-files.ts");
-    const { copy } = await import("../transfer/copy.ts");
-    const { Progress } = await import("../progress.ts");
     using interruption = new Interruption();
     using progress = new Progress("copying", progressOf(arguments_));
     const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };

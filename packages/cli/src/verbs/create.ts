@@ -1,54 +1,48 @@
-import { containerFrom, containerOptions } from "../container-options.ts";
-import { parseDuration } from "../duration-option.ts";
-import { parseEnv } from "../env-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { containerFrom, containerOptions, splitContainer } from "../options/container-options.ts";
+import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import { idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
+import { parseDuration, parseEnv } from "../options/values.ts";
+import { Progress, progressOf } from "../output/progress.ts";
+import { PullView, pullViewOf } from "../output/pull-view.ts";
+import { showResult } from "../output/show.ts";
+import { requireNode } from "../target/find-node.ts";
 
 export const createVerb: Verb = {
   name: "create",
-  usage: "[OPTIONS]",
-  summary: "make a sandbox on the node and print its id",
+  summary: "create a sandbox on the node and print its ID",
   options: [
     ...ownOptions,
     ...shapeOptions,
     ...commandOptions,
     ...containerOptions,
-    { name: "idle-timeout", value: "TIME", summary: "destroy it when it was not used for this time (never)" },
-    { name: "json", summary: "print the whole sandbox as one JSON object" },
+    idleTimeoutOption,
+    sandboxJsonOption,
     quietOption,
   ],
-  words: [],
-  details: `
-Variables, working directory and user are those of its commands unless they are given others.
-
-Example:
-  id=$(sandpiper create --name build --memory 1024 --ttl 1h)
-  sandpiper exec "$id" -- make
-  sandpiper create --provider docker --image node:24 --network bridge --publish 3000 --cache npm:/root/.npm`,
+  details: "--env, --cwd and --user set the defaults for all commands of the sandbox.",
+  examples: [
+    "sandpiper create --name build --memory 1024 --ttl 1h",
+    "sandpiper create --provider docker --image node:24 --network bridge --publish 3000",
+    'id=$(sandpiper create) && sandpiper exec "$id" -- make',
+  ],
   async run(arguments_) {
-    const { image, ...container } = containerFrom(arguments_) ?? {};
     const body = {
       ...shapeFrom(arguments_),
       ...ownFrom(arguments_),
-      image,
-      container: Object.keys(container).length === 0 ? undefined : container,
-      env: parseEnv(arguments_.all("env"), process.env),
+      ...splitContainer(containerFrom(arguments_)),
+      env: parseEnv(arguments_),
       cwd: arguments_.get("cwd"),
       user: arguments_.get("user"),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
-    const { requireNode } = await import("../target/find-node.ts");
-    const { Progress } = await import("../progress.ts");
     const client = await requireNode();
-    const { PullView, pullViewOf } = await import("../pull-view.ts");
-    using progress = new Progress("starting a sandbox", progressOf(arguments_));
+    using progress = new Progress("creating the sandbox", progressOf(arguments_));
     using view = new PullView({ ...pullViewOf(arguments_), onBegin: () => progress[Symbol.dispose]() });
-    const { info } = await client.sandboxes.create({ ...body, onProgress: view.add });
+    const { id, info } = await client.sandboxes.create({ ...body, onProgress: view.add });
     view[Symbol.dispose]();
     progress[Symbol.dispose]();
-    await print(arguments_.has("json") ? `${JSON.stringify(info)}\n` : `${info.id}\n`);
+    await showResult(arguments_, { json: info, lines: [id] });
     return 0;
   },
 };

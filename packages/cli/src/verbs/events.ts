@@ -1,40 +1,60 @@
-import type { EventBody } from "@sandpiper/sdk";
-import type { Arguments } from "../arguments.ts";
-import { Interruption } from "../interruption.ts";
-import { print } from "../print.ts";
-import { passThrough } from "../run/pass-through.ts";
-import { followOption, printJson, wantsJson } from "../show.ts";
-import { plainText } from "../table/plain-text.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Client, EventBody, PastEventsOptions } from "@sandpiper/sdk";
+import type { Arguments } from "../command/arguments.ts";
+import { Interruption } from "../command/interruption.ts";
+import { invalidValue } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { followOption } from "../options/shared-options.ts";
+import { plainText } from "../output/format.ts";
+import { passThrough, print, printJson } from "../output/print.ts";
+import { wantsJson } from "../output/show.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandbox } from "../target/find-sandbox.ts";
+
+const PAGE = 1000;
 
 export const eventsVerb: Verb = {
   name: "events",
-  usage: "[OPTIONS] [SANDBOX]",
-  summary: "show what happened on the node",
+  summary: "show the events of the node or of a sandbox",
+  operands: ["[SANDBOX]"],
   options: [
-    followOption,
-    { name: "after", value: "ID", summary: "only events after this one" },
-    { name: "json", summary: "print JSON: an array, or with --follow one object in each line" },
+    { ...followOption, summary: "keep printing new events until Ctrl-C" },
+    { name: "after", value: "ID", summary: "show only events after this one" },
+    {
+      name: "json",
+      summary:
+        "print a JSON array, or with --follow one JSON object per line (default when the output is not a terminal)",
+    },
   ],
-  operands: { min: 0, max: 1, example: "sandpiper events" },
-  details: "Ctrl-C ends --follow. Where there is no terminal, JSON is printed anyway.",
+  examples: ["sandpiper events --follow", "sandpiper events build --after 120"],
+  learnMore: "docs/observability.md",
   async run(arguments_) {
     const after = parseAfter(arguments_.get("after"));
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     const [name] = arguments_.operands;
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const sandbox = name === undefined ? undefined : (await findSandbox(client, name)).id;
-    const options = { after, ...(sandbox === undefined ? {} : { sandbox }) };
+    const options = name === undefined ? { after } : { after, sandbox: (await findSandbox(client, name)).id };
     if (arguments_.has("follow")) return follow(arguments_, (signal) => client.events({ ...options, signal }));
-    const { pastEvents } = await import("../events/past-events.ts");
     const events = await Array.fromAsync(pastEvents(client, options));
     if (wantsJson(arguments_)) await printJson(events);
     else await print(events.map(eventLine).join(""));
     return 0;
   },
 };
+
+/** All events after an ID, page by page. */
+export async function* pastEvents(
+  client: Pick<Client, "pastEvents">,
+  options: PastEventsOptions,
+): AsyncGenerator<EventBody> {
+  let after = options.after ?? 0;
+  for (;;) {
+    const page = await client.pastEvents({ ...options, after, limit: PAGE });
+    yield* page;
+    const last = page.at(-1);
+    // The node may return fewer at a time than requested.
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
 
 async function follow(arguments_: Arguments, open: (signal: AbortSignal) => AsyncIterable<EventBody>): Promise<number> {
   using interruption = new Interruption();
@@ -48,13 +68,13 @@ async function follow(arguments_: Arguments, open: (signal: AbortSignal) => Asyn
   return interruption.exitCode ?? 0;
 }
 
-export function eventLine({ id, at, kind, sandboxId, details }: EventBody): string {
+function eventLine({ id, at, kind, sandboxId, details }: EventBody): string {
   const more = Object.entries(details).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   return `${plainText([id, at, kind, sandboxId ?? "-", ...more].join("  "))}\n`;
 }
 
-function parseAfter(text: string | undefined): number {
-  if (text === undefined) return 0;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw usageError(`--after ${text} is no id of an event`, "write a number that sandpiper events shows");
+function parseAfter(value: string | undefined): number {
+  if (value === undefined) return 0;
+  if (/^\d{1,15}$/.test(value)) return Number(value);
+  throw invalidValue("after", { value, expected: "the ID of an event", hint: "use a number from sandpiper events" });
 }

@@ -1,44 +1,38 @@
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { ownFrom, ownOptions } from "../sandbox-options.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { ownFrom, ownOptions } from "../options/sandbox-options.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { parseNumber } from "../options/values.ts";
+import { withProgress } from "../output/progress.ts";
+import { showResult } from "../output/show.ts";
+import { findCheckpoint } from "../target/find-checkpoint.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const forkVerb: Verb = {
   name: "fork",
-  usage: "[OPTIONS] SANDBOX",
-  summary: "make sandboxes that go on from where one is, and print their ids",
+  summary: "create copies of a sandbox and print their IDs",
+  operands: ["SANDBOX"],
   options: [
-    { name: "count", value: "N", summary: "how many (1)" },
+    { name: "count", value: "N", default: "1", summary: "number of copies" },
     {
       name: "checkpoint",
       value: "CHECKPOINT",
-      summary: "begin there, at an id, the beginning of one, or a name (now)",
+      summary: "copy this checkpoint instead of the current state: an ID, the beginning of an ID, or a name",
     },
     ...ownOptions,
-    { name: "json", summary: "print the sandboxes as one JSON array" },
+    { name: "json", summary: "print the sandboxes as a JSON array" },
     quietOption,
   ],
-  operands: { min: 1, max: 1, example: "sandpiper fork SANDBOX" },
-  details: `The original is not touched. Each fork has its own id, and goes on with the original's files and, where the provider
-saves memory, with its running processes. Labels are the original's unless others are given.
-
-Example:
-  for id in $(sandpiper fork build --count 4); do sandpiper exec $id -- ./try; done`,
+  details: `The original does not change. Each copy has its own ID, the original's files and, if the provider saves memory, its
+running processes. Copies have the original's labels unless you set --label.`,
+  examples: ["for id in $(sandpiper fork build --count 4); do sandpiper exec $id -- ./try; done"],
+  learnMore: "docs/checkpoints.md",
   async run(arguments_) {
     const own = { ...ownFrom(arguments_), count: parseNumber(arguments_, "count", { example: 4 }) };
     const wanted = arguments_.get("checkpoint");
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { findCheckpoint } = await import("../target/find-checkpoint.ts");
-    const { Progress } = await import("../progress.ts");
-    const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
+    const sandbox = await firstSandbox(arguments_);
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
-    using progress = new Progress("forking", progressOf(arguments_));
-    const forks = await sandbox.fork({ ...own, checkpoint });
-    progress[Symbol.dispose]();
-    if (arguments_.has("json")) await print(`${JSON.stringify(forks.map(({ info }) => info))}\n`);
-    else await print(forks.map(({ id }) => `${id}\n`).join(""));
+    const forks = await withProgress("forking", arguments_, () => sandbox.fork({ ...own, checkpoint }));
+    await showResult(arguments_, { json: forks.map(({ info }) => info), lines: forks.map(({ id }) => id) });
     return 0;
   },
 };

@@ -1,18 +1,19 @@
-import { jsonOption, printJson, showRows, wantsJson } from "../show.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { printJson } from "../output/print.ts";
+import { showRows, wantsJson } from "../output/show.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const getVerb: Verb = {
   name: "get",
-  usage: "[OPTIONS] SANDBOX",
-  summary: "show all that the node knows of a sandbox",
+  summary: "show the details of a sandbox",
+  operands: ["SANDBOX"],
   options: [jsonOption],
-  operands: { min: 1, max: 1, example: "sandpiper get SANDBOX" },
-  details: "Such as where its published ports are reached, and why it failed. Its token is not shown.",
+  details:
+    "Shows, for example, the addresses of published ports and the reason of a failure, but not the sandbox's token.",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { info } = await findSandbox(await requireNode(), arguments_.operands[0] as string);
-    // A token opens its sandbox; what is shown is too easily kept somewhere.
+    const { info } = await firstSandbox(arguments_);
+    // The token gives access to the sandbox, and printed text is easily kept in a log.
     const { token: _, ...shown } = info;
     if (wantsJson(arguments_)) await printJson(shown);
     else await showRows(arguments_, { columns, rows: Object.entries(shown) });

@@ -1,18 +1,34 @@
-import { programHelp, verbHelp } from "../help-text.ts";
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
-import { verbTable } from "../verb-table.ts";
+import { programHelp, verbHelp } from "../command/help-text.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 
-export const helpVerb: Verb = {
-  name: "help",
-  usage: "[VERB]",
-  summary: "show what sandpiper, or one of its verbs, can do",
-  options: [],
-  words: Object.keys(verbTable),
-  async run({ words: [name] }) {
-    const verbs = await Promise.all(Object.values(verbTable).map((load) => load()));
-    const verb = verbs.find((candidate) => candidate.name === name);
-    await print(verb === undefined ? programHelp(verbs) : verbHelp(verb));
-    return 0;
-  },
-};
+type VerbTable = Readonly<Record<string, () => Promise<Verb>>>;
+
+/** Takes the table, which names this verb too. */
+export function createHelpVerb(verbTable: VerbTable): Verb {
+  return {
+    name: "help",
+    summary: "show help for sandpiper or a verb",
+    operands: ["[VERB]", "[ACTION]"],
+    choices: Object.keys(verbTable),
+    options: [],
+    async run({ operands: [name, action] }) {
+      if (name === undefined) {
+        const verbs = await Promise.all(Object.values(verbTable).map((load) => load()));
+        await print(programHelp(verbs));
+        return 0;
+      }
+      const verb = (await verbTable[name]?.()) as Verb;
+      await print(verbHelp(action === undefined ? verb : actionOf(verb, action)));
+      return 0;
+    },
+  };
+}
+
+function actionOf({ name, actions = [] }: Verb, action: string): Verb {
+  const found = actions.find((candidate) => candidate.name === `${name} ${action}`);
+  if (found !== undefined) return found;
+  const hint = `run "sandpiper ${name} --help" for help`;
+  throw usageError(`help: ${name} has no action ${JSON.stringify(action)}`, hint);
+}

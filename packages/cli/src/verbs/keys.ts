@@ -1,32 +1,35 @@
 import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
-import { parseDuration } from "../duration-option.ts";
-import { parseNumber } from "../number-option.ts";
-import { print } from "../print.ts";
-import { jsonOption, showRows } from "../show.ts";
-import { shortDuration } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { parseDuration, parseNumber } from "../options/values.ts";
+import { shortDuration } from "../output/format.ts";
+import { showResult, showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
+import { pick } from "../target/pick.ts";
 
 const createKey: Verb = {
   name: "keys create",
-  usage: "[OPTIONS] NAME",
-  summary: "make a key and print it, the only time that it is shown",
+  summary: "create an API key and print it",
+  operands: ["NAME"],
   options: [
-    { name: "tenant", value: "TENANT", summary: "whose sandboxes it sees (default)" },
+    { name: "tenant", value: "TENANT", default: "default", summary: "tenant whose sandboxes the key can access" },
     {
       name: "scope",
       value: "SCOPE",
       isRepeatable: true,
       choices: ["sandboxes", "read", "admin"],
-      summary: "what it may do: sandboxes, read, admin (sandboxes)",
+      default: "sandboxes",
+      summary: "what the key permits",
     },
-    { name: "expires", value: "TIME", summary: "after which it is worth nothing, such as 12h or 30d (never)" },
-    { name: "max-sandboxes", value: "N", summary: "how many sandboxes it may have at once" },
-    { name: "max-memory", value: "MIB", summary: "how much memory these may have together" },
-    { name: "max-cpus", value: "N", summary: "how many CPUs these may have together" },
-    { name: "json", summary: "print the whole key as one JSON object" },
+    { name: "expires", value: "DURATION", summary: "expire after DURATION, such as 12h or 30d" },
+    { name: "max-sandboxes", value: "N", summary: "limit for sandboxes of the key" },
+    { name: "max-memory", value: "MIB", summary: "limit for their total memory in MiB" },
+    { name: "max-cpus", value: "N", summary: "limit for their total CPUs" },
+    { name: "json", summary: "print the key as a JSON object" },
   ],
-  operands: { min: 1, max: 1, example: "sandpiper keys create NAME" },
+  details: "The node stores only a hash of the key, so this is the only time that the key is shown.",
+  examples: ["sandpiper keys create ci --expires 30d --max-sandboxes 10"],
   async run(arguments_) {
     const tenant = arguments_.get("tenant");
     const scopes = [...arguments_.all("scope")] as NonNullable<CreateKeyBody["scopes"]>;
@@ -36,7 +39,6 @@ const createKey: Verb = {
       maxMemoryMib: parseNumber(arguments_, "max-memory", { example: 4096 }),
       maxVcpuCount: parseNumber(arguments_, "max-cpus", { decimals: 2, example: 4 }),
     };
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     const created = await client.keys.create({
       name: arguments_.operands[0] as string,
@@ -45,19 +47,16 @@ const createKey: Verb = {
       ...(expiresInMs === undefined ? {} : { expiresAt: new Date(Date.now() + expiresInMs).toISOString() }),
       quota,
     });
-    await print(arguments_.has("json") ? `${JSON.stringify(created)}\n` : `${created.key}\n`);
+    await showResult(arguments_, { json: created, lines: [created.key] });
     return 0;
   },
 };
 
 const listKeys: Verb = {
   name: "keys ls",
-  usage: "[OPTIONS]",
-  summary: "list the keys, which are themselves kept nowhere",
+  summary: "list API keys",
   options: [jsonOption],
-  words: [],
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.keys.list() });
     return 0;
@@ -66,14 +65,12 @@ const listKeys: Verb = {
 
 const revokeKey: Verb = {
   name: "keys revoke",
-  usage: "KEY…",
-  summary: "make keys worth nothing, at once and for good",
+  summary: "revoke keys, immediately and permanently",
+  operands: ["KEY…"],
   options: [],
-  operands: { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper keys revoke KEY" },
-  details: "A key is named by its id, the beginning of it, or its name.",
+  details: `KEY is an ID, the beginning of an ID, or a name from "sandpiper keys ls".`,
+  examples: ["sandpiper keys revoke ci"],
   async run({ operands }) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { pick } = await import("../target/pick.ts");
     const client = await requireNode();
     const living = (await client.keys.list()).filter(({ revokedAt }) => revokedAt === null);
     const targets = operands.map((text) => pick("key", text, living));
@@ -84,8 +81,7 @@ const revokeKey: Verb = {
 
 export const keysVerb: Verb = {
   name: "keys",
-  usage: "create|ls|revoke",
-  summary: "make, list and revoke keys of the node",
+  summary: "manage API keys",
   options: [],
   actions: [createKey, listKeys, revokeKey],
   run: async () => 0,

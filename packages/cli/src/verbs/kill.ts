@@ -1,20 +1,26 @@
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { invalidValue } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { pickProcess } from "../target/find-process.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const killVerb: Verb = {
   name: "kill",
-  usage: "[OPTIONS] SANDBOX PROCESS…",
-  summary: "send a signal to processes of a sandbox and to all that they started",
-  options: [{ name: "signal", short: "s", value: "NAME", summary: "such as SIGTERM or HUP (SIGKILL)" }],
-  operands: { min: 2, max: Number.POSITIVE_INFINITY, example: "sandpiper kill SANDBOX PROCESS" },
-  details: "A process is named by its id, the beginning of it, or its pid; sandpiper ps SANDBOX lists them.",
+  summary: "send a signal to processes and their children",
+  operands: ["SANDBOX", "PROCESS…"],
+  options: [
+    {
+      name: "signal",
+      short: "s",
+      value: "NAME",
+      default: "SIGKILL",
+      summary: "signal to send, such as SIGTERM or HUP",
+    },
+  ],
+  details: `PROCESS is an ID, the beginning of an ID, or a PID from "sandpiper ps SANDBOX".`,
   async run(arguments_) {
-    const [name, ...processes] = arguments_.operands;
+    const [, ...processes] = arguments_.operands;
     const signal = signalName(arguments_.get("signal") ?? "SIGKILL");
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { pickProcess } = await import("../target/find-process.ts");
-    const sandbox = await findSandbox(await requireNode(), name as string);
+    const sandbox = await firstSandbox(arguments_);
     const known = await sandbox.processes();
     const targets = processes.map((text) => pickProcess(text, known));
     for (const { id } of targets) {
@@ -25,8 +31,8 @@ export const killVerb: Verb = {
   },
 };
 
-function signalName(text: string): string {
-  const name = text.toUpperCase();
+function signalName(value: string): string {
+  const name = value.toUpperCase();
   if (/^(SIG)?[A-Z][A-Z0-9+-]{0,18}$/.test(name)) return name.startsWith("SIG") ? name : `SIG${name}`;
-  throw usageError(`--signal ${text} is no signal`, "for example --signal SIGTERM");
+  throw invalidValue("signal", { value, expected: "the name of a signal", hint: "for example --signal SIGTERM" });
 }

@@ -1,30 +1,29 @@
-import { parseLabelFilters } from "../label-option.ts";
-import { jsonOption, showRows } from "../show.ts";
-import { shortDuration, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { parseLabelFilters } from "../options/values.ts";
+import { shortDuration, shortId } from "../output/format.ts";
+import { showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
 
 const states = ["creating", "ready", "paused", "checkpointing", "stopped", "restoring", "failed", "destroyed"] as const;
 
 export const lsVerb: Verb = {
   name: "ls",
-  usage: "[OPTIONS]",
-  summary: "list the node's sandboxes, newest first",
+  summary: "list sandboxes, newest first",
   options: [
-    { name: "state", value: "STATE", choices: states, summary: "only those in this state" },
-    { name: "label", value: "KEY[=VALUE]", isRepeatable: true, summary: "only those with this label" },
+    { name: "state", value: "STATE", choices: states, summary: "list only sandboxes in this state" },
+    { name: "label", value: "KEY[=VALUE]", isRepeatable: true, summary: "list only sandboxes with this label" },
     jsonOption,
   ],
-  words: [],
-  details: "As JSON it is an array of what GET /v1/sandboxes/{id} tells, without the tokens.",
+  details: "JSON output is an array of the objects that GET /v1/sandboxes/{id} returns, without their tokens.",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     const state = arguments_.get("state") as (typeof states)[number] | undefined;
     const sandboxes = await Array.fromAsync(
       client.sandboxes.list({ ...(state && { state }), labels: parseLabelFilters(arguments_.all("label")) }),
     );
-    // A token opens its sandbox; a list is too easily kept somewhere.
+    // A token gives access to its sandbox, and printed text is easily kept in a log.
     const rows = sandboxes.map(({ info: { token: _, ...row } }) => row);
     await showRows(arguments_, { columns: columnsAt(Date.now(), rows), rows });
     return 0;
@@ -53,7 +52,7 @@ function columnsAt(nowMs: number, rows: readonly Row[]): readonly Column<Row>[] 
     { title: "MEMORY", align: "right", cell: ({ memoryMib }) => `${memoryMib} MiB` },
     { title: "AGE", align: "right", cell: ({ createdAt }) => shortDuration(nowMs - Date.parse(createdAt)) },
     {
-      title: "ENDS IN",
+      title: "EXPIRES IN",
       align: "right",
       cell: ({ expiresAt }) => (expiresAt === null ? "" : shortDuration(Date.parse(expiresAt) - nowMs)),
     },

@@ -1,40 +1,38 @@
-import { containerFrom, containerOptions, dockerFrom } from "../container-options.ts";
-import { parseDuration } from "../duration-option.ts";
-import { shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { Interruption } from "../command/interruption.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { containerFrom, containerOptions, dockerFrom, splitContainer } from "../options/container-options.ts";
+import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import { embeddedOption } from "../options/shared-options.ts";
+import { parseDuration } from "../options/values.ts";
 
 export const mcpVerb: Verb = {
   name: "mcp",
-  usage: "[OPTIONS]",
-  summary: "offer sandboxes to a language model, over MCP on standard input and output",
+  summary: "serve sandboxes to a language model over MCP",
   options: [
     ...shapeOptions,
     ...containerOptions,
-    { name: "idle-timeout", value: "TIME", summary: "destroy sandboxes that were not used for this time (30m)" },
-    { name: "keep", summary: "leave sandboxes to the node when the client has gone" },
-    { name: "embedded", summary: "in this very program, even if a node runs" },
+    {
+      name: "idle-timeout",
+      value: "DURATION",
+      default: "30m",
+      summary: "destroy a sandbox after DURATION without activity; background processes do not count as activity",
+    },
+    { name: "keep", summary: "leave the sandboxes to the node when the client disconnects" },
+    embeddedOption,
   ],
-  words: [],
-  details: `
-For programs that speak the Model Context Protocol and start their servers themselves. Limits, provider and image are those of
-sandboxes for which the model asks for nothing else. Where no node runs, sandboxes are made in this very program.
-All of them are gone when the client has gone, unless it asked for one to be kept.
+  details: `Speaks the Model Context Protocol on standard input and output, for clients that start their own servers. The options
+set the defaults for sandboxes that the model creates. Without a node, the sandboxes run in this process.
 
-Example, as such a program's configuration:
-  { "mcpServers": { "sandpiper": { "command": "sandpiper", "args": ["mcp"] } } }`,
+All sandboxes are destroyed when the client disconnects, unless the model asked to keep one or you set --keep.`,
+  examples: ['{ "mcpServers": { "sandpiper": { "command": "sandpiper", "args": ["mcp"] } } }'],
+  learnMore: "docs/mcp.md",
   async run(arguments_) {
     const container = containerFrom(arguments_);
-    const { image, ...rest } = container ?? {};
     const shape = shapeFrom(arguments_);
-    const defaults = {
-      ...shape,
-      image,
-      container: Object.keys(rest).length === 0 ? undefined : rest,
-    };
+    const defaults = { ...shape, ...splitContainer(container) };
     const idleTimeoutMs = parseDuration(arguments_, "idle-timeout");
     const onError = (thrown: unknown) => process.stderr.write(`sandpiper: ${messageOf(thrown)}\n`);
-    const { Interruption } = await import("../interruption.ts");
     using interruption = new Interruption();
     const { openClient } = await import("../mcp/open-client.ts");
     const { allowedPaths = [], networks } = dockerFrom(container) ?? {};
@@ -44,7 +42,9 @@ Example, as such a program's configuration:
       docker: { allowedPaths: [...allowedPaths], ...(networks && { networks: [...networks] }) },
       onError,
     });
-    if (arguments_.has("keep") && !node.outlives) throw cannotKeep();
+    if (arguments_.has("keep") && !node.outlives) {
+      throw usageError("mcp: --keep needs a node, but none is running", 'start one with "sandpiper up"');
+    }
     const [{ McpSession }, { serveOverStdio }] = await Promise.all([
       import("@sandpiper/mcp"),
       import("@sandpiper/mcp/stdio"),
@@ -58,8 +58,4 @@ Example, as such a program's configuration:
 
 function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
-}
-
-function cannotKeep(): Error {
-  return usageError("--keep needs a node, and none runs", "start one with: sandpiper up");
 }

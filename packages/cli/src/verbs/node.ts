@@ -1,31 +1,33 @@
-import { parseDuration } from "../duration-option.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { parseDuration } from "../options/values.ts";
+import { withProgress } from "../output/progress.ts";
+import { requireNode } from "../target/find-node.ts";
 
 const drainNode: Verb = {
   name: "node drain",
-  usage: "[OPTIONS]",
-  summary: "have the node save its sandboxes, let them go and take no new ones",
+  summary: "save and release all sandboxes of the node, and refuse new ones",
   options: [
-    { name: "deadline", value: "TIME", summary: "how long it may take, such as 30 (seconds) or 2m (as configured)" },
+    {
+      name: "deadline",
+      value: "DURATION",
+      summary: "stop waiting after DURATION, such as 30 (seconds) or 2m, instead of the configured deadline",
+    },
     quietOption,
   ],
-  words: [],
-  details: "SANDPIPER_URL says which node. Other nodes of the same store take its sandboxes over.",
+  details: "Drains the node that SANDPIPER_URL names. Other nodes of the same store take over its sandboxes.",
+  examples: ["SANDPIPER_URL=http://10.0.0.3:4747 sandpiper node drain"],
+  learnMore: "docs/cluster.md",
   async run(arguments_) {
     const deadlineMs = parseDuration(arguments_, "deadline");
-    const { requireNode } = await import("../target/find-node.ts");
-    const { Progress } = await import("../progress.ts");
     const client = await requireNode();
-    using _ = new Progress("draining", progressOf(arguments_));
-    await client.nodes.drain({ deadlineMs });
+    await withProgress("draining", arguments_, () => client.nodes.drain({ deadlineMs }));
     return 0;
   },
 };
 
 export const nodeVerb: Verb = {
   name: "node",
-  usage: "drain",
   summary: "take a node out of service",
   options: [],
   actions: [drainNode],

@@ -1,18 +1,18 @@
 import type { NodeResource } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortDuration, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { shortDuration, shortId } from "../output/format.ts";
+import { showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
 
 export const nodesVerb: Verb = {
   name: "nodes",
-  usage: "[OPTIONS]",
-  summary: "list the nodes that share a store, and what each holds",
+  summary: "list the nodes that share a store",
   options: [jsonOption],
-  words: [],
-  details: "The one that answers is marked with a star.",
+  details: "An asterisk marks the node that answers.",
+  learnMore: "docs/cluster.md",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.nodes.list() });
     return 0;

@@ -1,18 +1,17 @@
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandboxes } from "../target/find-sandbox.ts";
+import { eachSandbox } from "./each-sandbox.ts";
 
 export const pauseVerb: Verb = {
   name: "pause",
-  usage: "[OPTIONS] SANDBOX…",
-  summary: "hold sandboxes as they are, with nothing of them running",
+  summary: "pause sandboxes",
+  operands: ["SANDBOX…"],
   options: [quietOption],
-  operands: { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper pause SANDBOX" },
-  details: "With sandpiper resume they go on exactly where they were.",
+  details: `A paused sandbox keeps its memory but runs nothing. "sandpiper resume" continues it.`,
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandboxes } = await import("../target/find-sandbox.ts");
-    const { eachSandbox } = await import("../target/each-sandbox.ts");
     const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);
-    return eachSandbox(sandboxes, { label: "pausing", ...progressOf(arguments_) }, (sandbox) => sandbox.pause());
+    return eachSandbox(sandboxes, { label: "pausing", arguments_ }, (sandbox) => sandbox.pause());
   },
 };

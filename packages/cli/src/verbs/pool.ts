@@ -1,20 +1,20 @@
 import type { PoolResource } from "@sandpiper/sdk";
-import { shapeFrom, shapeOptions } from "../sandbox-options.ts";
-import { jsonOption, printJson, showRows, wantsJson } from "../show.ts";
-import type { Column } from "../table/table.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { printJson } from "../output/print.ts";
+import { showRows, wantsJson } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
 
 const MAX_TARGET = 1000;
 
 const listPools: Verb = {
   name: "pool ls",
-  usage: "[OPTIONS]",
-  summary: "list what is kept ready, and how well that works",
+  summary: "list warm pools and their hit rates",
   options: [jsonOption],
-  words: [],
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
     const client = await requireNode();
     await showRows(arguments_, { columns, rows: await client.pools.list() });
     return 0;
@@ -23,22 +23,18 @@ const listPools: Verb = {
 
 const setPool: Verb = {
   name: "pool set",
-  usage: "[OPTIONS] COUNT",
-  summary: "set how many sandboxes of one shape are kept ready",
+  summary: "set the size of a warm pool",
+  operands: ["COUNT"],
   options: [
-    { name: "image", value: "IMAGE", summary: "an image of the node (host), or with docker a reference" },
+    { name: "image", value: "IMAGE", default: "host", summary: "an image of the node; with docker, a reference" },
     ...shapeOptions,
     jsonOption,
   ],
-  operands: { min: 1, max: 1, example: "sandpiper pool set COUNT" },
-  details: `A sandbox is taken from the pool when it is created with exactly these limits; 0 keeps none ready.
-
-Example:
-  sandpiper pool set 4 --memory 512`,
+  details: `A sandbox comes from the pool when it is created with exactly these options. A COUNT of 0 empties the pool.`,
+  examples: ["sandpiper pool set 4 --memory 512"],
   async run(arguments_) {
     const target = parseTarget(arguments_.operands[0] as string);
     const shape = { ...shapeFrom(arguments_), image: arguments_.get("image") };
-    const { requireNode } = await import("../target/find-node.ts");
     const pool = await (await requireNode()).pools.set({ ...shape, target });
     if (wantsJson(arguments_)) await printJson(pool);
     else await showRows(arguments_, { columns, rows: [pool] });
@@ -48,8 +44,7 @@ Example:
 
 export const poolVerb: Verb = {
   name: "pool",
-  usage: "ls|set",
-  summary: "say how many sandboxes are kept ready, and see them",
+  summary: "manage warm pools of started sandboxes",
   options: [],
   actions: [listPools, setPool],
   run: async () => 0,
@@ -58,7 +53,8 @@ export const poolVerb: Verb = {
 function parseTarget(text: string): number {
   const target = /^\d{1,4}$/.test(text) ? Number(text) : MAX_TARGET + 1;
   if (target <= MAX_TARGET) return target;
-  throw usageError(`COUNT ${text} is no whole number from 0 to ${MAX_TARGET}`, "for example sandpiper pool set 4");
+  const message = `pool set: COUNT ${JSON.stringify(text)} is not a whole number from 0 to ${MAX_TARGET}`;
+  throw usageError(message, "for example sandpiper pool set 4");
 }
 
 const columns: readonly Column<PoolResource>[] = [
@@ -70,6 +66,7 @@ const columns: readonly Column<PoolResource>[] = [
   { title: "BOOTING", align: "right", cell: ({ booting }) => String(booting) },
   { title: "HITS", align: "right", cell: ({ hits }) => String(hits) },
   { title: "MISSES", align: "right", cell: ({ misses }) => String(misses) },
+  { title: "HIT RATE", align: "right", cell: hitRate },
   { title: "FAILURES", align: "right", cell: ({ failures }) => String(failures) },
   {
     title: "WAIT",
@@ -77,3 +74,7 @@ const columns: readonly Column<PoolResource>[] = [
     cell: ({ meanWaitMs }) => (meanWaitMs === null ? "" : `${meanWaitMs.toFixed(1)} ms`),
   },
 ];
+
+function hitRate({ hits, misses }: PoolResource): string {
+  return hits + misses === 0 ? "" : `${Math.round((100 * hits) / (hits + misses))} %`;
+}

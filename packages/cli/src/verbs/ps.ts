@@ -1,19 +1,19 @@
 import type { ProcessResource } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortDuration, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { shortDuration, shortId } from "../output/format.ts";
+import { showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const psVerb: Verb = {
   name: "ps",
-  usage: "[OPTIONS] SANDBOX",
-  summary: "list the processes of a sandbox that were started through the node",
+  summary: "list the processes of a sandbox",
+  operands: ["SANDBOX"],
   options: [jsonOption],
-  operands: { min: 1, max: 1, example: "sandpiper ps SANDBOX" },
+  details: "Lists the processes that were started through the node, but not their children.",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
+    const sandbox = await firstSandbox(arguments_);
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await sandbox.processes() });
     return 0;
   },

@@ -1,24 +1,22 @@
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption, sandboxJsonOption } from "../options/shared-options.ts";
+import { withProgress } from "../output/progress.ts";
+import { showResult } from "../output/show.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const rebuildVerb: Verb = {
   name: "rebuild",
-  usage: "[OPTIONS] SANDBOX",
-  summary: "give a container what its image means now, with its volumes",
-  options: [{ name: "json", summary: "print the whole sandbox as one JSON object" }, quietOption],
-  operands: { min: 1, max: 1, example: "sandpiper rebuild SANDBOX" },
-  details: `What is in /.data, /workspace and in caches stays; everything else of the container is as in the image, and what ran in it has
-ended. Also brings back one that has failed.`,
+  summary: "recreate the container from the current image, keeping volumes",
+  operands: ["SANDBOX"],
+  options: [sandboxJsonOption, quietOption],
+  details: `Keeps /.data, /workspace and caches. Ends all processes and discards all other changes. Also repairs a container that
+has failed.`,
+  examples: ["sandpiper rebuild build"],
+  learnMore: "docs/docker.md",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { Progress } = await import("../progress.ts");
-    const sandbox = await findSandbox(await requireNode(), arguments_.operands[0] as string);
-    using progress = new Progress("rebuilding", progressOf(arguments_));
-    const { token: _, ...info } = await sandbox.rebuild();
-    progress[Symbol.dispose]();
-    if (arguments_.has("json")) await print(`${JSON.stringify(info)}\n`);
+    const sandbox = await firstSandbox(arguments_);
+    const { token: _, ...info } = await withProgress("rebuilding", arguments_, () => sandbox.rebuild());
+    await showResult(arguments_, { json: info, lines: [] });
     return 0;
   },
 };

@@ -1,18 +1,17 @@
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandboxes } from "../target/find-sandbox.ts";
+import { eachSandbox } from "./each-sandbox.ts";
 
 export const resumeVerb: Verb = {
   name: "resume",
-  usage: "[OPTIONS] SANDBOX…",
-  summary: "let paused or stopped sandboxes go on",
+  summary: "resume paused or stopped sandboxes",
+  operands: ["SANDBOX…"],
   options: [quietOption],
-  operands: { min: 1, max: Number.POSITIVE_INFINITY, example: "sandpiper resume SANDBOX" },
-
+  details: "A stopped sandbox resumes from its newest checkpoint.",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandboxes } = await import("../target/find-sandbox.ts");
-    const { eachSandbox } = await import("../target/each-sandbox.ts");
     const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);
-    return eachSandbox(sandboxes, { label: "resuming", ...progressOf(arguments_) }, (sandbox) => sandbox.resume());
+    return eachSandbox(sandboxes, { label: "resuming", arguments_ }, (sandbox) => sandbox.resume());
   },
 };

@@ -1,25 +1,27 @@
-import { progressOf, quietOption } from "../quiet-option.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption } from "../options/shared-options.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandboxes, livingSandboxes } from "../target/find-sandbox.ts";
+import { eachSandbox } from "./each-sandbox.ts";
 
 export const rmVerb: Verb = {
   name: "rm",
-  usage: "[OPTIONS] SANDBOX…",
-  summary: "destroy sandboxes with everything in them",
-  options: [{ name: "all", summary: "all of the node's sandboxes that this key may see" }, quietOption],
-  operands: { min: 0, max: Number.POSITIVE_INFINITY, example: "sandpiper rm SANDBOX" },
-  details: "Nothing is asked. What cannot be destroyed is said, and the exit code is then 1.",
+  summary: "destroy sandboxes",
+  operands: ["[SANDBOX…]"],
+  options: [{ name: "all", summary: "destroy all sandboxes that your key can access" }, quietOption],
+  details: "Does not ask for confirmation. The exit code is 1 if a sandbox cannot be destroyed.",
+  examples: ["sandpiper rm build", "sandpiper rm --all"],
   async run(arguments_) {
     const { operands } = arguments_;
     if (operands.length === 0 && !arguments_.has("all")) {
-      throw usageError("rm needs to know which sandboxes", "write sandpiper rm SANDBOX, or sandpiper rm --all");
+      throw usageError("rm: missing argument SANDBOX", "name the sandboxes, or use --all");
     }
-    if (operands.length > 0 && arguments_.has("all")) throw usageError("--all names every sandbox", "give no others");
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandboxes, livingSandboxes } = await import("../target/find-sandbox.ts");
-    const { eachSandbox } = await import("../target/each-sandbox.ts");
+    if (operands.length > 0 && arguments_.has("all")) {
+      throw usageError("rm: --all cannot be combined with SANDBOX", "use --all alone, or name the sandboxes");
+    }
     const client = await requireNode();
     const sandboxes = operands.length > 0 ? await findSandboxes(client, operands) : await livingSandboxes(client);
-    return eachSandbox(sandboxes, { label: "destroying", ...progressOf(arguments_) }, (sandbox) => sandbox.destroy());
+    return eachSandbox(sandboxes, { label: "destroying", arguments_ }, (sandbox) => sandbox.destroy());
   },
 };

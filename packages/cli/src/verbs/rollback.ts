@@ -1,27 +1,25 @@
-import { print } from "../print.ts";
-import { progressOf, quietOption } from "../quiet-option.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { quietOption, sandboxJsonOption } from "../options/shared-options.ts";
+import { withProgress } from "../output/progress.ts";
+import { showResult } from "../output/show.ts";
+import { findCheckpoint } from "../target/find-checkpoint.ts";
+import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const rollbackVerb: Verb = {
   name: "rollback",
-  usage: "[OPTIONS] SANDBOX [CHECKPOINT]",
-  summary: "set a sandbox back to a checkpoint, the newest by default, and print that checkpoint's id",
-  options: [{ name: "json", summary: "print the whole sandbox as one JSON object" }, quietOption],
-  operands: { min: 1, max: 2, example: "sandpiper rollback SANDBOX" },
-  details: `What happened since that checkpoint is lost, and whoever reads output of the sandbox is told so. A checkpoint is named by
-its id, the beginning of it, or its name; sandpiper checkpoints SANDBOX lists them.`,
+  summary: "reset a sandbox to a checkpoint and print the checkpoint's ID",
+  operands: ["SANDBOX", "[CHECKPOINT]"],
+  options: [sandboxJsonOption, quietOption],
+  details: `CHECKPOINT is an ID, the beginning of an ID, or a name from "sandpiper checkpoints SANDBOX"; the default is the newest.
+All changes since the checkpoint are lost.`,
+  examples: ["sandpiper rollback build", "sandpiper rollback build before-tests"],
+  learnMore: "docs/checkpoints.md",
   async run(arguments_) {
-    const [name, wanted] = arguments_.operands;
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandbox } = await import("../target/find-sandbox.ts");
-    const { findCheckpoint } = await import("../target/find-checkpoint.ts");
-    const { Progress } = await import("../progress.ts");
-    const sandbox = await findSandbox(await requireNode(), name as string);
+    const wanted = arguments_.operands[1];
+    const sandbox = await firstSandbox(arguments_);
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
-    using progress = new Progress("rolling back", progressOf(arguments_));
-    const info = await sandbox.rollback(checkpoint);
-    progress[Symbol.dispose]();
-    await print(arguments_.has("json") ? `${JSON.stringify(info)}\n` : `${info.rolledBackTo?.checkpoint ?? ""}\n`);
+    const info = await withProgress("rolling back", arguments_, () => sandbox.rollback(checkpoint));
+    await showResult(arguments_, { json: info, lines: [info.rolledBackTo?.checkpoint ?? ""] });
     return 0;
   },
 };

@@ -1,48 +1,46 @@
-import { sandboxOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { sandboxOptions } from "../options/sandbox-options.ts";
+import { timeoutOption } from "../options/shared-options.ts";
 
 export const runVerb: Verb = {
   name: "run",
-  usage: "[OPTIONS] -- CMD [ARGS…]",
-  summary: "run one command in a new sandbox that is gone afterwards",
+  summary: "run a command in a temporary sandbox",
+  command: "required",
   options: [
     ...sandboxOptions,
-    { name: "timeout", value: "SECONDS", summary: "kill the command after this time (no limit)" },
+    timeoutOption,
     {
       name: "download",
       value: "SRC:DST",
       isRepeatable: true,
       completes: "path",
-      summary: "copy a file or directory out when the command has ended",
+      summary: "copy a file or directory out of the sandbox after the command ends",
     },
-    { name: "json", summary: "print one JSON object instead of the command's output" },
+    { name: "json", summary: "print a JSON object instead of the command's output" },
   ],
   endsLikeItsCommand: true,
-  details: `
-The sandbox is made on the node when one runs, otherwise in this very program. Input
-and output pass through as bytes, while the command runs. Ctrl-C kills it and removes the sandbox.
-
-Exit codes:
-  0–255  the command's own; 128 + N when signal N ended it
-  124    the command was killed by --timeout
-  125    Sandpiper failed
-  126    the command is no program; 127 there is no such command
-  137    the command was killed, for example for using more than --memory
-  2      the command line is wrong
-
-Examples:
-  sandpiper run -- python3 -c 'print(6 * 7)'
-  sandpiper run --memory 512 --timeout 10 --upload ./job:/home/user/job --cwd /home/user/job -- ./job.sh
-  tar c src | sandpiper run -- sh -c 'tar x && make -C src'
-  sandpiper run --provider docker --image node:24 --mount .:/src -- node --test /src
-  sandpiper run --json -- sh -c 'exit 3'`,
+  details: `Creates the sandbox on the node if one is running, otherwise in this process, and destroys it when the command ends.
+Input and output are streamed as bytes. Ctrl-C kills the command.`,
+  exitCodes: [
+    ["0–255", "the command's own exit code; 128 + N if signal N ended it"],
+    ["2", "the command line is wrong"],
+    ["124", "--timeout killed the command"],
+    ["125", "Sandpiper failed"],
+    ["126", "the command is not executable"],
+    ["127", "the command was not found"],
+    ["137", "the command was killed, for example for exceeding --memory"],
+  ],
+  examples: [
+    "sandpiper run -- python3 -c 'print(6 * 7)'",
+    "sandpiper run --memory 512 --upload ./job:/srv/job --cwd /srv/job -- ./job.sh",
+    "tar c src | sandpiper run -- sh -c 'tar x && make -C src'",
+    "sandpiper run --provider docker --image node:24 --mount .:/src -- node /src",
+    "sandpiper run --json -- sh -c 'exit 3'",
+  ],
+  learnMore: "docs/cli.md",
   async run(arguments_) {
-    if (arguments_.words.length === 0) {
-      throw usageError("there is no command to run", "for example sandpiper run -- python3 -c 'print(6 * 7)'");
-    }
     const { runVisibly } = await import("../run/run-visibly.ts");
-    const { runInNewSandbox } = await import("../run/run-in-new-sandbox.ts");
+    const { runInNewSandbox } = await import("../run/run-in-sandbox.ts");
     return runVisibly(arguments_, runInNewSandbox);
   },
 };

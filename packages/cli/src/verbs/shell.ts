@@ -1,28 +1,29 @@
-import type { Arguments } from "../arguments.ts";
-import { commandOptions, sandboxOptions } from "../sandbox-options.ts";
-import { usageError } from "../usage-error.ts";
-import type { Verb } from "../verb.ts";
+import type { Arguments } from "../command/arguments.ts";
+import { usageError } from "../command/usage-error.ts";
+import type { Verb } from "../command/verb.ts";
+import { commandOptions, sandboxOptions } from "../options/sandbox-options.ts";
 
 export const shellVerb: Verb = {
   name: "shell",
-  usage: "[SANDBOX] [OPTIONS] [-- CMD [ARGS…]]",
-  summary: "open a terminal in a sandbox of the node, or in a new one that is gone afterwards",
+  summary: "open a terminal in an existing or a temporary sandbox",
+  operands: ["[SANDBOX]"],
+  command: "optional",
   options: sandboxOptions,
-  operands: { min: 0, max: 1, example: "sandpiper shell", takesCommand: true },
   endsLikeItsCommand: true,
-  details: `
-Without a command it opens the shell of the user inside ($SHELL), else /bin/bash, or /bin/sh where there is none.
-Every key goes inside, Ctrl-C too; leave with exit or Ctrl-D. The exit code is that of the shell; when Sandpiper fails it is 125. A new sandbox is made on the node
-when one runs, otherwise in this very program.
+  details: `Without SANDBOX, creates a sandbox on the node if one is running, otherwise in this process, and destroys it when the
+shell ends.
 
-Examples:
-  sandpiper shell
-  sandpiper shell my-sandbox
-  sandpiper shell --memory 1024 --upload ./project:/home/user/project --cwd /home/user/project
-  sandpiper shell -- python3`,
+Without CMD, starts the user's $SHELL inside the sandbox, else /bin/bash or /bin/sh. Every key goes to the sandbox,
+including Ctrl-C; leave with "exit" or Ctrl-D. The exit code is that of the shell, or 125 if Sandpiper fails.`,
+  examples: [
+    "sandpiper shell",
+    "sandpiper shell my-sandbox",
+    "sandpiper shell --memory 1024 --upload ./project:/srv/project --cwd /srv/project",
+    "sandpiper shell -- python3",
+  ],
   async run(arguments_) {
     if (!process.stdin.isTTY) {
-      throw usageError("shell needs a terminal, and standard input is none", "use sandpiper run -- CMD");
+      throw usageError("shell: standard input is not a terminal", 'use "sandpiper run -- CMD" instead');
     }
     if (arguments_.operands.length > 0) requireNothingNew(arguments_);
     const { openShell } = await import("../shell/open-shell.ts");
@@ -30,11 +31,11 @@ Examples:
   },
 };
 
-/** What shapes a sandbox cannot be said of one that exists. */
+/** Options that create a sandbox cannot change one that exists. */
 function requireNothingNew(arguments_: Arguments): void {
   const isForCommand = (name: string) => name === "quiet" || commandOptions.some((option) => option.name === name);
   const wrong = sandboxOptions.find(({ name }) => arguments_.has(name) && !isForCommand(name));
   if (wrong === undefined) return;
-  const message = `--${wrong.name} is about a new sandbox, and ${arguments_.operands[0]} exists`;
-  throw usageError(message, `leave --${wrong.name} out, or write sandpiper shell [OPTIONS] -- CMD for a new sandbox`);
+  const message = `shell: option --${wrong.name} applies to a new sandbox, but ${arguments_.operands[0]} is an existing one`;
+  throw usageError(message, `remove --${wrong.name}, or write "sandpiper shell [OPTIONS] -- CMD" for a new sandbox`);
 }

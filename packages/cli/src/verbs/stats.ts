@@ -1,33 +1,34 @@
 import type { SandboxMetricsBody } from "@sandpiper/sdk";
-import { jsonOption, showRows } from "../show.ts";
-import { shortBytes, shortDuration, shortId } from "../table/amounts.ts";
-import type { Column } from "../table/table.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { jsonOption } from "../options/shared-options.ts";
+import { shortBytes, shortDuration, shortId } from "../output/format.ts";
+import { showRows } from "../output/show.ts";
+import type { Column } from "../output/table.ts";
+import { requireNode } from "../target/find-node.ts";
+import { findSandboxes } from "../target/find-sandbox.ts";
+import { concurrently } from "../transfer/concurrently.ts";
 
-const AT_ONCE = 16;
+const MAX_CONCURRENT = 16;
 
 export const statsVerb: Verb = {
   name: "stats",
-  usage: "[OPTIONS] [SANDBOX…]",
-  summary: "show what sandboxes use: all that are ready, or those named",
+  summary: "show the CPU, memory and disk use of sandboxes",
+  operands: ["[SANDBOX…]"],
   options: [jsonOption],
-  operands: { min: 0, max: Number.POSITIVE_INFINITY, example: "sandpiper stats" },
+  details: "Without SANDBOX, shows all sandboxes in state ready.",
   async run(arguments_) {
-    const { requireNode } = await import("../target/find-node.ts");
-    const { findSandboxes } = await import("../target/find-sandbox.ts");
-    const { concurrently } = await import("../transfer/concurrently.ts");
     const client = await requireNode();
     const isAll = arguments_.operands.length === 0;
     const sandboxes = isAll
       ? await Array.fromAsync(client.sandboxes.list({ state: "ready" }))
       : await findSandboxes(client, arguments_.operands);
     const found = new Map<string, Row>();
-    await concurrently(AT_ONCE, sandboxes, async (sandbox) => {
+    await concurrently(MAX_CONCURRENT, sandboxes, async (sandbox) => {
       const { id, info } = sandbox;
       try {
         found.set(id, { id, name: info.name, ...(await sandbox.metrics()) });
       } catch (error) {
-        // One of many may end while they are being looked at.
+        // A sandbox may end while the list is being read.
         if (!isAll) throw error;
       }
     });

@@ -1,13 +1,11 @@
 import manifest from "../../package.json" with { type: "json" };
-import { print } from "../print.ts";
-import type { Verb } from "../verb.ts";
+import type { Verb } from "../command/verb.ts";
+import { print } from "../output/print.ts";
 
 export const versionVerb: Verb = {
   name: "version",
-  usage: "",
-  summary: "show the version",
+  summary: "print the version",
   options: [],
-  words: [],
   async run() {
     await print(`sandpiper ${manifest.version}\n`);
     return 0;

@@ -1,0 +1,23 @@
+import type { Arguments } from "./arguments.ts";
+import type { Syntax } from "./syntax.ts";
+
+/** One `sandpiper VERB`. */
+export interface Verb extends Syntax {
+  /** An imperative, such as `list sandboxes`. */
+  readonly summary: string;
+  /** Paragraphs below the summary, which the help wraps. */
+  readonly details?: string;
+  readonly exitCodes?: readonly (readonly [code: string, meaning: string])[];
+  /** Command lines, printed as they are. */
+  readonly examples?: readonly string[];
+  /** The document to read on in. */
+  readonly learnMore?: string;
+  /** Its operands may be paths of this machine. */
+  readonly completesPaths?: boolean;
+  /** Its own verbs, the first word after it; `run` is then never called. */
+  readonly actions?: readonly Verb[];
+  /** Its exit code is that of the command it runs, so Sandpiper's own failures need one that commands do not use. */
+  readonly endsLikeItsCommand?: boolean;
+  /** Returns the exit code of the program. */
+  run(arguments_: Arguments): Promise<number>;
+}

@@ -1,0 +1,45 @@
+import type { Arguments } from "../command/arguments.ts";
+import { createOptionsFrom } from "../options/sandbox-options.ts";
+import { parseEnv } from "../options/values.ts";
+import { noticeOf } from "../output/print.ts";
+import { Progress, progressOf } from "../output/progress.ts";
+import { download } from "../transfer/download.ts";
+import { parseTransfer } from "../transfer/transfer.ts";
+import { runCommand } from "./run-command.ts";
+import type { EndedRun, RunOptions } from "./run-visibly.ts";
+import { stdinOfJob } from "./stdin.ts";
+import { withExistingGuest, withNewGuest } from "./with-guest.ts";
+
+/** Creates a sandbox, uploads, runs the command, downloads. Undefined when the user interrupted it. */
+export async function runInNewSandbox(
+  arguments_: Arguments,
+  { timeoutMs, interruption, onOutput }: RunOptions,
+): Promise<EndedRun | undefined> {
+  const env = parseEnv(arguments_);
+  const options = createOptionsFrom(arguments_);
+  const downloads = arguments_.all("download").map((text) => parseTransfer("download", text, options));
+
+  return withNewGuest(arguments_, interruption, async (guest) => {
+    const outcome = await runCommand(guest, { argv: arguments_.words, env, timeoutMs, stdin: stdinOfJob(), onOutput });
+    // Out of memory may have ended the whole sandbox, files included.
+    const isGone = outcome.endedBy === "out_of_memory";
+    using progress = new Progress("downloading", progressOf(arguments_));
+    const notice = noticeOf(arguments_);
+    for (const transfer of isGone ? [] : downloads) await download(guest, transfer, { notice, progress });
+    return { outcome, guest };
+  });
+}
+
+/** Runs the command in a sandbox of the node, which stays. */
+export async function runInExistingSandbox(
+  arguments_: Arguments,
+  { timeoutMs, interruption, onOutput }: RunOptions,
+): Promise<EndedRun | undefined> {
+  const env = parseEnv(arguments_);
+  const [cwd, user] = [arguments_.get("cwd"), arguments_.get("user")];
+  const { operands, words: argv } = arguments_;
+  return withExistingGuest(operands[0] as string, interruption, async (guest) => {
+    const command = { argv, env, cwd, user, timeoutMs, stdin: stdinOfJob(), onOutput };
+    return { outcome: await runCommand(guest, command), guest };
+  });
+}
