@@ -1,4 +1,4 @@
-//! The kernel's own filesystems, and those in memory.
+//! Mounts the kernel's filesystems and those in memory.
 
 use std::ffi::CString;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const HARMLESS: u64 = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
 
-/// Moved along into the real root; see `root`.
+/// `root` moves them into the real root.
 pub const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 pub fn mount_kernel() -> io::Result<()> {

@@ -1,15 +1,18 @@
-//! Drivers that the kernel does not have built in.
+//! Loads drivers that are not built into the kernel.
 
-use super::attempt;
+use crate::os::log::attempt;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// In the order of their names, which is that of their dependencies. A kernel of another version refuses them and may have
-/// them built in: whatever is really missing shows when it is needed.
-pub fn load_all(directory: &Path) {
-    for path in in_order(directory) {
+/// In the initramfs.
+pub const DIRECTORY: &str = "/modules";
+
+/// Loads the modules in the order of their names, which follows their dependencies. A kernel of another version refuses
+/// them and may have them built in. A driver that is really missing shows when it is needed.
+pub fn load_all() {
+    for path in in_order(Path::new(DIRECTORY)) {
         attempt(format_args!("load {}", path.display()), load(&path));
     }
 }
@@ -39,7 +42,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn modules_load_in_the_order_of_their_names() {
+    fn loads_modules_in_the_order_of_their_names() {
         let directory = std::env::temp_dir().join(format!("sandpiper-modules-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         for name in ["10-overlay.ko", "00-virtio.ko", "02-virtio_pci.ko"] {

@@ -1,9 +1,9 @@
-//! The kernel's file system events.
+//! The kernel's filesystem events.
 
-use crate::descriptor;
+use crate::os::{check, descriptor, own};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -23,12 +23,11 @@ const MASK: u32 = libc::IN_CREATE
 
 #[derive(Debug)]
 pub struct RawEvent {
-    /// Which watch.
     pub watch: i32,
     pub mask: u32,
-    /// The same in both halves of a rename.
+    /// The same in both events of a rename.
     pub cookie: u32,
-    /// Of the entry in the watched directory; empty for the directory itself.
+    /// The entry in the watched directory; empty for the directory itself.
     pub name: Vec<u8>,
 }
 
@@ -42,45 +41,35 @@ pub struct Inotify(AsyncFd<OwnedFd>);
 
 impl Inotify {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: the new descriptor is ours alone.
-        let fd = unsafe {
-            let fd = libc::inotify_init1(libc::IN_CLOEXEC);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        // SAFETY: the new descriptor has no other owner.
+        let fd = unsafe { own(libc::inotify_init1(libc::IN_CLOEXEC)) }?;
         Ok(Self(descriptor::watch(fd, Interest::READABLE)?))
     }
 
-    /// Watches an open directory. A directory that is watched already keeps its number.
+    /// Watches an open directory. A directory that is already watched keeps its number.
     pub fn add(&self, dir: BorrowedFd) -> io::Result<i32> {
-        // inotify takes only paths; this one leads to the open directory and no other.
+        // inotify needs a path. This one always leads to the open directory.
         let path = CString::new(format!("/proc/self/fd/{}", dir.as_raw_fd()))?;
         // SAFETY: the path is NUL-terminated.
-        let watch = unsafe { libc::inotify_add_watch(self.0.as_raw_fd(), path.as_ptr(), MASK) };
-        if watch < 0 { Err(io::Error::last_os_error()) } else { Ok(watch) }
+        check(unsafe { libc::inotify_add_watch(self.0.as_raw_fd(), path.as_ptr(), MASK) })
     }
 
     pub fn remove(&self, watch: i32) {
-        // SAFETY: plain call; it fails when the kernel has dropped the watch already, which is what was wanted.
+        // Fails when the kernel has already removed the watch.
+        // SAFETY: plain call without memory.
         unsafe { libc::inotify_rm_watch(self.0.as_fd().as_raw_fd(), watch) };
     }
 
-    /// The events that wait, in order; None when none does.
+    /// The pending events, in order; None if there are none.
     pub fn try_read(&self) -> io::Result<Option<Vec<RawEvent>>> {
         let mut buffer = vec![0u8; BUFFER_BYTES];
         loop {
             // SAFETY: the buffer is writable for its length.
-            let size = unsafe { libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-            if size >= 0 {
-                return Ok(Some(parse(&buffer[..size as usize])));
-            }
-            let error = io::Error::last_os_error();
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::WouldBlock => return Ok(None),
-                _ => return Err(error),
+            match check(unsafe { libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) }) {
+                Ok(size) => return Ok(Some(parse(&buffer[..size as usize]))),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
             }
         }
     }

@@ -89,7 +89,7 @@ describe("a launch that fails", () => {
   it("does not start anything for a parent that is not there any more", async () => {
     const { exitCode } = await runProgram([launcher, "1", directory, "/bin/true"]);
     expect(exitCode).toBe(1);
-    expect(await readFile(join(directory, "launch.log"), "utf8")).toContain("its parent has ended");
+    expect(await readFile(join(directory, "launch.log"), "utf8")).toContain("its parent has exited");
   });
 });
 
