@@ -9,7 +9,8 @@
 //! DIRECTORY/.guard names the guard's process, which locks it. DIRECTORY/.node names the node's process. The guard exits
 //! when the directory is removed, or when there is neither a lease nor a node.
 
-use sandpiper_agent::os::{check, own};
+use sandpiper_agent::os::inotify::{self, RawEvent};
+use sandpiper_agent::os::{boottime, read_into};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, TryLockError};
@@ -28,7 +29,6 @@ const KILL_INTERVAL_MS: u64 = 2;
 /// A node writes no larger lease.
 const MAX_LEASE_BYTES: u64 = 64 * 1024;
 const EVENT_BYTES: usize = 16 * 1024;
-const EVENT_HEAD_BYTES: usize = 16;
 
 const ENDED: &str = ".ended";
 
@@ -147,7 +147,7 @@ fn note(directory: &Path, deadlines: &mut Deadlines, name: String) {
 
 /// Kills the instances of expired leases. Returns the time until the next check.
 fn kill_expired(directory: &Path, deadlines: &mut Deadlines) -> u64 {
-    let now_ms = boottime_ms();
+    let now_ms = boottime().map_or(0, |time| time.as_millis() as u64);
     let mut wait_ms = MAX_SLEEP_MS;
     deadlines.retain(|name, deadline_ms| {
         if *deadline_ms <= now_ms {
@@ -247,13 +247,6 @@ fn is_on_cgroup_filesystem(path: &Path) -> bool {
     }
 }
 
-fn boottime_ms() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable; this clock exists on every kernel that has cgroups.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut now) };
-    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
-}
-
 enum Change {
     /// The names of files that were added or removed; may be empty.
     Files(Vec<String>),
@@ -261,6 +254,21 @@ enum Change {
     TooMany,
     /// The directory is gone.
     Removed,
+}
+
+impl Change {
+    fn of(events: Vec<RawEvent>) -> Self {
+        if events
+            .iter()
+            .any(|event| event.is(libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_IGNORED | libc::IN_UNMOUNT))
+        {
+            return Change::Removed;
+        }
+        if events.iter().any(|event| event.is(libc::IN_Q_OVERFLOW)) {
+            return Change::TooMany;
+        }
+        Change::Files(events.into_iter().filter_map(|event| String::from_utf8(event.name).ok()).collect())
+    }
 }
 
 /// Reports changes in the directory.
@@ -271,48 +279,21 @@ impl Changes {
         let path = CString::new(directory.as_os_str().as_bytes())?;
         let files = libc::IN_MOVED_TO | libc::IN_MOVED_FROM | libc::IN_DELETE;
         let itself = libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_ONLYDIR;
-        // SAFETY: the new descriptor has no other owner, and the path is NUL-terminated.
-        unsafe {
-            let fd = own(libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK))?;
-            check(libc::inotify_add_watch(fd.as_raw_fd(), path.as_ptr(), files | itself))?;
-            Ok(Self(fd))
-        }
+        let fd = inotify::open()?;
+        inotify::add(&fd, &path, files | itself)?;
+        Ok(Self(fd))
     }
 
     /// Waits for a change, at most `wait_ms`.
     fn wait(&self, wait_ms: u64) -> io::Result<Change> {
         let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let mut buffer = [0u8; EVENT_BYTES];
-        // SAFETY: both the structure and the buffer are writable for their lengths.
-        let size = unsafe {
-            libc::poll(&mut poll, 1, wait_ms as i32);
-            libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len())
-        };
-        match check(size) {
-            Ok(size) => Ok(parse(&buffer[..size as usize])),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Ok(Change::Files(Vec::new()))
-            }
+        // SAFETY: one writable structure.
+        unsafe { libc::poll(&mut poll, 1, wait_ms as i32) };
+        let mut buffer = Vec::new();
+        match read_into(self.0.as_raw_fd(), &mut buffer, EVENT_BYTES) {
+            Ok(_) => Ok(Change::of(inotify::parse(&buffer))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Change::Files(Vec::new())),
             Err(error) => Err(error),
         }
     }
-}
-
-/// `struct inotify_event`: watch, mask, cookie, length of the name, and the name padded with NULs.
-fn parse(mut bytes: &[u8]) -> Change {
-    let mut names = Vec::new();
-    while bytes.len() >= EVENT_HEAD_BYTES {
-        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        if word(4) & (libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_IGNORED | libc::IN_UNMOUNT) != 0 {
-            return Change::Removed;
-        }
-        if word(4) & libc::IN_Q_OVERFLOW != 0 {
-            return Change::TooMany;
-        }
-        let end = (EVENT_HEAD_BYTES + word(12) as usize).min(bytes.len());
-        let name = bytes[EVENT_HEAD_BYTES..end].split(|byte| *byte == 0).next().unwrap_or_default();
-        names.extend(String::from_utf8(name.to_vec()));
-        bytes = &bytes[end..];
-    }
-    Change::Files(names)
 }

@@ -5,7 +5,7 @@ use super::dir::{stat_fd, stat_path};
 use super::sandbox_path::SandboxPath;
 use super::stat::{Kind, Stat};
 use crate::error::{AgentError, Result};
-use crate::os::check;
+use crate::os::read_into;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
@@ -39,24 +39,16 @@ impl FileReader {
     pub fn read(&mut self, most: usize) -> Result<Vec<u8>> {
         // One byte more for the newline that ends an attachment.
         let mut bytes: Vec<u8> = Vec::with_capacity(most + 1);
-        loop {
-            // SAFETY: the vector has room for `most` bytes.
-            match check(unsafe { libc::read(self.file.as_raw_fd(), bytes.as_mut_ptr().cast(), most) }) {
-                Ok(size) => {
-                    // SAFETY: the kernel has just filled that many.
-                    unsafe { bytes.set_len(size as usize) };
-                    // The bytes may wait in a queue, where they must not hold unused memory.
-                    if bytes.len() < most / 2 {
-                        bytes.shrink_to(bytes.len() + 1);
-                    }
-                    return Ok(bytes);
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // A kernel log without new messages.
-                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => return Ok(Vec::new()),
-                Err(error) => return Err(self.path.failed("read")(error)),
-            }
+        match read_into(self.file.as_raw_fd(), &mut bytes, most) {
+            // A kernel log without new messages.
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
+            outcome => drop(outcome.map_err(self.path.failed("read"))?),
         }
+        // The bytes may wait in a queue, where they must not hold unused memory.
+        if bytes.len() < most / 2 {
+            bytes.shrink_to(bytes.len() + 1);
+        }
+        Ok(bytes)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::clock::{self, Rtc};
 use super::entropy;
 use super::instance::{self, Instance};
-use crate::os::check;
 use crate::os::log::attempt;
+use crate::os::{check, count_processes};
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
@@ -77,13 +77,8 @@ fn limit_processes(processes: u64) -> io::Result<()> {
     if LIMIT.get() == Some(processes) {
         return Ok(());
     }
-    let kernel_threads = *KERNEL_THREADS.get_or_init(|| fs::read_dir("/proc").map_or(0, count_processes));
+    let kernel_threads = *KERNEL_THREADS.get_or_init(|| count_processes().unwrap_or(0));
     fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())?;
     LIMIT.set(Some(processes));
     Ok(())
-}
-
-fn count_processes(entries: fs::ReadDir) -> u64 {
-    let is_process = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    entries.flatten().filter(|entry| is_process(&entry.file_name())).count() as u64
 }

@@ -6,7 +6,7 @@ use crate::calls::try_join::try_join;
 use crate::calls::window::Window;
 use crate::error::{AgentError, Result};
 use crate::files::sandbox_path::SandboxPath;
-use crate::os::{check, descriptor};
+use crate::os::{descriptor, read_into};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -127,40 +127,19 @@ impl Tunnel<'_> {
             let mut ready = self.socket.readable().await?;
             // Allocated only when bytes are available, so that an idle tunnel holds no memory.
             let mut bytes: Vec<u8> = Vec::with_capacity(most + 1);
-            let outcome = ready.try_io(|fd| {
-                // SAFETY: the vector has room for `most` bytes.
-                check(unsafe { libc::recv(fd.as_raw_fd(), bytes.as_mut_ptr().cast(), most, 0) })
-            });
-            match outcome {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(Err(error)) => return Err(error),
-                Ok(Ok(size)) => {
-                    let size = size as usize;
-                    // SAFETY: the kernel has just filled that many.
-                    unsafe { bytes.set_len(size) };
-                    if size < most / 2 {
-                        bytes.shrink_to(size + 1);
-                    }
-                    return Ok(bytes);
+            if let Ok(outcome) = ready.try_io(|fd| read_into(fd.as_raw_fd(), &mut bytes, most)) {
+                let size = outcome?;
+                if size < most / 2 {
+                    bytes.shrink_to(size + 1);
                 }
-                Err(_would_block) => {}
+                return Ok(bytes);
             }
         }
     }
 
-    async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let mut ready = self.socket.writable().await?;
-            let outcome = ready.try_io(|fd| {
-                // SAFETY: the slice is valid for its length.
-                check(unsafe { libc::send(fd.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) })
-            });
-            match outcome {
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(size) => rest = &rest[size? as usize..],
-                Err(_would_block) => {}
-            }
+    async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            bytes = &bytes[descriptor::write_some(&self.socket, bytes).await?..];
         }
         Ok(())
     }

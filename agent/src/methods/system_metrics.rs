@@ -5,8 +5,8 @@
 //! it has one, otherwise from /proc.
 
 use crate::error::{AgentError, Result};
-use crate::os::check;
 use crate::os::small_file::read_small_file;
+use crate::os::{boottime, check, count_processes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io;
@@ -40,8 +40,8 @@ fn read() -> io::Result<Metrics> {
         memory_total_bytes: memory.total_bytes,
         disk_used_bytes,
         disk_total_bytes,
-        processes: processes()?,
-        uptime_ms: uptime_ms()?,
+        processes: count_processes()?,
+        uptime_ms: boottime()?.as_micros() as f64 / 1e3,
     })
 }
 
@@ -130,19 +130,6 @@ fn disk() -> io::Result<(u64, u64)> {
     let figures = unsafe { figures.assume_init() };
     let bytes = |blocks: u64| blocks.saturating_mul(figures.f_frsize).min(MAX_EXACT);
     Ok((bytes(figures.f_blocks.saturating_sub(figures.f_bfree)), bytes(figures.f_blocks)))
-}
-
-fn processes() -> io::Result<u64> {
-    let is_process = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    let entries = std::fs::read_dir("/proc")?;
-    Ok(entries.filter(|entry| entry.as_ref().is_ok_and(|entry| is_process(&entry.file_name()))).count() as u64)
-}
-
-fn uptime_ms() -> io::Result<f64> {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable.
-    check(unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut now) })?;
-    Ok(now.tv_sec as f64 * 1e3 + (now.tv_nsec / 1000) as f64 / 1e3)
 }
 
 /// The number in a file; None when the file is missing or contains "max".

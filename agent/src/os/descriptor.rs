@@ -25,3 +25,16 @@ pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     // SAFETY: the ioctl reads an integer.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::FIONBIO, &on) }).map(drop)
 }
+
+/// Waits until the descriptor takes bytes. Returns their number.
+pub async fn write_some(fd: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        let mut ready = fd.writable().await?;
+        // SAFETY: the slice is valid for its length.
+        match ready.try_io(|fd| check(unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) })) {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(done) => return done.map(|size| size as usize),
+            Err(_would_block) => {}
+        }
+    }
+}

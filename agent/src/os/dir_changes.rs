@@ -1,19 +1,9 @@
 //! Detects changes in a directory with one system call, where checking each file takes many.
 
-use super::{check, own};
+use super::inotify;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-
-const MASK: u32 = libc::IN_CREATE
-    | libc::IN_MODIFY
-    | libc::IN_ATTRIB
-    | libc::IN_DELETE
-    | libc::IN_MOVED_FROM
-    | libc::IN_MOVED_TO
-    | libc::IN_DELETE_SELF
-    | libc::IN_MOVE_SELF
-    | libc::IN_ONLYDIR;
 
 /// Does not see writes through a memory mapping or through another hard link.
 #[derive(Debug)]
@@ -21,12 +11,9 @@ pub struct DirChanges(OwnedFd);
 
 impl DirChanges {
     pub fn watch(dir: &CStr) -> io::Result<Self> {
-        // SAFETY: the new descriptor has no other owner, and the path is NUL-terminated.
-        unsafe {
-            let fd = own(libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK))?;
-            check(libc::inotify_add_watch(fd.as_raw_fd(), dir.as_ptr(), MASK))?;
-            Ok(Self(fd))
-        }
+        let fd = inotify::open()?;
+        inotify::add(&fd, dir, inotify::CHANGES)?;
+        Ok(Self(fd))
     }
 
     /// After it has returned true, watch again: the directory itself may be gone.

@@ -2,7 +2,7 @@
 
 use super::journal::PIECE_BYTES;
 use super::segments::Source;
-use crate::os::check;
+use crate::os::{check, read_into};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -35,32 +35,18 @@ impl Pipe {
     pub fn read(&self, most: usize) -> io::Result<Vec<u8>> {
         let mut buffer = BUFFER.take();
         buffer.reserve_exact(PIECE_BYTES);
-        let outcome = self.read_into(&mut buffer, most.min(PIECE_BYTES));
+        let outcome = match read_into(self.fd.as_raw_fd(), &mut buffer, most.min(PIECE_BYTES)) {
+            // The master of a terminal that no process has open any more.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(0),
+            outcome => outcome,
+        };
         if outcome.is_ok() && buffer.len() >= HANDED_OVER_BYTES {
             return Ok(buffer);
         }
         let bytes = buffer.clone();
         buffer.clear();
         BUFFER.set(buffer);
-        outcome.map(|()| bytes)
-    }
-
-    /// `buffer` is empty and has a capacity of at least `size` bytes.
-    fn read_into(&self, buffer: &mut Vec<u8>, size: usize) -> io::Result<()> {
-        loop {
-            // SAFETY: the buffer has room for `size` bytes.
-            match check(unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), size) }) {
-                Ok(taken) => {
-                    // SAFETY: the kernel has written that many bytes.
-                    unsafe { buffer.set_len(taken as usize) };
-                    return Ok(());
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
-                // The master of a terminal that no process has open any more.
-                Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
+        outcome.map(|_| bytes)
     }
 }
 

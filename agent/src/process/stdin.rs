@@ -2,11 +2,11 @@
 
 use super::terminal::Terminal;
 use crate::error::{AgentError, Code, Result};
-use crate::os::check;
+use crate::os::descriptor;
 use crate::wire::limits::MAX_PENDING_STDIN_BYTES;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
@@ -71,7 +71,7 @@ impl Stdin {
 
     async fn write_all(&self, mut rest: &[u8]) -> Result<()> {
         while !rest.is_empty() {
-            let size = write_some(&*self.fd()?, rest).await.map_err(|error| self.refused(&error))?;
+            let size = descriptor::write_some(&*self.fd()?, rest).await.map_err(|error| self.refused(&error))?;
             self.offset.set(self.offset.get() + size as u64);
             rest = &rest[size..];
         }
@@ -110,7 +110,7 @@ impl Stdin {
         match terminal {
             Some(terminal) => {
                 let end = [terminal.end_of_input()];
-                write_some(&terminal.master, &end).await.map_err(|error| self.refused(&error))?;
+                descriptor::write_some(&terminal.master, &end).await.map_err(|error| self.refused(&error))?;
             }
             None => self.shut(),
         }
@@ -125,21 +125,6 @@ impl Stdin {
 
 fn closed() -> AgentError {
     AgentError::new(Code::FailedPrecondition, "stdin_closed", "the process's standard input is closed")
-}
-
-async fn write_some(fd: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        let mut ready = fd.writable().await?;
-        let outcome = ready.try_io(|fd| {
-            // SAFETY: the slice is valid for its length.
-            check(unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) })
-        });
-        match outcome {
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(done) => return done.map(|size| size as usize),
-            Err(_would_block) => {}
-        }
-    }
 }
 
 /// Counts a call's bytes until it is answered or canceled.

@@ -2,11 +2,12 @@
 
 use super::directories::{Directories, join};
 use super::event::{Event, Kind};
-use super::inotify::{Inotify, RawEvent};
+use super::inotify::Inotify;
 use super::queue::Queue;
 use crate::files::dir::{Dir, c_string};
 use crate::files::temp_entry::is_temp_name;
 use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
+use crate::os::inotify::RawEvent;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::AsFd;
