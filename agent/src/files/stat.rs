@@ -1,5 +1,6 @@
 //! The attributes of an entry.
 
+use crate::os::check;
 use std::io;
 use std::mem::MaybeUninit;
 
@@ -22,9 +23,7 @@ impl Stat {
     /// Runs a stat call.
     pub(super) fn fill(call: impl FnOnce(*mut libc::stat) -> i32) -> io::Result<Self> {
         let mut stat = MaybeUninit::<libc::stat>::zeroed();
-        if call(stat.as_mut_ptr()) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(call(stat.as_mut_ptr()))?;
         // SAFETY: stat is plain data, and all zeros is a valid value.
         Ok(Self(unsafe { stat.assume_init() }))
     }

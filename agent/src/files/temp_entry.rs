@@ -2,6 +2,7 @@
 
 use super::dir::{Dir, c_string};
 use super::remove_tree::remove_tree;
+use crate::os::random_id;
 use std::ffi::{CStr, CString};
 use std::io;
 use tokio::task::spawn_local;
@@ -18,7 +19,8 @@ pub struct TempEntry {
 impl TempEntry {
     /// Only chooses the name; the caller creates the entry.
     pub fn new(dir: &Dir) -> io::Result<Self> {
-        Ok(Self { dir: Some(dir.try_clone()?), name: random_name()? })
+        let name = format!("{PREFIX}{}", &random_id()[..RANDOM_DIGITS]);
+        Ok(Self { dir: Some(dir.try_clone()?), name: c_string(name.as_bytes())? })
     }
 
     pub fn name(&self) -> &CStr {
@@ -65,13 +67,4 @@ impl Drop for TempEntry {
 pub fn is_temp_name(name: &[u8]) -> bool {
     name.strip_prefix(PREFIX.as_bytes())
         .is_some_and(|rest| rest.len() == RANDOM_DIGITS && rest.iter().all(u8::is_ascii_hexdigit))
-}
-
-fn random_name() -> io::Result<CString> {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is writable for its length.
-    if unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) } != bytes.len() as isize {
-        return Err(io::Error::last_os_error());
-    }
-    c_string(format!("{PREFIX}{:0RANDOM_DIGITS$x}", u64::from_ne_bytes(bytes)).as_bytes())
 }

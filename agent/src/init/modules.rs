@@ -1,5 +1,6 @@
 //! Loads drivers that are not built into the kernel.
 
+use crate::os::check;
 use crate::os::log::attempt;
 use std::fs::{self, File};
 use std::io;
@@ -27,12 +28,9 @@ fn in_order(directory: &Path) -> Vec<PathBuf> {
 fn load(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     // SAFETY: the descriptor is open and the parameters are an empty text.
-    if unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        error => Err(error),
+    match check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) }) {
+        Err(error) if error.raw_os_error() != Some(libc::EEXIST) => Err(error),
+        _ => Ok(()),
     }
 }
 

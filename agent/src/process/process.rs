@@ -6,6 +6,7 @@ use super::stdin::Stdin;
 use super::terminal::{Size, Terminal};
 use super::tree;
 use crate::error::{AgentError, Code, Result};
+use crate::os::check;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -101,10 +102,8 @@ impl Process {
         self.check_running("signal")?;
         self.note_kill(signal);
         // SAFETY: the pid is a child that has not been waited for, so it names no other process.
-        if unsafe { libc::kill(self.pid, signal) } < 0 {
-            return Err(AgentError::io("signal", &self.id, &std::io::Error::last_os_error()));
-        }
-        Ok(())
+        let sent = check(unsafe { libc::kill(self.pid, signal) });
+        sent.map(drop).map_err(|error| AgentError::io("signal", &self.id, &error))
     }
 
     /// Also reaches the descendants of a process that has exited.

@@ -61,10 +61,8 @@ impl Terminal {
     pub fn resize(&self, size: Size) -> Result<()> {
         let size = libc::winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the ioctl reads a winsize.
-        if unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &size) } < 0 {
-            return Err(AgentError::io("resize", "the terminal", &io::Error::last_os_error()));
-        }
-        Ok(())
+        let set = check(unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &size) });
+        set.map(drop).map_err(|error| AgentError::io("resize", "the terminal", &error))
     }
 
     /// The current end-of-input character of this terminal.
