@@ -3,35 +3,30 @@
 use std::cell::Cell;
 use tokio::sync::Notify;
 
+#[derive(Default)]
 pub struct QuiesceGate {
-    open: Cell<bool>,
+    is_closed: Cell<bool>,
     opening: Notify,
-}
-
-impl Default for QuiesceGate {
-    fn default() -> Self {
-        Self { open: Cell::new(true), opening: Notify::new() }
-    }
 }
 
 impl QuiesceGate {
     pub fn is_open(&self) -> bool {
-        self.open.get()
+        !self.is_closed.get()
     }
 
     pub fn close(&self) {
-        self.open.set(false);
+        self.is_closed.set(true);
     }
 
     pub fn open(&self) {
-        self.open.set(true);
+        self.is_closed.set(false);
         self.opening.notify_waiters();
     }
 
     pub async fn opened(&self) {
         loop {
             let opening = self.opening.notified();
-            if self.open.get() {
+            if self.is_open() {
                 return;
             }
             opening.await;

@@ -38,7 +38,9 @@ impl Fault {
 /// From this size on, a copy costs more than an additional read.
 const DIRECT_BYTES: usize = 16 * 1024;
 
+#[derive(Default)]
 enum State {
+    #[default]
     Line,
     /// Discards a line over the limit up to its newline.
     SkippedLine,
@@ -46,15 +48,10 @@ enum State {
 }
 
 /// Turns chunks of a byte stream into frames.
+#[derive(Default)]
 pub struct Decoder {
     state: State,
     buffer: Vec<u8>,
-}
-
-impl Default for Decoder {
-    fn default() -> Self {
-        Self { state: State::Line, buffer: Vec::new() }
-    }
 }
 
 impl Decoder {
@@ -149,7 +146,7 @@ impl Decoder {
             return None;
         }
         let attachment = std::mem::take(&mut self.buffer);
-        let State::Attachment(message, _) = std::mem::replace(&mut self.state, State::Line) else { return None };
+        let State::Attachment(message, _) = std::mem::take(&mut self.state) else { return None };
         if input[0] != b'\n' {
             return Some(Err(Fault::TornAttachment));
         }
