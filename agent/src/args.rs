@@ -8,15 +8,15 @@ pub const USAGE: &str =
        sandpiper-agent init,CHANNEL,USER
        sandpiper-agent --relay --channel unix:@NAME";
 
-/// Begins what stands for `--init`, `--channel` and `--default-user` in the arguments of a kernel: Firecracker takes them for
-/// broken if two dashes are in them more than once.
+/// Starts the short form of `--init`, `--channel` and `--default-user` on a kernel's command line. Firecracker rejects a
+/// command line that holds two dashes more than once.
 const INIT_WORD: &str = "init,";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelKind {
     Stdio,
     Unix(PathBuf),
-    /// By a name that is nowhere in the filesystem: nobody can remove it, and no image can stand in its way.
+    /// An abstract name. It has no file that code inside could remove or an image could occupy.
     Abstract(String),
     Serial(PathBuf),
     Vsock(u32),
@@ -25,18 +25,18 @@ pub enum ChannelKind {
 #[derive(Debug, Clone)]
 pub struct Args {
     pub channel: ChannelKind,
-    /// Who runs processes and owns files when a call does not say, as a name, "uid" or "uid:gid"; the agent's own user when
-    /// there is none of that name.
+    /// Runs processes and owns files unless a call names another user: a name, "uid" or "uid:gid". If the sandbox has no
+    /// such user, the agent's own user.
     pub default_user: Option<String>,
-    /// Where journals spill to.
+    /// Where journals that exceed their memory go.
     pub journal_dir: PathBuf,
-    /// Volumes that all users inside are to write in.
+    /// Volumes to make writable for all users inside.
     pub open_dirs: Vec<PathBuf>,
-    /// End when stdin ends, for an agent that is somebody's child and not PID 1.
+    /// Exit when stdin ends, for an agent that is not PID 1.
     pub exit_on_eof: bool,
-    /// Not to be an agent, but to carry bytes between stdio and the one that serves the channel.
+    /// Copy bytes between stdio and the agent that serves the channel, instead of being an agent.
     pub is_relay: bool,
-    /// Be the first process of a virtual machine, and set it up.
+    /// Set up the virtual machine as its first process.
     pub is_init: bool,
 }
 
@@ -67,9 +67,9 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     Ok(args)
 }
 
-/// The channel and the default user of the first process of a machine.
+/// `CHANNEL,USER`
 fn parse_init_word(text: &str, args: &mut Args) -> Result<(), String> {
-    let (channel, user) = text.split_once(',').ok_or(format!("{INIT_WORD}{text}: expected a channel and a user"))?;
+    let (channel, user) = text.split_once(',').ok_or(format!("{INIT_WORD}{text}: expected init,CHANNEL,USER"))?;
     args.is_init = true;
     args.channel = parse_channel(channel)?;
     args.default_user = Some(user.to_string());
@@ -85,7 +85,7 @@ fn parse_channel(text: &str) -> Result<ChannelKind, String> {
         Some(("vsock", port)) => {
             port.parse().map(ChannelKind::Vsock).map_err(|_| format!("vsock port {port} is not a number"))
         }
-        _ => Err(format!("--channel {text}: expected stdio, unix:/path, unix:@name, serial:/path or vsock:port")),
+        _ => Err(format!("--channel {text}: expected stdio, unix:PATH, unix:@NAME, serial:PATH or vsock:PORT")),
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_without_dashes_makes_the_first_process_of_a_machine() {
+    fn reads_init_channel_and_user_from_one_word_without_dashes() {
         let args = parse_words(&["init,vsock:52,user"]).unwrap();
         assert!(args.is_init);
         assert_eq!(args.channel, ChannelKind::Vsock(52));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_not_understood_are_refused() {
+    fn refuses_incomplete_and_unknown_arguments() {
         for words in [&["init,vsock:52"][..], &["init,nowhere,user"], &["init"], &["--channel"]] {
             assert!(parse_words(words).is_err());
         }

@@ -1,9 +1,11 @@
-//! The one error of the agent: a closed code, an open reason, and what the caller can do.
+//! The error of every call: a code from a fixed list, a reason, a message, and a hint for the caller.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Mirrors the codes of `packages/protocol/src/error-codes.ts` that an agent can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The codes of `packages/protocol/src/error-codes.ts` that an agent uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Code {
     InvalidArgument,
     PermissionDenied,
@@ -15,23 +17,6 @@ pub enum Code {
     Unimplemented,
     Unavailable,
     Internal,
-}
-
-impl Code {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Code::InvalidArgument => "invalid_argument",
-            Code::PermissionDenied => "permission_denied",
-            Code::NotFound => "not_found",
-            Code::AlreadyExists => "already_exists",
-            Code::FailedPrecondition => "failed_precondition",
-            Code::ResourceExhausted => "resource_exhausted",
-            Code::Canceled => "canceled",
-            Code::Unimplemented => "unimplemented",
-            Code::Unavailable => "unavailable",
-            Code::Internal => "internal",
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +44,7 @@ impl AgentError {
         Self::new(Code::InvalidArgument, reason, message)
     }
 
-    /// Input that was not a request at all.
+    /// Input that is not a request.
     pub fn malformed(rpc_code: i32, reason: &'static str, message: impl Into<String>) -> Self {
         Self { rpc_code, ..Self::invalid(reason, message) }
     }
@@ -69,7 +54,7 @@ impl AgentError {
         self
     }
 
-    /// Says what was tried on which path, and chooses the code by what the caller can do about it.
+    /// Names what was tried on which path. The code depends on what the caller can do about it.
     pub fn io(tried: &str, path: &str, error: &std::io::Error) -> Self {
         let (code, reason) = match error.raw_os_error() {
             Some(libc::ENOENT) => (Code::NotFound, "no_such_file"),
@@ -93,7 +78,7 @@ impl AgentError {
     }
 
     pub fn to_json(&self) -> Value {
-        let mut data = json!({ "code": self.code.as_str(), "reason": self.reason });
+        let mut data = json!({ "code": self.code, "reason": self.reason });
         if let Some(hint) = &self.hint {
             data["hint"] = json!(hint);
         }

@@ -1,31 +1,18 @@
 //! The Sandpiper agent: PID 1 of every instance.
 //!
-//! `frame` ← `message` ← `session` (one caller) ← `methods` (one file each) ← `channel` (how callers come) ← `main`.
+//! Each module uses only those before it: `error`, `args`, `os`, `wire`, `calls`, `files`, `watch`, `process`, `init`,
+//! `agent`, `methods`, `channel`, `startup`. `test/architecture/agent-modules.test.ts` enforces this.
 
 pub mod agent;
 pub mod args;
-pub mod both;
-pub mod call;
+pub mod calls;
 pub mod channel;
-pub mod descriptor;
 pub mod error;
 pub mod files;
-pub mod frame;
-pub mod gate;
 pub mod init;
-pub mod json_text;
-pub mod limits;
-pub mod log;
-pub mod memory;
-pub mod message;
 pub mod methods;
-pub mod metrics;
-pub mod outbox;
+pub mod os;
 pub mod process;
-pub mod relay;
-pub mod session;
 pub mod startup;
-pub mod tunnel;
-pub mod user;
 pub mod watch;
-pub mod window;
+pub mod wire;

@@ -1,5 +1,4 @@
-use sandpiper_agent::files::open_dir::open_dir;
-use sandpiper_agent::{agent::Agent, args, channel, init, log, process, relay, startup, user};
+use sandpiper_agent::{agent::Agent, args, channel, init, os::log, process, startup};
 use std::process::ExitCode;
 use std::rc::Rc;
 use tokio::task::{LocalSet, spawn_local};
@@ -13,9 +12,9 @@ fn main() -> ExitCode {
         }
     };
     let is_init = args.is_init;
-    let outcome = if args.is_relay { relay::run(&args.channel) } else { run(args) };
+    let outcome = if args.is_relay { channel::relay::run(&args.channel) } else { run(args) };
     if let Err(error) = &outcome {
-        log::warn(format_args!("cannot go on: {error}"));
+        log::warn(format_args!("the agent failed: {error}"));
     }
     if is_init {
         init::power_off();
@@ -28,12 +27,12 @@ fn run(args: args::Args) -> std::io::Result<()> {
         init::boot(&args)?;
     }
     let startup = startup::prepare()?;
-    open_dirs(&args);
+    startup::open_dirs(&args);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     LocalSet::new().block_on(&runtime, async {
         let exit_on_eof = args.exit_on_eof;
         let agent = Agent::new(args, startup.open_files);
-        let reaper = spawn_local(process::reaper::run(Rc::clone(&agent), startup.signals));
+        let reaper = spawn_local(process::reaper::run(Rc::clone(&agent.processes), startup.signals));
         let outcome = channel::serve(agent).await;
         if exit_on_eof {
             process::tree::kill_everything();
@@ -42,16 +41,7 @@ fn run(args: args::Args) -> std::io::Result<()> {
         if let Err(error) = outcome {
             log::warn(format_args!("the channel failed: {error}"));
         }
-        // PID 1 must not end while its instance lives: the host ends the instance.
+        // PID 1 must not exit while its instance runs: the host stops the instance.
         reaper.await?
     })
-}
-
-/// A volume that cannot be opened ends nothing: what needs it says so itself.
-fn open_dirs(args: &args::Args) {
-    for dir in &args.open_dirs {
-        if let Err(error) = open_dir(dir, &user::default_user(args)) {
-            log::warn(format_args!("{} cannot be opened to everybody: {error}", dir.display()));
-        }
-    }
 }

@@ -1,23 +1,29 @@
-//! What the agent sets up for itself before it serves anybody.
+//! What the agent sets up before it serves callers.
 
-use crate::memory;
+use crate::args::Args;
+use crate::os::user::{self, User};
+use crate::os::{allocator, check, log, own};
+use std::fs::{OpenOptions, Permissions};
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, fchown};
+use std::path::Path;
 
 pub struct Startup {
-    /// A signalfd of the signals the agent acts on.
+    /// A signalfd for the signals that the agent acts on.
     pub signals: OwnedFd,
-    /// The limit on open files that processes get back, when the agent raised it for itself.
+    /// The limit on open files for processes, if the agent raised its own.
     pub open_files: Option<libc::rlimit>,
 }
 
 pub fn prepare() -> io::Result<Startup> {
-    memory::keep_freed();
+    allocator::keep_freed_memory();
     let is_init = std::process::id() == 1;
     reset_signals();
     let signals = take_signals(is_init)?;
-    // SAFETY: plain system calls without memory. Orphans come to PID 1 by themselves; kernels without close_range leave
-    // the provider's descriptors as the provider made them.
+    // PID 1 gets orphans without being a subreaper. A kernel without close_range leaves the provider's descriptors as
+    // they are.
+    // SAFETY: plain system calls without memory.
     unsafe {
         if !is_init {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
@@ -28,9 +34,9 @@ pub fn prepare() -> io::Result<Startup> {
     Ok(Startup { signals, open_files: raise_open_files() })
 }
 
-/// Ignored signals would be ignored by every process too. SIGPIPE, which Rust ignores, is blocked below instead.
+/// Processes would inherit ignored signals. `take_signals` blocks SIGPIPE, which Rust ignores.
 fn reset_signals() {
-    // All zeros is the default disposition; the C library would keep two signals for itself.
+    // All zeros is the default disposition. The C library refuses to set two signals.
     let default = [0u64; 4];
     for signal in 1..=64 {
         // SAFETY: the kernel reads a zeroed sigaction, and refuses the signals that cannot be set.
@@ -40,33 +46,30 @@ fn reset_signals() {
     }
 }
 
-/// Blocks everything, so that no signal from inside ends the agent, and reads what matters from a descriptor. A fault
-/// of the agent's own ends it all the same: the kernel does not let those be blocked.
+/// Blocks all signals, so that none from inside ends the agent, and reads the important ones from a descriptor. The
+/// kernel does not let a process block its own faults, which still end the agent.
 fn take_signals(is_init: bool) -> io::Result<OwnedFd> {
-    // SAFETY: signal sets are plain data; the new descriptor is ours.
+    // SAFETY: signal sets are plain data; the new descriptor has no other owner.
     unsafe {
-        // By system call, since the C library would leave two signals out.
+        // The C library would leave two signals out.
         let all = u64::MAX;
         let none = std::ptr::null_mut::<u64>();
-        if libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &all, none, size_of::<u64>()) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &all, none, size_of::<u64>()))?;
         let mut read: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut read);
         libc::sigaddset(&mut read, libc::SIGCHLD);
-        // PID 1 ends when its host says so; anybody's child ends when it is told to.
+        // The host stops PID 1 with SIGTERM. A child of another program also obeys SIGINT and SIGHUP.
         libc::sigaddset(&mut read, libc::SIGTERM);
         for signal in [libc::SIGINT, libc::SIGHUP] {
             if !is_init {
                 libc::sigaddset(&mut read, signal);
             }
         }
-        let fd = libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+        own(libc::signalfd(-1, &read, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))
     }
 }
 
-/// A thousand processes have a few thousand pipes.
+/// A thousand processes need a few thousand pipes.
 fn raise_open_files() -> Option<libc::rlimit> {
     // SAFETY: both calls work on a plain struct.
     unsafe {
@@ -77,4 +80,22 @@ fn raise_open_files() -> Option<libc::rlimit> {
         let raised = libc::rlimit { rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max };
         (libc::setrlimit(libc::RLIMIT_NOFILE, &raised) == 0).then_some(limit)
     }
+}
+
+/// Makes fresh volumes, which belong to root, writable for all users inside. A failure is logged: the program that needs
+/// the volume reports it.
+pub fn open_dirs(args: &Args) {
+    for dir in &args.open_dirs {
+        if let Err(error) = open_dir(dir, &user::default_user(args)) {
+            log::warn(format_args!("cannot make {} writable for all users: {error}", dir.display()));
+        }
+    }
+}
+
+/// Changes the directory itself, not its contents.
+fn open_dir(path: &Path, owner: &User) -> io::Result<()> {
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let dir = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    fchown(&dir, Some(owner.uid), Some(owner.gid))?;
+    dir.set_permissions(Permissions::from_mode(0o777))
 }

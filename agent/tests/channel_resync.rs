@@ -1,10 +1,10 @@
-//! A byte stream that outlives its caller: FIFOs on which one caller dies anywhere and the next goes on.
+//! A byte stream that outlives its caller: FIFOs on which one caller stops at any point and the next continues.
 
 mod client;
 
-use client::TempDir;
-use client::processes::{eventually, is_alive};
+use client::processes::is_alive;
 use client::wire::Wire;
+use client::{TempDir, eventually};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 
 const HALF: usize = 1024 * 1024 + 1;
 
-/// The agent on a pair of FIFOs, both of which somebody always holds open.
+/// The agent on a pair of FIFOs that stay open.
 struct Agent {
     child: Child,
     home: TempDir,
@@ -69,11 +69,11 @@ impl Write for Fifos {
     }
 }
 
-/// Pads, says hello and skips to its answer, as docs/agent-protocol.md has it.
+/// Pads, sends hello and skips to its answer, as docs/agent-protocol.md describes.
 fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
     let mut writer = fifos.input.try_clone().unwrap();
     let hello = json!({ "jsonrpc": "2.0", "id": id, "method": "hello", "params": { "generation": 1 } });
-    // The agent may be in the middle of writing to the earlier caller, so reading and writing go side by side.
+    // Reads while it writes: the agent may still be writing to the previous caller.
     let writing = std::thread::spawn(move || {
         let mut half = vec![b' '; HALF];
         half.push(b'\n');
@@ -98,7 +98,7 @@ fn open_again(mut fifos: Fifos, id: &str) -> (Wire<Fifos>, Value) {
 }
 
 #[test]
-fn nothing_of_an_unfinished_frame_is_carried_out_wherever_it_was_torn() {
+fn executes_no_part_of_an_unfinished_frame() {
     let agent = Agent::start("resync-torn");
     let (mut wire, _) = open_again(agent.caller(), "first");
     wire.call("process.spawn", json!({ "process": "cat", "argv": ["cat"], "stdin": true }));
@@ -133,21 +133,21 @@ fn nothing_of_an_unfinished_frame_is_carried_out_wherever_it_was_torn() {
 }
 
 #[test]
-fn a_new_caller_ends_the_calls_of_the_earlier_one() {
+fn cancels_the_calls_of_the_previous_caller_on_hello() {
     let agent = Agent::start("resync-calls");
     let (mut wire, _) = open_again(agent.caller(), "first");
     wire.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
     let pid_file = agent.home.path().join("pid");
-    eventually("the command", || pid_file.exists());
+    eventually("the command to start", || pid_file.exists());
     let pid = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
     drop(wire);
     let (mut wire, _) = open_again(agent.caller(), "second");
-    eventually("the command's end", || !is_alive(pid));
+    eventually("the command to end", || !is_alive(pid));
     assert_eq!(wire.call("ping", json!({}))["result"], json!({ "pong": true }));
 }
 
 #[test]
-fn a_new_caller_goes_on_reading_where_the_earlier_one_stopped() {
+fn lets_a_new_caller_continue_reading_at_the_previous_offset() {
     let agent = Agent::start("resync-output");
     let (mut wire, _) = open_again(agent.caller(), "first");
     wire.call("process.spawn", json!({ "process": "seq", "argv": ["seq", "1", "300000"] }));
@@ -159,7 +159,7 @@ fn a_new_caller_goes_on_reading_where_the_earlier_one_stopped() {
         assert_eq!(frame.message["params"]["offset"], json!(seen.len()));
         seen.extend_from_slice(&frame.attachment.unwrap());
     }
-    // It leaves with the FIFO full of frames for it.
+    // The caller stops while the FIFO is full of its frames.
     let fd = wire.stream.output.as_raw_fd();
     eventually("a backlog", || {
         let mut waiting: libc::c_int = 0;
@@ -184,7 +184,7 @@ fn a_new_caller_goes_on_reading_where_the_earlier_one_stopped() {
 }
 
 #[test]
-fn a_quiesced_agent_thaws_for_a_new_caller() {
+fn thaws_when_a_new_caller_says_hello() {
     let agent = Agent::start("resync-quiesced");
     let (mut wire, _) = open_again(agent.caller(), "first");
     wire.call("process.spawn", json!({ "process": "yes", "command": "seq 1 1000000" }));

@@ -1,10 +1,9 @@
-//! A serial port: here the slave side of a terminal, as a kernel's console would be.
+//! A serial port, replaced by the slave side of a terminal.
 
 mod client;
 
-use client::TempDir;
-use client::processes::eventually;
 use client::wire::Wire;
+use client::{TempDir, eventually};
 use serde_json::json;
 use std::fs::File;
 use std::io::Write;
@@ -21,10 +20,10 @@ impl Drop for Agent {
     }
 }
 
-/// Both sides of a terminal that echoes and edits lines, as they are when nobody has set them.
+/// Both sides of a terminal with default settings, which echoes and edits lines.
 fn open_pair() -> (File, File, String) {
     let (mut master, mut slave) = (0, 0);
-    // SAFETY: openpty fills two descriptors, which are ours from then on.
+    // SAFETY: openpty fills two descriptors, which have no other owner.
     unsafe {
         let null = std::ptr::null_mut();
         assert_eq!(libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()), 0);
@@ -44,13 +43,13 @@ fn is_raw(terminal: &File) -> bool {
 }
 
 #[test]
-fn a_serial_port_carries_every_byte_as_it_is() {
+fn carries_every_byte_unchanged_over_a_serial_port() {
     let home = TempDir::new("serial");
     let (master, slave, path) = open_pair();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
     command.args(["--channel", &format!("serial:{path}")]).env("HOME", home.path());
     let _agent = Agent(command.stdin(Stdio::null()).spawn().expect("the agent starts"));
-    eventually("the line discipline getting out of the way", || is_raw(&master));
+    eventually("the terminal to be raw", || is_raw(&master));
     drop(slave);
 
     let mut wire = Wire::new(master);

@@ -1,10 +1,10 @@
-//! Channels that callers connect to: a Unix socket, and vsock where the kernel can loop it back.
+//! Channels that callers connect to: a Unix socket, and vsock where the kernel has a loopback.
 
 mod client;
 
-use client::TempDir;
-use client::processes::{eventually, is_alive};
+use client::processes::is_alive;
 use client::wire::Wire;
+use client::{TempDir, eventually};
 use serde_json::json;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Ended, with all it has started, when dropped.
+/// Stopped on drop, with its processes.
 struct Agent(Child);
 
 impl Agent {
@@ -39,7 +39,7 @@ fn start_unix(name: &str) -> (TempDir, Agent, PathBuf) {
     let home = TempDir::new(name);
     let path = home.path().join("agent.sock");
     let agent = Agent::start(&home, &format!("unix:{}", path.display()));
-    eventually("the socket", || UnixStream::connect(&path).is_ok());
+    eventually("the agent to listen", || UnixStream::connect(&path).is_ok());
     (home, agent, path)
 }
 
@@ -50,11 +50,11 @@ fn connect(path: &Path) -> Wire<UnixStream> {
 }
 
 #[test]
-fn every_connection_has_calls_of_its_own_and_all_share_the_processes() {
+fn gives_each_connection_its_own_calls_and_shares_the_processes() {
     let (home, _agent, path) = start_unix("socket-several");
     let (mut one, mut two) = (connect(&path), connect(&path));
     one.call("process.spawn", json!({ "process": "p", "command": "read x; echo got $x", "stdin": true }));
-    // Both connections count their calls from 1, so the same ids are in flight on both.
+    // Both connections number their calls from 1, so they use the same ids.
     let waits =
         (one.begin("process.wait", json!({ "process": "p" })), two.begin("process.wait", json!({ "process": "p" })));
     let mut three = connect(&path);
@@ -67,7 +67,7 @@ fn every_connection_has_calls_of_its_own_and_all_share_the_processes() {
     for (wire, call) in [(&mut one, waits.0), (&mut two, waits.1)] {
         assert_eq!(wire.answer(&json!(call))["result"]["status"]["exit_code"], json!(0));
     }
-    // A hello cancels the calls of its own connection alone.
+    // A hello cancels only the calls of its own connection.
     assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
     let slow = two.begin("exec", json!({ "cmd": "cat fifo" }));
     assert_eq!(two.call("ping", json!({}))["result"], json!({ "pong": true }));
@@ -77,27 +77,27 @@ fn every_connection_has_calls_of_its_own_and_all_share_the_processes() {
 }
 
 #[test]
-fn a_connection_that_ends_takes_its_calls_with_it_and_no_process() {
+fn cancels_the_calls_of_a_closed_connection_and_keeps_its_processes() {
     let (home, _agent, path) = start_unix("socket-ends");
     let mut one = connect(&path);
     one.call("process.spawn", json!({ "process": "stays", "argv": ["sleep", "1000"] }));
     one.begin("exec", json!({ "cmd": "echo $$ > pid.new; mv pid.new pid; sleep 1000" }));
-    eventually("the command", || home.path().join("pid").exists());
+    eventually("the command to start", || home.path().join("pid").exists());
     let pid = std::fs::read_to_string(home.path().join("pid")).unwrap().trim().parse().unwrap();
     drop(one);
-    eventually("the end of what exec started", || !is_alive(pid));
+    eventually("the command to end", || !is_alive(pid));
     let hello = connect(&path).call("hello", json!({ "generation": 1 }));
     let processes = hello["result"]["processes"].as_array().unwrap();
     assert!(processes.iter().any(|info| info["process"] == json!("stays") && info["status"].is_null()));
 }
 
 #[test]
-fn only_the_agents_own_user_may_connect() {
+fn restricts_the_socket_file_to_the_agents_own_user() {
     let (_home, _agent, path) = start_unix("socket-mode");
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// A name that no other test has at the moment.
+/// A name that no other test uses.
 fn unique_name(title: &str) -> String {
     format!("sandpiper-test-{title}-{}", std::process::id())
 }
@@ -108,7 +108,7 @@ fn start_relay(name: &str) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the relay starts")
 }
 
-/// The streams of a relay as one.
+/// Both streams of a relay.
 struct Relayed(ChildStdin, ChildStdout);
 
 impl Read for Relayed {
@@ -132,10 +132,10 @@ fn wire_of(relay: &mut Child) -> Wire<Relayed> {
 }
 
 #[test]
-fn a_relay_carries_calls_and_ends_with_its_caller_and_with_its_agent() {
+fn relays_calls_and_exits_with_its_caller_or_its_agent() {
     let home = TempDir::new("relay");
     let name = unique_name("relay");
-    // It waits for an agent that is not there yet.
+    // The relay waits for an agent that starts later.
     let mut relay = start_relay(&name);
     let agent = Agent::start(&home, &format!("unix:@{name}"));
     let mut wire = wire_of(&mut relay);
@@ -153,13 +153,13 @@ fn a_relay_carries_calls_and_ends_with_its_caller_and_with_its_agent() {
 }
 
 #[test]
-fn a_caller_is_served_though_the_relay_of_the_one_before_hangs() {
+fn serves_a_caller_while_the_relay_of_the_previous_one_hangs() {
     let home = TempDir::new("relay-hangs");
     let name = unique_name("relay-hangs");
     let _agent = Agent::start(&home, &format!("unix:@{name}"));
     let mut hanging = start_relay(&name);
     let mut wire = wire_of(&mut hanging);
-    // Nobody reads what it is sent.
+    // The first caller never reads.
     wire.begin("exec", json!({ "cmd": "head -c 4000000 /dev/zero" }));
     // SAFETY: the child has not been waited for.
     unsafe { libc::kill(hanging.id() as i32, libc::SIGSTOP) };
@@ -171,7 +171,7 @@ fn a_caller_is_served_though_the_relay_of_the_one_before_hangs() {
 }
 
 #[test]
-fn another_user_who_connects_to_a_name_is_not_served() {
+fn closes_connections_of_other_users_to_an_abstract_socket() {
     // SAFETY: a system call without arguments.
     if unsafe { libc::geteuid() } != 0 {
         println!("SKIP: only root can act as another user");
@@ -181,9 +181,9 @@ fn another_user_who_connects_to_a_name_is_not_served() {
     let name = unique_name("name");
     let _agent = Agent::start(&home, &format!("unix:@{name}"));
     let address = SocketAddr::from_abstract_name(&name).unwrap();
-    eventually("the name", || UnixStream::connect_addr(&address).is_ok());
+    eventually("the agent to listen", || UnixStream::connect_addr(&address).is_ok());
     let served = |uid: u32| {
-        // SAFETY: by system call it is this thread's user alone, and the thread ends below.
+        // SAFETY: the system call changes only this thread's user, and the thread ends below.
         let set = move || unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) };
         let address = address.clone();
         let asking = std::thread::spawn(move || {
@@ -200,7 +200,7 @@ fn another_user_who_connects_to_a_name_is_not_served() {
 }
 
 fn connect_vsock(port: u32) -> std::io::Result<File> {
-    // SAFETY: socket calls with a correctly sized, zeroed address; the descriptor is ours.
+    // SAFETY: socket calls with a correctly sized, zeroed address; the descriptor has no other owner.
     unsafe {
         let fd = libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         if fd < 0 {
@@ -220,20 +220,20 @@ fn connect_vsock(port: u32) -> std::io::Result<File> {
 }
 
 #[test]
-fn vsock_carries_the_same_calls() {
+fn serves_calls_over_vsock() {
     let port = 20_000 + std::process::id() % 40_000;
-    // A loopback that exists refuses a port nobody listens on; anything else means that there is none.
+    // A loopback refuses a port without a listener. Any other error means that there is none.
     match connect_vsock(port) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNRESET | libc::ECONNREFUSED)) => {}
         Err(error) => {
             println!("SKIP: this kernel has no vsock loopback to connect through: {error}");
             return;
         }
-        Ok(_) => panic!("something of this machine already listens on vsock port {port}"),
+        Ok(_) => panic!("a program already listens on vsock port {port}"),
     }
     let home = TempDir::new("socket-vsock");
     let _agent = Agent::start(&home, &format!("vsock:{port}"));
-    eventually("the port", || connect_vsock(port).is_ok());
+    eventually("the agent to listen", || connect_vsock(port).is_ok());
     let mut wire = Wire::new(connect_vsock(port).unwrap());
     assert_eq!(wire.call("exec", json!({ "cmd": "echo over vsock" }))["result"]["stdout"], json!("over vsock\n"));
 }

@@ -1,10 +1,11 @@
-//! The golden vectors and frozen numbers of the protocol package, held against this agent.
+//! Checks the agent against the golden vectors and frozen numbers of the protocol package.
 
 mod client;
 
 use client::{Client, TempDir};
-use sandpiper_agent::frame::{self, Decoder, Fault, Frame};
-use sandpiper_agent::{limits, methods};
+use sandpiper_agent::methods;
+use sandpiper_agent::wire::frame::{self, Decoder, Fault, Frame};
+use sandpiper_agent::wire::limits;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +46,7 @@ fn decode(wire: &[u8], chunk: usize) -> Vec<Result<Frame, Fault>> {
 }
 
 #[test]
-fn every_frame_decodes_to_its_message_and_bytes_however_it_is_cut() {
+fn decodes_every_frame_however_its_bytes_are_split() {
     let vectors = vectors("frames");
     assert!(vectors.len() >= 30);
     for vector in vectors {
@@ -63,7 +64,7 @@ fn every_frame_decodes_to_its_message_and_bytes_however_it_is_cut() {
 }
 
 #[test]
-fn every_frame_is_written_as_the_vectors_have_it() {
+fn encodes_every_frame_exactly_as_in_the_vectors() {
     for vector in vectors("frames") {
         let wire = base64(&vector["wire"]);
         let line = wire.split(|byte| *byte == b'\n').next().unwrap();
@@ -73,14 +74,14 @@ fn every_frame_is_written_as_the_vectors_have_it() {
 }
 
 #[test]
-fn every_fault_is_named_and_answered_as_the_vectors_say() {
+fn answers_every_malformed_frame_as_in_the_vectors() {
     let home = TempDir::new("conformance-faults");
     let mut client = Client::start(home.path());
     for vector in vectors("faults") {
         let wire = base64(&vector["wire"]);
         for chunk in [1, wire.len()] {
             let results = decode(&wire, chunk);
-            let Some(Err(fault)) = results.first() else { panic!("{} is no fault", vector["name"]) };
+            let Some(Err(fault)) = results.first() else { panic!("{} is not a fault", vector["name"]) };
             assert_eq!(json!(fault.reason()), vector["error"]["reason"], "{}", vector["name"]);
             assert_eq!(json!(fault.rpc_code()), vector["error"]["code"], "{}", vector["name"]);
         }
@@ -89,11 +90,11 @@ fn every_fault_is_named_and_answered_as_the_vectors_say() {
         assert_eq!(answer["id"], Value::Null);
         assert_eq!(answer["error"]["code"], vector["error"]["code"], "{}", vector["name"]);
         assert_eq!(answer["error"]["data"]["reason"], vector["error"]["reason"], "{}", vector["name"]);
-        assert!(client.call("ping", json!({})).is_ok(), "the channel goes on after {}", vector["name"]);
+        assert!(client.call("ping", json!({})).is_ok(), "the channel works after {}", vector["name"]);
     }
 }
 
-/// The vectors' requests are carried out, so their absolute paths become paths below the test's own directory.
+/// The agent executes the vectors' requests, so their absolute paths become paths in the test's own directory.
 fn contained(value: &Value) -> Value {
     match value {
         Value::String(text) => json!(text.trim_start_matches('/')),
@@ -103,7 +104,7 @@ fn contained(value: &Value) -> Value {
     }
 }
 
-/// Sends a request and cancels it once it has begun, so that a long one ends too.
+/// Sends a request and cancels it after its start, so that a long one ends too.
 fn refusal_reason(client: &mut Client, method: &str, params: Value, attachment: Option<&[u8]>) -> Option<String> {
     let call = client.begin_with(method, params, attachment);
     assert!(client.call("ping", json!({})).is_ok());
@@ -112,7 +113,7 @@ fn refusal_reason(client: &mut Client, method: &str, params: Value, attachment: 
 }
 
 #[test]
-fn the_params_of_every_request_are_understood_and_wrong_ones_refused() {
+fn accepts_the_params_of_every_request_and_refuses_wrong_ones() {
     let home = TempDir::new("conformance-params");
     let mut client = Client::start(home.path());
     let mut seen = 0;
@@ -151,7 +152,7 @@ fn constants(source: &str) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn the_limits_are_those_of_the_protocol() {
+fn has_the_limits_of_the_protocol() {
     let ours = BTreeMap::from(
         [
             ("PROTOCOL_GENERATION", u64::from(limits::PROTOCOL_GENERATION)),
@@ -172,10 +173,10 @@ fn frozen_methods() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_agent_knows_every_method_of_its_generation_and_no_other() {
+fn implements_exactly_the_methods_of_its_generation() {
     let named: BTreeSet<String> = methods::NAMES.iter().map(|name| name.to_string()).collect();
     assert_eq!(named, frozen_methods());
-    assert_eq!(named.len(), methods::NAMES.len(), "no name stands there twice");
+    assert_eq!(named.len(), methods::NAMES.len(), "every name is unique");
     let home = TempDir::new("conformance-methods");
     let mut client = Client::start(home.path());
     let listed = client.call("hello", json!({ "generation": 1 })).unwrap()["methods"].clone();

@@ -6,9 +6,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::thread::{JoinHandle, spawn};
-use std::time::Duration;
 
-/// Opens a stream to an address and waits until the agent says that it is open.
+/// Opens a stream to an address and waits until it is open.
 fn dial(agent: &mut Client, mut params: Value, window: usize) -> u64 {
     params["window"] = json!(window);
     let call = agent.begin("port.dial", params);
@@ -16,7 +15,7 @@ fn dial(agent: &mut Client, mut params: Value, window: usize) -> u64 {
     call
 }
 
-/// Collects what comes up to the other side's end, granting as it comes.
+/// Reads up to the peer's end and grants what it reads.
 fn read_to_end(agent: &mut Client, call: u64) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
@@ -27,12 +26,12 @@ fn read_to_end(agent: &mut Client, call: u64) -> Vec<u8> {
             }
             Event::Credit(_) => {}
             Event::End => return all,
-            Event::Answer(answer) => panic!("answered before its end: {answer:?}"),
+            Event::Answer(answer) => panic!("expected the end before the answer {answer:?}"),
         }
     }
 }
 
-/// Gives back what it gets, in capitals, once all of it has come: which only works when the two directions end apart.
+/// Reads to the end, then answers in capitals. That works only if each direction can end alone.
 fn answer_in_capitals<S: Read + Write + Send + 'static>(accept: impl FnOnce() -> S + Send + 'static) -> JoinHandle<()> {
     spawn(move || {
         let mut stream = accept();
@@ -52,7 +51,7 @@ fn expect_capitals(agent: &mut Client, params: Value) {
 }
 
 #[test]
-fn a_tcp_port_answers_after_the_caller_has_ended_its_half() {
+fn carries_the_answer_of_a_tcp_port_after_the_caller_ends_its_direction() {
     let home = TempDir::new("dial-tcp");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -63,7 +62,7 @@ fn a_tcp_port_answers_after_the_caller_has_ended_its_half() {
 }
 
 #[test]
-fn a_program_that_listens_on_ipv6_alone_is_reached() {
+fn reaches_a_program_that_listens_only_on_ipv6() {
     let home = TempDir::new("dial-ipv6");
     let mut agent = Client::start(home.path());
     let listener = match TcpListener::bind("[::1]:0") {
@@ -80,7 +79,7 @@ fn a_program_that_listens_on_ipv6_alone_is_reached() {
 }
 
 #[test]
-fn a_unix_socket_is_dialled_by_its_path() {
+fn dials_a_unix_socket_by_path() {
     let home = TempDir::new("dial-unix");
     let mut agent = Client::start(home.path());
     let listener = UnixListener::bind(home.path().join("socket")).unwrap();
@@ -90,7 +89,7 @@ fn a_unix_socket_is_dialled_by_its_path() {
 }
 
 #[test]
-fn the_peers_end_is_passed_on_while_the_caller_may_still_send() {
+fn forwards_the_peers_end_while_the_caller_still_sends() {
     let home = TempDir::new("dial-half");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -112,7 +111,7 @@ fn the_peers_end_is_passed_on_while_the_caller_may_still_send() {
 }
 
 #[test]
-fn eight_mebibytes_pass_both_ways_at_once() {
+fn carries_8_mib_in_both_directions_at_once() {
     let home = TempDir::new("dial-much");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -151,7 +150,7 @@ fn eight_mebibytes_pass_both_ways_at_once() {
 }
 
 #[test]
-fn the_peer_is_held_back_when_the_caller_grants_nothing() {
+fn stops_reading_from_the_peer_when_the_caller_grants_no_credit() {
     let home = TempDir::new("dial-window");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -163,19 +162,18 @@ fn the_peer_is_held_back_when_the_caller_grants_nothing() {
     let call = dial(&mut agent, json!({ "port": port }), 1000);
     let mut received = 0;
     while received < 1000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("only data is due") };
+        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
         received += bytes.len();
     }
     assert_eq!(received, 1000);
-    agent.call("ping", json!({})).unwrap();
-    assert_eq!(agent.event_within(call, Duration::from_millis(50)), None);
+    agent.assert_silent(call);
     agent.credit(call, 1000);
     assert_eq!(read_to_end(&mut agent, call).len(), (1 << 20) - 1000);
     server.join().unwrap();
 }
 
 #[test]
-fn a_cancel_closes_the_connection() {
+fn closes_the_connection_on_cancel() {
     let home = TempDir::new("dial-cancel");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -188,7 +186,7 @@ fn a_cancel_closes_the_connection() {
 }
 
 #[test]
-fn a_peer_that_breaks_off_ends_the_call() {
+fn ends_the_call_when_the_peer_resets_the_connection() {
     let home = TempDir::new("dial-reset");
     let mut agent = Client::start(home.path());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -196,7 +194,7 @@ fn a_peer_that_breaks_off_ends_the_call() {
     let call = dial(&mut agent, json!({ "port": port }), 1000);
     let (stream, _) = listener.accept().unwrap();
     agent.data(call, b"never read");
-    // Granted again, so the bytes have reached the socket; closing it unread resets the connection.
+    // The grant shows that the socket has the bytes. Closing the socket before it reads them resets the connection.
     assert_eq!(agent.event(call), Event::Credit(10));
     stream.peek(&mut [0; 10]).unwrap();
     drop(stream);
@@ -205,7 +203,7 @@ fn a_peer_that_breaks_off_ends_the_call() {
 }
 
 #[test]
-fn what_cannot_be_dialled_says_why() {
+fn reports_why_an_address_cannot_be_dialed() {
     let home = TempDir::new("dial-refused");
     let mut agent = Client::start(home.path());
     let free_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

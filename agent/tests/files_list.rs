@@ -19,7 +19,7 @@ fn paths(entries: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn entries_say_what_they_are() {
+fn lists_entries_with_their_attributes() {
     let home = TempDir::new("list-kinds");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "12345").unwrap();
@@ -37,7 +37,7 @@ fn entries_say_what_they_are() {
 }
 
 #[test]
-fn a_tree_is_sorted_by_whole_paths_and_cut_at_its_depth() {
+fn lists_a_tree_sorted_by_path_up_to_the_given_depth() {
     let home = TempDir::new("list-depth");
     let mut agent = Client::start(home.path());
     for dir in ["a/b/c", "a-x", "aa"] {
@@ -58,7 +58,7 @@ fn a_tree_is_sorted_by_whole_paths_and_cut_at_its_depth() {
 }
 
 #[test]
-fn lines_are_never_split_and_wait_for_credit() {
+fn never_splits_a_line_and_waits_for_credit() {
     let home = TempDir::new("list-window");
     let mut agent = Client::start(home.path());
     for number in 0..100 {
@@ -87,7 +87,7 @@ fn lines_are_never_split_and_wait_for_credit() {
 }
 
 #[test]
-fn a_window_too_small_for_one_line_is_refused() {
+fn refuses_a_window_too_small_for_one_line() {
     let home = TempDir::new("list-tiny");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "").unwrap();
@@ -96,7 +96,7 @@ fn a_window_too_small_for_one_line_is_refused() {
 }
 
 #[test]
-fn a_name_that_is_not_text_is_shown_with_replacement_characters() {
+fn shows_replacement_characters_in_names_that_are_not_utf_8() {
     let home = TempDir::new("list-names");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join(OsStr::from_bytes(b"caf\xe9")), "").unwrap();
@@ -106,12 +106,12 @@ fn a_name_that_is_not_text_is_shown_with_replacement_characters() {
 }
 
 #[test]
-fn a_directory_larger_than_one_batch_of_names_comes_whole_and_sorted() {
+fn lists_a_directory_larger_than_one_batch_complete_and_sorted() {
     let home = TempDir::new("list-huge");
     let mut agent = Client::start(home.path());
     let dir = home.path().join("d".repeat(200));
     fs::create_dir(&dir).unwrap();
-    // Three levels down the budget is a mebibyte; these names take about three.
+    // Three levels down a batch holds 1 MiB of names, and these take about 3 MiB.
     let deep = dir.join("x/y");
     fs::create_dir_all(&deep).unwrap();
     let count = 12_000;
@@ -126,7 +126,7 @@ fn a_directory_larger_than_one_batch_of_names_comes_whole_and_sorted() {
 }
 
 #[test]
-fn other_calls_are_answered_while_a_large_tree_is_listed() {
+fn answers_other_calls_while_it_lists_a_large_tree() {
     let home = TempDir::new("list-turns");
     let mut agent = Client::start(home.path());
     for number in 0..8_000 {
@@ -134,7 +134,7 @@ fn other_calls_are_answered_while_a_large_tree_is_listed() {
     }
     let listing = agent.begin("file.list", json!({ "path": ".", "window": 64 << 20 }));
     let ping = agent.begin("ping", json!({}));
-    // The order of frames tells: the ping came after the listing began and is answered before it ends.
+    // The agent gets the ping after the listing and must answer it before the listing ends.
     loop {
         let frame = agent.frame();
         match frame.message.get("id") {
@@ -147,7 +147,7 @@ fn other_calls_are_answered_while_a_large_tree_is_listed() {
 }
 
 #[test]
-fn a_tree_that_changes_and_refuses_in_parts_is_listed_all_the_same() {
+fn lists_a_changing_tree_with_unreadable_parts() {
     let home = TempDir::new("list-proc");
     let mut agent = Client::start(home.path());
     let call = agent.begin("file.list", json!({ "path": "/proc", "depth": 3, "window": 1 << 20 }));
@@ -158,7 +158,7 @@ fn a_tree_that_changes_and_refuses_in_parts_is_listed_all_the_same() {
 }
 
 #[test]
-fn what_is_no_directory_is_refused() {
+fn refuses_to_list_a_path_that_is_not_a_directory() {
     let home = TempDir::new("list-refused");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "").unwrap();
@@ -171,7 +171,7 @@ fn what_is_no_directory_is_refused() {
 }
 
 #[test]
-fn stat_describes_a_path_or_the_symlink_itself() {
+fn describes_the_target_or_the_symlink_itself() {
     let home = TempDir::new("stat");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "12345").unwrap();

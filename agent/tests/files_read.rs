@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::time::Duration;
 
 fn make_fifo(path: &Path) {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
@@ -21,7 +20,7 @@ fn numbers(size: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_read_whole_or_in_a_range() {
+fn reads_a_whole_file_or_a_range() {
     let home = TempDir::new("read-range");
     let mut agent = Client::start(home.path());
     let contents = numbers(1_000_003);
@@ -45,7 +44,7 @@ fn a_file_is_read_whole_or_in_a_range() {
 }
 
 #[test]
-fn no_more_is_sent_than_was_granted_and_the_end_needs_no_credit() {
+fn sends_no_more_than_granted_and_needs_no_credit_for_the_end() {
     let home = TempDir::new("read-window");
     let mut agent = Client::start(home.path());
     let contents = numbers(10_000);
@@ -53,15 +52,14 @@ fn no_more_is_sent_than_was_granted_and_the_end_needs_no_credit() {
     let call = agent.begin("file.read", json!({ "path": "file", "window": 6_000 }));
     let mut read = Vec::new();
     while read.len() < 6_000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("only data is due") };
+        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
         read.extend_from_slice(&bytes);
     }
     assert_eq!(read.len(), 6_000);
-    agent.call("ping", json!({})).unwrap();
-    assert_eq!(agent.event_within(call, Duration::from_millis(50)), None);
+    agent.assert_silent(call);
     agent.credit(call, 4_000);
     while read.len() < 10_000 {
-        let Event::Data { bytes, .. } = agent.event(call) else { panic!("only data is due") };
+        let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected data") };
         read.extend_from_slice(&bytes);
     }
     assert_eq!(agent.event(call), Event::Answer(Ok(json!({ "size": 10_000 }))));
@@ -69,7 +67,7 @@ fn no_more_is_sent_than_was_granted_and_the_end_needs_no_credit() {
 }
 
 #[test]
-fn one_message_leaves_others_their_turn_after_960_kib() {
+fn sends_a_file_in_messages_of_at_most_960_kib() {
     let home = TempDir::new("read-chunks");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), numbers(1_000_000)).unwrap();
@@ -83,7 +81,7 @@ fn one_message_leaves_others_their_turn_after_960_kib() {
 }
 
 #[test]
-fn a_file_that_hides_its_size_is_read_to_its_end() {
+fn reads_a_file_of_unknown_size_to_its_end() {
     let home = TempDir::new("read-proc");
     let mut agent = Client::start(home.path());
     let call = agent.begin("file.read", json!({ "path": "/proc/self/status", "window": 1 << 20 }));
@@ -93,7 +91,7 @@ fn a_file_that_hides_its_size_is_read_to_its_end() {
 }
 
 #[test]
-fn a_symlink_is_read_through() {
+fn reads_through_a_symlink() {
     let home = TempDir::new("read-link");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "contents").unwrap();
@@ -103,7 +101,7 @@ fn a_symlink_is_read_through() {
 }
 
 #[test]
-fn a_canceled_read_is_answered_and_the_channel_goes_on() {
+fn answers_a_canceled_read_and_keeps_the_channel_working() {
     let home = TempDir::new("read-cancel");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), numbers(100_000)).unwrap();
@@ -115,7 +113,7 @@ fn a_canceled_read_is_answered_and_the_channel_goes_on() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_without_waiting() {
+fn refuses_to_read_directories_and_special_files_without_blocking() {
     let home = TempDir::new("read-refused");
     let mut agent = Client::start(home.path());
     make_fifo(&home.path().join("fifo"));
@@ -138,7 +136,7 @@ fn what_is_no_file_is_refused_without_waiting() {
 }
 
 #[test]
-fn an_error_names_the_path_and_what_was_tried() {
+fn names_the_path_and_the_operation_in_an_error() {
     let home = TempDir::new("read-message");
     let mut agent = Client::start(home.path());
     let failure = agent.call("file.read", json!({ "path": "notes/missing", "window": 1 })).unwrap_err();

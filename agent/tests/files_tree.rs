@@ -10,10 +10,10 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// A tree so deep that its path is far longer than the system's limit.
+/// Makes a tree whose deepest path is far longer than the system's limit.
 fn make_deep_tree(parent: &Path, depth: usize) {
     let name = "d".repeat(100);
-    // A short chain at a time, each put on top of the one before it.
+    // Makes one short chain at a time and moves the previous one into it.
     let (top, stage) = (parent.join("deep"), parent.join("stage"));
     fs::create_dir(&top).unwrap();
     for _ in 0..depth / 20 {
@@ -26,7 +26,7 @@ fn make_deep_tree(parent: &Path, depth: usize) {
 }
 
 #[test]
-fn mkdir_makes_one_directory_or_all_its_parents() {
+fn makes_one_directory_or_all_missing_parents() {
     let home = TempDir::new("mkdir");
     let mut agent = Client::start(home.path());
     assert_eq!(agent.call("file.mkdir", json!({ "path": "a" })), Ok(json!({ "created": true })));
@@ -49,7 +49,7 @@ fn mkdir_makes_one_directory_or_all_its_parents() {
 }
 
 #[test]
-fn move_renames_and_replaces_only_when_told_to() {
+fn moves_an_entry_and_replaces_another_only_with_overwrite() {
     let home = TempDir::new("move");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("a"), "a").unwrap();
@@ -82,7 +82,7 @@ fn move_renames_and_replaces_only_when_told_to() {
 }
 
 #[test]
-fn remove_takes_files_and_empty_directories_and_trees_only_when_told_to() {
+fn removes_files_and_empty_directories_and_trees_only_with_recursive() {
     let home = TempDir::new("remove");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "").unwrap();
@@ -109,24 +109,24 @@ fn remove_takes_files_and_empty_directories_and_trees_only_when_told_to() {
 }
 
 #[test]
-fn the_root_directory_is_refused_before_anything_is_removed() {
+fn refuses_to_remove_the_root_directory() {
     let home = TempDir::new("remove-root");
     let mut agent = Client::start(home.path());
     for path in ["/", "//", "/.", "/..", "/tmp/.."] {
-        // Not recursive, so that a fault found by this test does no harm.
+        // Not recursive, so that a bug does no harm.
         let failure = agent.call("file.remove", json!({ "path": path })).unwrap_err();
         assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("invalid_argument", "bad_path"), "{path}");
     }
 }
 
 #[test]
-fn a_tree_deeper_than_any_path_is_listed_and_removed_with_little_memory() {
+fn lists_and_removes_a_tree_deeper_than_the_longest_path() {
     let home = TempDir::new("deep");
     let mut agent = Client::start(home.path());
     make_deep_tree(home.path(), 2_000);
     let call = agent.begin("file.list", json!({ "path": "deep", "depth": 0, "window": 1 << 20 }));
     let (bytes, answer) = agent.collect(call);
-    // Every path that a call can name is there, and no more.
+    // The list has exactly the paths that a call can name.
     let longest = bytes.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
     assert!((4_000..5_000).contains(&longest), "{longest}");
     assert!((40..60).contains(&answer.unwrap()["count"].as_u64().unwrap()));
@@ -137,7 +137,7 @@ fn a_tree_deeper_than_any_path_is_listed_and_removed_with_little_memory() {
 }
 
 #[test]
-fn a_tree_of_many_entries_is_removed_while_other_calls_are_answered() {
+fn answers_other_calls_while_it_removes_a_large_tree() {
     let home = TempDir::new("remove-many");
     let mut agent = Client::start(home.path());
     for dir in 0..20 {
@@ -149,13 +149,13 @@ fn a_tree_of_many_entries_is_removed_while_other_calls_are_answered() {
     }
     let removal = agent.begin("file.remove", json!({ "path": "tree", "recursive": true }));
     let ping = agent.begin("ping", json!({}));
-    assert_eq!(agent.frame().message["id"], json!(ping), "the ping is answered first");
+    assert_eq!(agent.frame().message["id"], json!(ping), "the agent answers the ping first");
     assert_eq!(agent.answer(removal), Ok(json!({})));
     assert!(!home.path().join("tree").exists());
 }
 
 #[test]
-fn chmod_changes_one_entry_or_a_tree_but_never_through_a_symlink_in_it() {
+fn changes_the_mode_of_an_entry_or_tree_but_not_through_symlinks() {
     let home = TempDir::new("chmod");
     let mut agent = Client::start(home.path());
     fs::create_dir_all(home.path().join("tree/sub")).unwrap();
@@ -179,7 +179,7 @@ fn chmod_changes_one_entry_or_a_tree_but_never_through_a_symlink_in_it() {
 }
 
 #[test]
-fn files_of_the_default_user_belong_to_that_user() {
+fn creates_files_for_the_default_user() {
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
         eprintln!("SKIP: acting for another user needs root");
@@ -190,7 +190,7 @@ fn files_of_the_default_user_belong_to_that_user() {
     command.args(["--exit-on-eof", "--default-user", "nobody"]);
     let mut agent = Client::spawn(command);
     let nobody = fs::read_to_string("/etc/passwd").unwrap();
-    let nobody = nobody.lines().find(|line| line.starts_with("nobody:")).expect("there is a user nobody").to_string();
+    let nobody = nobody.lines().find(|line| line.starts_with("nobody:")).expect("a user nobody").to_string();
     let expected: (u32, u32) = {
         let fields: Vec<&str> = nobody.split(':').collect();
         (fields[2].parse().unwrap(), fields[3].parse().unwrap())

@@ -1,4 +1,4 @@
-//! A home with a small second file system in it: full disks, and moves from one to the other.
+//! A home with a second, small filesystem in it: full disks, and moves between filesystems.
 
 mod client;
 
@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// An agent that alone sees `small`, a file system of two mebibytes, in its home.
+/// An agent with a private filesystem of 2 MiB at `small` in its home.
 fn start(home: &Path) -> Client {
     fs::create_dir(home.join("small")).unwrap();
     let small = CString::new(home.join("small").as_os_str().as_bytes()).unwrap();
@@ -26,7 +26,7 @@ fn start(home: &Path) -> Client {
     ];
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
     command.arg("--exit-on-eof").env("HOME", home).current_dir(home);
-    // SAFETY: only system calls on strings made beforehand.
+    // SAFETY: only system calls on strings that exist before the fork.
     unsafe {
         command.pre_exec(move || {
             let namespaces = if uid == 0 { libc::CLONE_NEWNS } else { libc::CLONE_NEWNS | libc::CLONE_NEWUSER };
@@ -63,7 +63,7 @@ fn stat(agent: &mut Client, path: &str) -> Value {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_file_and_says_so() {
+fn keeps_the_old_file_and_reports_a_full_disk() {
     let home = TempDir::new("full");
     let mut agent = start(home.path());
     agent.write_file(json!({ "path": "small/file" }), b"old").unwrap();
@@ -75,7 +75,7 @@ fn a_full_disk_leaves_the_old_file_and_says_so() {
 }
 
 #[test]
-fn a_tree_moves_to_another_file_system_as_it_was() {
+fn moves_a_tree_unchanged_to_another_filesystem() {
     let home = TempDir::new("transfer");
     let mut agent = start(home.path());
     let tree = home.path().join("tree");
@@ -103,7 +103,7 @@ fn a_tree_moves_to_another_file_system_as_it_was() {
 }
 
 #[test]
-fn a_move_to_another_file_system_replaces_only_when_told_to() {
+fn replaces_an_entry_on_another_filesystem_only_with_overwrite() {
     let home = TempDir::new("transfer-overwrite");
     let mut agent = start(home.path());
     fs::write(home.path().join("new"), "new").unwrap();
@@ -117,7 +117,7 @@ fn a_move_to_another_file_system_replaces_only_when_told_to() {
 }
 
 #[test]
-fn a_move_that_does_not_fit_leaves_the_source_and_no_part_of_a_copy() {
+fn keeps_the_source_and_removes_the_copy_when_a_move_does_not_fit() {
     let home = TempDir::new("transfer-full");
     let mut agent = start(home.path());
     fs::create_dir(home.path().join("tree")).unwrap();
@@ -127,13 +127,13 @@ fn a_move_that_does_not_fit_leaves_the_source_and_no_part_of_a_copy() {
     let failure = agent.call("file.move", json!({ "from": "tree", "to": "small/tree" })).unwrap_err();
     assert_eq!((failure.code.as_str(), failure.reason.as_str()), ("resource_exhausted", "disk_full"));
     assert_eq!(fs::read_dir(home.path().join("tree")).unwrap().count(), 8);
-    // The copy is removed in the background of other calls.
+    // The agent removes the copy in the background.
     while !names(&mut agent, "small").is_empty() {}
     agent.write_file(json!({ "path": "small/file" }), &vec![b'x'; 1 << 20]).unwrap();
 }
 
 #[test]
-fn a_directory_is_not_moved_into_itself_across_file_systems() {
+fn refuses_to_move_a_directory_into_itself_across_filesystems() {
     let home = TempDir::new("transfer-inside");
     let mut agent = start(home.path());
     agent.call("file.mkdir", json!({ "path": "small/x" })).unwrap();

@@ -17,18 +17,18 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// Opens a write and sends the beginning of the contents.
+/// Opens a write and sends the first part of the contents.
 fn begin_write(agent: &mut Client, path: &str, contents: &[u8]) -> u64 {
     let call = agent.begin("file.write", json!({ "path": path }));
     assert_eq!(agent.event(call), Event::Credit(2 * 960 * 1024));
     agent.data(call, contents);
-    // What comes after the bytes is answered after they have reached the file.
+    // The agent answers the ping after the bytes have reached the file.
     agent.call("ping", json!({})).unwrap();
     call
 }
 
 #[test]
-fn bytes_of_every_value_arrive_in_a_new_file_with_new_parents() {
+fn writes_bytes_of_every_value_and_creates_missing_parents() {
     let home = TempDir::new("write-new");
     let mut agent = Client::start(home.path());
     let contents: Vec<u8> = (0..=255).cycle().take(3_000_001).collect();
@@ -42,7 +42,7 @@ fn bytes_of_every_value_arrive_in_a_new_file_with_new_parents() {
 }
 
 #[test]
-fn an_empty_file_can_be_written() {
+fn writes_an_empty_file() {
     let home = TempDir::new("write-empty");
     let mut agent = Client::start(home.path());
     assert_eq!(agent.write_file(json!({ "path": "empty" }), b""), Ok(json!({ "size": 0 })));
@@ -50,7 +50,7 @@ fn an_empty_file_can_be_written() {
 }
 
 #[test]
-fn a_replaced_file_keeps_its_mode_unless_one_is_given() {
+fn keeps_the_mode_of_a_replaced_file_unless_the_call_sets_one() {
     let home = TempDir::new("write-mode");
     let mut agent = Client::start(home.path());
     let path = home.path().join("script");
@@ -63,11 +63,11 @@ fn a_replaced_file_keeps_its_mode_unless_one_is_given() {
 }
 
 #[test]
-fn a_given_owner_and_a_replaced_files_owner_are_kept() {
+fn sets_the_given_owner_and_otherwise_keeps_the_replaced_files_owner() {
     let home = TempDir::new("write-owner");
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
-        eprintln!("SKIP: giving files away needs root");
+        eprintln!("SKIP: changing the owner of files needs root");
         return;
     }
     let mut agent = Client::start(home.path());
@@ -85,7 +85,7 @@ fn a_given_owner_and_a_replaced_files_owner_are_kept() {
 }
 
 #[test]
-fn a_symlink_is_written_through_also_to_a_target_that_does_not_exist_yet() {
+fn writes_through_a_symlink_also_to_a_missing_target() {
     let home = TempDir::new("write-link");
     let mut agent = Client::start(home.path());
     fs::create_dir(home.path().join("real")).unwrap();
@@ -104,7 +104,7 @@ fn a_symlink_is_written_through_also_to_a_target_that_does_not_exist_yet() {
 }
 
 #[test]
-fn readers_see_the_old_contents_until_the_new_are_complete() {
+fn shows_readers_the_old_contents_until_the_write_is_complete() {
     let home = TempDir::new("write-atomic");
     let mut agent = Client::start(home.path());
     let path = home.path().join("file");
@@ -117,7 +117,7 @@ fn readers_see_the_old_contents_until_the_new_are_complete() {
 }
 
 #[test]
-fn a_canceled_write_leaves_the_old_file_and_nothing_else() {
+fn leaves_only_the_old_file_after_a_canceled_write() {
     let home = TempDir::new("write-cancel");
     let mut agent = Client::start(home.path());
     fs::write(home.path().join("file"), "old").unwrap();
@@ -128,14 +128,14 @@ fn a_canceled_write_leaves_the_old_file_and_nothing_else() {
         agent.cancel(call);
         assert_eq!(agent.answer(call).unwrap_err().code, "canceled");
     }
-    // Answered in order: whatever the cancels undid is undone by now.
+    // Answers come in order, so the cancels have completed by now.
     agent.call("ping", json!({})).unwrap();
     assert_eq!(names(home.path()), ["file"]);
     assert_eq!(fs::read(home.path().join("file")).unwrap(), b"old");
 }
 
 #[test]
-fn a_caller_that_goes_away_leaves_no_half_written_file() {
+fn leaves_no_partial_file_when_the_caller_disconnects() {
     let home = TempDir::new("write-gone");
     let mut agent = Client::start(home.path());
     begin_write(&mut agent, "file", b"half");
@@ -146,10 +146,10 @@ fn a_caller_that_goes_away_leaves_no_half_written_file() {
 }
 
 #[test]
-fn more_than_was_granted_ends_the_write() {
+fn ends_a_write_that_exceeds_its_grant() {
     let home = TempDir::new("write-window");
     let mut agent = Client::start(home.path());
-    // In one piece, so that the bytes are there before the agent has granted any.
+    // In one piece, so that the bytes arrive before the agent grants any.
     agent.write(
         b"{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"file.write\",\"params\":{\"path\":\"file\"}}\n\
           {\"jsonrpc\":\"2.0\",\"method\":\"stream.data\",\"params\":{\"call\":77},\"bytes\":1}\nx\n",
@@ -161,7 +161,7 @@ fn more_than_was_granted_ends_the_write() {
 }
 
 #[test]
-fn what_cannot_be_written_says_why() {
+fn reports_why_a_file_cannot_be_written() {
     let home = TempDir::new("write-refused");
     let mut agent = Client::start(home.path());
     fs::create_dir(home.path().join("dir")).unwrap();

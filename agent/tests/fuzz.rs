@@ -1,4 +1,4 @@
-//! Ten thousand random and mutated messages against the built agent: it neither ends nor hangs, and then works.
+//! Sends ten thousand random and mutated messages to the built agent, which must neither exit nor hang.
 
 mod client;
 
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 const MESSAGES: usize = 10_000;
 const ROUND: usize = 200;
 const MAX_LINE_BYTES: usize = 1024 * 1024;
-const PATIENCE: Duration = Duration::from_secs(60);
-/// A user who owns nothing outside the test's directory, for messages whose paths and commands are made up.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A user who owns nothing outside the test's directory, because messages contain random paths and commands.
 const NOBODY: u32 = 54_322;
 
 struct Random(u64);
@@ -81,7 +81,7 @@ fn corpus() -> Vec<Vec<u8>> {
 
 fn mutate(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut message = corpus[random.below(corpus.len())].clone();
-    // Calls with ids of their own run side by side.
+    // Calls with different ids run concurrently.
     if random.below(2) == 0 {
         let text = String::from_utf8_lossy(&message).replace("\"id\":7", &format!("\"id\":{}", random.below(2000)));
         message = text.into_bytes();
@@ -123,9 +123,9 @@ struct Agent {
 
 impl Agent {
     fn start(home: &TempDir) -> Self {
-        // A copy, since the repository may lie where that user cannot go.
+        // A copy, because that user may not have access to the repository.
         let program = home.path().join("agent");
-        std::fs::copy(env!("CARGO_BIN_EXE_sandpiper-agent"), &program).expect("the agent can be copied");
+        std::fs::copy(env!("CARGO_BIN_EXE_sandpiper-agent"), &program).expect("a copy of the agent");
         let mut command = Command::new(program);
         command.args(["--exit-on-eof", "--journal-dir"]).arg(home.path().join("journals"));
         command.env("HOME", home.path()).current_dir(home.path());
@@ -149,7 +149,7 @@ impl Agent {
         Self { child, input, output, unread: Vec::new() }
     }
 
-    /// As a new caller does on a byte stream that its earlier caller may have left anywhere.
+    /// Resynchronizes like a new caller on a byte stream that its previous caller left at any point.
     fn open_again(&mut self, id: &str) {
         let mut padding = vec![b' '; MAX_LINE_BYTES + 1];
         padding.push(b'\n');
@@ -161,7 +161,7 @@ impl Agent {
     }
 
     fn skip_to(&mut self, text: &str) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(at) = self.unread.windows(text.len()).position(|window| window == text.as_bytes()) {
                 self.unread.drain(..at + text.len());
@@ -170,7 +170,7 @@ impl Agent {
             let keep = self.unread.len().saturating_sub(text.len());
             self.unread.drain(..keep);
             let left = deadline.saturating_duration_since(Instant::now());
-            let bytes = self.output.recv_timeout(left).expect("the agent is alive and answers");
+            let bytes = self.output.recv_timeout(left).expect("the agent answers");
             self.unread.extend_from_slice(&bytes);
         }
     }
@@ -178,14 +178,15 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // SAFETY: the child has not been waited for. Told to end, the agent ends what it has started.
+        // SIGTERM lets the agent kill the processes it has started.
+        // SAFETY: the child has not been waited for.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
         let _ = self.child.wait();
     }
 }
 
 #[test]
-fn ten_thousand_strange_messages_neither_end_nor_hang_the_agent() {
+fn survives_ten_thousand_random_and_mutated_messages() {
     let home = TempDir::new("fuzz");
     let mut agent = Agent::start(&home);
     let corpus = corpus();
@@ -204,6 +205,6 @@ fn ten_thousand_strange_messages_neither_end_nor_hang_the_agent() {
     agent.input.write_all(format!("{exec}\n").as_bytes()).unwrap();
     agent.skip_to(r#""stdout":"works\n""#);
     assert!(agent.child.try_wait().unwrap().is_none());
-    // A panic ends the release build but only a task of the debug build.
+    // A panic ends the release build, but only one task of the debug build.
     assert_eq!(std::fs::read_to_string(home.path().join("stderr")).unwrap(), "");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::Command;
 
 #[test]
-fn the_figures_are_there_and_make_sense() {
+fn reports_all_metrics_with_plausible_values() {
     let home = TempDir::new("metrics");
     let mut agent = Client::start(home.path());
     let metrics = agent.call("system.metrics", json!({})).unwrap();
@@ -23,7 +23,7 @@ fn the_figures_are_there_and_make_sense() {
 }
 
 #[test]
-fn processor_time_of_finished_processes_stays_counted() {
+fn counts_the_cpu_time_of_exited_processes() {
     let home = TempDir::new("metrics-cpu");
     let mut agent = Client::start(home.path());
     let mut cpu_ms = || agent.call("system.metrics", json!({})).unwrap()["cpu_ms"].as_f64().unwrap();
@@ -34,7 +34,7 @@ fn processor_time_of_finished_processes_stays_counted() {
 }
 
 #[test]
-fn more_processes_are_counted() {
+fn counts_running_processes() {
     let home = TempDir::new("metrics-processes");
     let mut agent = Client::start(home.path());
     let mut count = || agent.call("system.metrics", json!({})).unwrap()["processes"].as_u64().unwrap();
@@ -45,6 +45,6 @@ fn more_processes_are_counted() {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
     }
-    // Others on this machine come and go as well.
+    // Other programs on this machine start and stop too.
     assert!(with_sleepers > before + 50, "{before}, then {with_sleepers}");
 }

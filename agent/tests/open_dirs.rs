@@ -1,4 +1,4 @@
-//! Directories that the provider mounts empty are opened before anybody is served.
+//! The agent makes directories of `--open-dir` writable before it serves callers.
 
 mod client;
 
@@ -24,7 +24,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn every_user_can_write_in_a_directory_that_is_opened() {
+fn makes_an_open_directory_writable_for_every_user() {
     let home = TempDir::new("open-dirs");
     let dirs = ["data", "cache"].map(|name| home.path().join(name));
     for dir in &dirs {
@@ -37,7 +37,7 @@ fn every_user_can_write_in_a_directory_that_is_opened() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_not_opened_and_a_missing_directory_ends_nothing() {
+fn ignores_symlinks_and_missing_directories() {
     let home = TempDir::new("open-dirs-link");
     let target = home.path().join("target");
     std::fs::create_dir(&target).unwrap();

@@ -1,9 +1,9 @@
-//! What PID 1 owes: orphans are reaped, nothing inside ends it, nothing stays behind when it goes.
+//! The duties of PID 1: it reaps orphans, nothing inside stops it, and it leaves no processes behind.
 
 mod client;
 
-use client::processes::{eventually, is_alive};
-use client::{Client, TempDir};
+use client::processes::is_alive;
+use client::{Client, TempDir, eventually};
 use serde_json::json;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn children(agent: u32, state: &str) -> usize {
 }
 
 #[test]
-fn orphans_come_to_the_agent_and_are_reaped() {
+fn adopts_and_reaps_orphans() {
     let (home, mut client) = start("init-orphans");
     let script = "for i in 1 2 3 4 5; do (sh -c 'read x < fifo' &); done";
     assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
@@ -34,22 +34,22 @@ fn orphans_come_to_the_agent_and_are_reaped() {
     eventually("five orphans", || children(agent, "S") == 5);
     std::fs::write(home.path().join("fifo"), "a\nb\nc\nd\ne\n").unwrap();
     client.signal("p", "KILL", "tree").unwrap();
-    eventually("no children, not even dead ones", || children(agent, "S") + children(agent, "Z") == 0);
+    eventually("the agent to have no children", || children(agent, "S") + children(agent, "Z") == 0);
 }
 
 #[test]
-fn when_its_input_ends_the_agent_takes_everything_with_it() {
+fn kills_all_processes_and_exits_when_its_input_ends() {
     let (_home, mut client) = start("init-eof");
     let pid = client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; sleep 1000" }));
     let call = client.begin_output("p", 0, 100);
     let child: u64 = client.read_until(call, "\n").trim().parse().unwrap();
     client.close_input();
     assert_eq!(client.child.wait().unwrap().code(), Some(0));
-    eventually("the end of all of it", || !is_alive(pid) && !is_alive(child));
+    eventually("all processes to end", || !is_alive(pid) && !is_alive(child));
 }
 
 #[test]
-fn told_to_end_the_agent_takes_everything_with_it() {
+fn kills_all_processes_and_exits_on_sigterm() {
     let (_home, mut client) = start("init-term");
     let pid = client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
     // SAFETY: signals a child that has not been waited for.
@@ -60,7 +60,7 @@ fn told_to_end_the_agent_takes_everything_with_it() {
 }
 
 #[test]
-fn no_signal_ends_the_agent_but_those_that_are_meant_to() {
+fn ignores_all_signals_that_do_not_stop_it() {
     let (_home, mut client) = start("init-signals");
     assert!(client.call("ping", json!({})).is_ok());
     let meant = [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
@@ -73,7 +73,7 @@ fn no_signal_ends_the_agent_but_those_that_are_meant_to() {
 }
 
 #[test]
-fn no_signal_from_inside_ends_pid_1() {
+fn survives_signals_from_inside_as_pid_1() {
     let home = TempDir::new("init-pid1");
     let mut command = Command::new("unshare");
     // SAFETY: only reads the process's own id.
@@ -94,7 +94,7 @@ fn no_signal_from_inside_ends_pid_1() {
 }
 
 #[test]
-fn a_thousand_exited_processes_are_remembered_and_then_the_oldest_go() {
+fn remembers_1024_exited_processes_and_drops_the_oldest() {
     let (_home, mut client) = start("init-many");
     for number in 0..1030 {
         client.start_process(&format!("p{number}"), json!({ "argv": ["/bin/true"] }));
@@ -108,20 +108,20 @@ fn a_thousand_exited_processes_are_remembered_and_then_the_oldest_go() {
 }
 
 #[test]
-fn a_long_list_of_long_commands_fits_in_one_line() {
+fn lists_many_long_commands_in_one_line() {
     let (_home, mut client) = start("init-long-list");
     let word = "\u{1}long\"".repeat(1000);
     for number in 0..300 {
         client.start_process(&format!("p{number}"), json!({ "argv": ["/bin/true", word, word] }));
     }
-    // The client refuses a line over the limit.
+    // The client rejects a line over the limit.
     let list = client.list();
     assert_eq!(list.len(), 300);
     assert_eq!(list[0]["argv"][0], json!("/bin/true"));
 }
 
 #[test]
-fn running_out_of_descriptors_is_an_error_and_not_an_end() {
+fn reports_an_error_and_survives_when_descriptors_run_out() {
     let home = TempDir::new("init-descriptors");
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 40; exec \"$0\" --exit-on-eof", env!("CARGO_BIN_EXE_sandpiper-agent")]);
@@ -140,7 +140,7 @@ fn running_out_of_descriptors_is_an_error_and_not_an_end() {
         client.signal(&format!("p{number}"), "KILL", "process").unwrap();
         client.wait(&format!("p{number}"));
     }
-    // What exited processes leave to be read takes no descriptors.
+    // Exited processes hold no descriptors.
     assert_eq!(client.list().len(), started);
     let (output, _) = client.run("after", json!({ "argv": ["echo", "fine"] }));
     assert_eq!(output.of("stdout"), "fine\n");

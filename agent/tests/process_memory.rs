@@ -1,4 +1,4 @@
-//! A process that the kernel kills because memory ran out says so; one that somebody else killed does not.
+//! The status of a process that the kernel kills because memory runs out.
 
 mod client;
 
@@ -10,10 +10,10 @@ use std::process::Command;
 
 const LIMIT_BYTES: &str = "67108864";
 
-/// A cgroup with a memory limit, removed afterwards.
+/// A cgroup with a memory limit, removed on drop.
 struct Cgroup {
     path: PathBuf,
-    /// Where the agent expects its own cgroup to be.
+    /// Where the agent expects its own cgroup.
     seen_at: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl Cgroup {
         let cgroup = Self { path, seen_at };
         let file = cgroup.path.join(file);
         fs::write(&file, LIMIT_BYTES).map_err(|error| format!("cannot limit memory by {}: {error}", file.display()))?;
-        // Only where swap is accounted for.
+        // Exists only where the kernel counts swap.
         let _ = fs::write(cgroup.path.join("memory.memsw.limit_in_bytes"), LIMIT_BYTES);
         let _ = fs::write(cgroup.path.join("memory.swap.max"), "0");
         Ok(cgroup)
@@ -44,7 +44,7 @@ impl Drop for Cgroup {
 }
 
 #[test]
-fn a_process_killed_for_its_memory_says_so() {
+fn reports_out_of_memory_only_for_the_process_that_the_kernel_killed() {
     let cgroup = match Cgroup::create() {
         Ok(cgroup) => cgroup,
         Err(problem) => {
@@ -63,10 +63,10 @@ fn a_process_killed_for_its_memory_says_so() {
         let answer = client.call("exec", json!({ "cmd": cmd })).expect("the command runs");
         (answer["signal"].clone(), answer["out_of_memory"].clone())
     };
-    // Without a newline anywhere, tail has to keep all it reads.
+    // Without a newline, tail keeps everything it reads.
     assert_eq!(run("exec tail /dev/zero"), (json!("SIGKILL"), json!(true)));
     assert_eq!(run("kill -KILL $$"), (json!("SIGKILL"), json!(false)));
-    assert_eq!(run("tail /dev/zero; exit 0"), (json!(null), json!(false)), "only a child of it was killed");
-    assert_eq!(run("kill -KILL $$"), (json!("SIGKILL"), json!(false)), "and nobody else is blamed for that");
+    assert_eq!(run("tail /dev/zero; exit 0"), (json!(null), json!(false)), "only its child was killed");
+    assert_eq!(run("kill -KILL $$"), (json!("SIGKILL"), json!(false)), "that kill counts for no other process");
     drop(client);
 }

@@ -1,14 +1,13 @@
-//! Journals: what readers get, from which offset, and when the process waits for them.
+//! Journals: what readers get from which offset, and when the process waits for them.
 
 mod client;
 
-use client::processes::{Output, eventually};
-use client::{Client, Event, TempDir};
+use client::processes::Output;
+use client::{Client, Event, TempDir, eventually};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Write;
 use std::process::Command;
-use std::time::Duration;
 
 fn start(name: &str) -> (TempDir, Client) {
     let home = TempDir::new(name);
@@ -20,7 +19,7 @@ fn make_fifo(home: &TempDir) {
     assert!(Command::new("mkfifo").arg(home.path().join("fifo")).status().unwrap().success());
 }
 
-/// What `seq 1 last` writes.
+/// The output of `seq 1 last`.
 fn numbers(last: u32) -> Vec<u8> {
     (1..=last).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
@@ -40,7 +39,7 @@ fn assert_contiguous(output: &Output, mut offset: u64) {
 }
 
 #[test]
-fn output_can_be_read_from_any_offset_as_often_as_wanted() {
+fn reads_output_from_any_offset_repeatedly() {
     let (_home, mut client) = start("output-offsets");
     let (output, _) = client.run("p", json!({ "command": "printf abc; printf defg >&2" }));
     assert_contiguous(&output, 0);
@@ -56,14 +55,14 @@ fn output_can_be_read_from_any_offset_as_often_as_wanted() {
 }
 
 #[test]
-fn nothing_is_sent_beyond_the_credit() {
+fn sends_no_output_beyond_the_credit() {
     let (_home, mut client) = start("output-credit");
     client.start_process("p", json!({ "command": "printf 0123456789" }));
     client.wait("p");
     let call = client.begin_output("p", 0, 4);
-    let Event::Data { bytes, .. } = client.event(call) else { panic!("data comes first") };
+    let Event::Data { bytes, .. } = client.event(call) else { panic!("expected data") };
     assert_eq!(bytes, b"0123");
-    assert_eq!(client.event_within(call, Duration::from_millis(100)), None);
+    client.assert_silent(call);
     client.credit(call, 5);
     client.read_until(call, "45678");
     client.credit(call, 100);
@@ -71,7 +70,7 @@ fn nothing_is_sent_beyond_the_credit() {
 }
 
 #[test]
-fn with_nobody_reading_the_oldest_bytes_are_dropped_and_counted_exactly() {
+fn drops_and_counts_the_oldest_bytes_without_a_reader() {
     let (_home, mut client) = start("output-dropped");
     let whole = numbers(100_000);
     for (id, kept) in [("small", 4096), ("memory", 200_000), ("file", 400_000)] {
@@ -88,15 +87,15 @@ fn with_nobody_reading_the_oldest_bytes_are_dropped_and_counted_exactly() {
 }
 
 #[test]
-fn while_somebody_reads_the_process_waits_and_nothing_is_lost() {
+fn blocks_the_process_and_loses_nothing_while_a_reader_is_attached() {
     let (_home, mut client) = start("output-pressure");
     let go = json!({ "command": "read go; seq 1 100000", "stdin": true, "journal_bytes": 8192 });
     client.start_process("p", go);
     let call = client.begin_output("p", 0, 1);
     client.stdin("p", json!({}), b"\n").unwrap();
     client.read_until(call, "1");
-    // The reader has credit for nothing more, so the journal fills up and the process has to wait.
-    eventually("the journal filling up", || end_offset(&mut client, "p") > 8000);
+    // The reader has no credit left, so the journal fills up and the process must wait.
+    eventually("the journal to fill up", || end_offset(&mut client, "p") > 8000);
     assert!(end_offset(&mut client, "p") <= 8192 + 2);
     client.credit(call, 1 << 20);
     let output = client.finish_output(call);
@@ -105,7 +104,7 @@ fn while_somebody_reads_the_process_waits_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_reader_slower_than_the_fastest_is_told_what_it_lost() {
+fn reports_lost_bytes_to_a_reader_slower_than_the_fastest() {
     let (_home, mut client) = start("output-slow");
     let go = json!({ "command": "read go; seq 1 100000", "stdin": true, "journal_bytes": 8192 });
     client.start_process("p", go);
@@ -122,18 +121,18 @@ fn a_reader_slower_than_the_fastest_is_told_what_it_lost() {
 }
 
 #[test]
-fn a_canceled_reader_no_longer_holds_the_process_back() {
+fn stops_blocking_the_process_when_its_reader_is_canceled() {
     let (_home, mut client) = start("output-cancel");
     client.start_process("p", json!({ "argv": ["seq", "1", "100000"], "journal_bytes": 4096 }));
     let call = client.begin_output("p", 0, 1);
-    eventually("the journal filling up", || end_offset(&mut client, "p") > 4000);
+    eventually("the journal to fill up", || end_offset(&mut client, "p") > 4000);
     client.cancel(call);
     assert_eq!(client.answer(call).unwrap_err().code, "canceled");
     assert_eq!(client.wait("p")["end_offset"], json!(numbers(100_000).len()));
 }
 
 #[test]
-fn output_ends_with_the_process_although_its_children_still_hold_the_pipe() {
+fn ends_output_with_the_process_although_children_hold_the_pipe() {
     let (home, mut client) = start("output-children");
     make_fifo(&home);
     let (output, done) = client.run("p", json!({ "command": "echo now; cat fifo &" }));
@@ -145,7 +144,7 @@ fn output_ends_with_the_process_although_its_children_still_hold_the_pipe() {
 }
 
 #[test]
-fn children_of_a_forgotten_process_write_into_the_void_and_live() {
+fn keeps_the_children_of_a_forgotten_process_running() {
     let (home, mut client) = start("output-forgotten");
     make_fifo(&home);
     let script = "(cat fifo; seq 1 50000; echo alive > survived) &";
@@ -157,7 +156,7 @@ fn children_of_a_forgotten_process_write_into_the_void_and_live() {
 }
 
 #[test]
-fn forgetting_a_process_does_not_cut_off_who_is_reading_it() {
+fn lets_an_attached_reader_finish_after_forget() {
     let (_home, mut client) = start("output-forget-read");
     client.start_process("p", json!({ "command": "printf 0123456789" }));
     client.wait("p");
@@ -170,7 +169,7 @@ fn forgetting_a_process_does_not_cut_off_who_is_reading_it() {
 }
 
 #[test]
-fn a_long_output_arrives_byte_for_byte_with_the_agents_memory_flat() {
+fn delivers_long_output_unchanged_with_constant_memory() {
     let (_home, mut client) = start("output-long");
     client.start_process("p", json!({ "argv": ["seq", "1", "20000000"] }));
     let call = client.begin_output("p", 0, 1 << 20);
@@ -195,10 +194,10 @@ fn a_long_output_arrives_byte_for_byte_with_the_agents_memory_flat() {
 }
 
 #[test]
-fn a_full_disk_costs_history_and_nothing_else() {
+fn loses_only_history_on_a_full_disk() {
     let home = TempDir::new("output-full");
     let mut command = Command::new("sh");
-    // Files end at 256 KiB, as on a disk that is full there; SIGXFSZ must not end the agent either.
+    // Limits files to 256 KiB, like a full disk. SIGXFSZ must not end the agent.
     let script = "ulimit -f 512; exec \"$0\" --exit-on-eof --journal-dir \"$1\"";
     command.args(["-c", script, env!("CARGO_BIN_EXE_sandpiper-agent")]).arg(home.path().join("journals"));
     command.env("HOME", home.path());
@@ -216,14 +215,14 @@ fn a_full_disk_costs_history_and_nothing_else() {
     let call = client.begin_output("read", 0, 1);
     client.stdin("read", json!({}), b"\n").unwrap();
     client.read_until(call, "1");
-    eventually("the process waiting", || end_offset(&mut client, "read") > 400_000);
+    eventually("the process to wait", || end_offset(&mut client, "read") > 400_000);
     client.credit(call, 1 << 20);
     let rest = client.finish_output(call);
     assert!(rest.dropped() == 0 && rest.bytes() == whole[1..]);
 }
 
 #[test]
-fn journals_leave_no_files_behind() {
+fn leaves_no_journal_files_behind() {
     let (home, mut client) = start("output-files");
     client.start_process("p", json!({ "argv": ["seq", "1", "1000000"] }));
     client.wait("p");

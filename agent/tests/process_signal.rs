@@ -1,9 +1,9 @@
-//! Ending processes: by signal, by tree, by time.
+//! Stopping processes: by signal, by tree, by timeout.
 
 mod client;
 
-use client::processes::{eventually, is_alive};
-use client::{Client, TempDir};
+use client::processes::is_alive;
+use client::{Client, TempDir, eventually};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn start(name: &str) -> (TempDir, Client) {
     (home, client)
 }
 
-/// Runs a script that writes "name pid" lines, `count` in all, and stays.
+/// Runs a script that writes `count` lines "name pid" and keeps running.
 fn start_tree(client: &mut Client, id: &str, script: &str, count: usize) -> BTreeMap<String, u64> {
     client.start_process(id, json!({ "command": script }));
     let call = client.begin_output(id, 0, 1000);
@@ -29,14 +29,14 @@ fn start_tree(client: &mut Client, id: &str, script: &str, count: usize) -> BTre
     pids
 }
 
-/// A child, a grandchild in a session of its own without any environment, and an orphan in yet another session.
+/// A child, a grandchild in its own session without an environment, and an orphan in a third session.
 const TREE: &str = "sleep 1000 & echo child $!
 env -i /bin/sh -c 'setsid sh -c \"echo grandchild \\$\\$; sleep 1000; :\" & wait' &
 (setsid sh -c 'echo orphan $$; sleep 1000; :' &)
 wait";
 
 #[test]
-fn a_signal_reaches_the_process_by_name_or_number() {
+fn sends_a_signal_by_name_or_number() {
     let (_home, mut client) = start("signal-names");
     for (id, signal, expected) in [("a", "SIGTERM", "SIGTERM"), ("b", "usr1", "SIGUSR1"), ("c", "9", "SIGKILL")] {
         client.start_process(id, json!({ "argv": ["sleep", "1000"] }));
@@ -55,18 +55,18 @@ fn a_signal_reaches_the_process_by_name_or_number() {
 }
 
 #[test]
-fn a_signal_to_the_process_leaves_its_children_alone() {
+fn signals_only_the_process_and_not_its_children() {
     let (_home, mut client) = start("signal-alone");
     let pids = start_tree(&mut client, "p", "sleep 1000 & echo child $!; wait", 1);
     client.signal("p", "KILL", "process").unwrap();
     client.wait("p");
     assert!(is_alive(pids["child"]));
     client.signal("p", "KILL", "tree").unwrap();
-    eventually("the end of what an exited process left behind", || !is_alive(pids["child"]));
+    eventually("the child of the exited process to end", || !is_alive(pids["child"]));
 }
 
 #[test]
-fn killing_the_tree_reaches_other_sessions_and_orphans() {
+fn kills_a_tree_across_sessions_and_orphans() {
     let (_home, mut client) = start("signal-tree");
     let pids = start_tree(&mut client, "p", TREE, 3);
     let bystander = client.start_process("bystander", json!({ "argv": ["sleep", "1000"] }));
@@ -77,7 +77,7 @@ fn killing_the_tree_reaches_other_sessions_and_orphans() {
 }
 
 #[test]
-fn a_gentle_signal_to_the_tree_lets_everybody_end_by_themselves() {
+fn lets_all_processes_of_a_tree_handle_sigterm() {
     let (home, mut client) = start("signal-gentle");
     let script = "trap 'echo parent >> ended; exit 3' TERM
 sh -c 'trap \"echo child >> ended; exit\" TERM; echo child $$; while :; do sleep 0.01; done' & while :; do sleep 0.01; done";
@@ -90,7 +90,7 @@ sh -c 'trap \"echo child >> ended; exit\" TERM; echo child $$; while :; do sleep
 }
 
 #[test]
-fn a_timeout_kills_the_tree_and_says_so() {
+fn kills_the_tree_on_timeout_and_reports_it() {
     let (_home, mut client) = start("signal-timeout");
     client.start_process("p", json!({ "command": "setsid sleep 1000 & echo $!; wait", "timeout_ms": 2000 }));
     let output = client.read_output("p", 0);
@@ -103,7 +103,7 @@ fn a_timeout_kills_the_tree_and_says_so() {
 }
 
 #[test]
-fn a_running_process_cannot_be_forgotten_and_an_exited_one_only_once() {
+fn refuses_to_forget_a_running_process_and_forgets_an_exited_one_once() {
     let (_home, mut client) = start("signal-forget");
     client.start_process("p", json!({ "argv": ["sleep", "1000"] }));
     let running = client.call("process.forget", json!({ "process": "p" })).unwrap_err();
@@ -116,14 +116,14 @@ fn a_running_process_cannot_be_forgotten_and_an_exited_one_only_once() {
 }
 
 #[test]
-fn a_fork_bomb_dies_with_its_tree_and_nobody_else_notices() {
+fn kills_a_fork_bomb_without_affecting_other_processes() {
     let (_home, mut client) = start("signal-bomb");
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can give the bomb a user whose processes are limited apart from ours");
+        println!("SKIP: only root can run the bomb as a user with its own process limit");
         return;
     }
-    // A shell that cannot fork ends, and could take the last of the bomb with it: each begins anew instead.
+    // A shell exits when it cannot fork, which could end the bomb. So each one starts again.
     let bomb = r#"exec 2>/dev/null; trap 'exec sh -c "$BOMB"' EXIT; sh -c "$BOMB" & sh -c "$BOMB" & wait"#;
     let argv = ["prlimit", "--nproc=100:100", "sh", "-c", bomb];
     client.start_process("bomb", json!({ "argv": argv, "env": { "BOMB": bomb }, "user": "54321", "cwd": "/" }));
@@ -134,20 +134,20 @@ fn a_fork_bomb_dies_with_its_tree_and_nobody_else_notices() {
         };
         std::fs::read_dir("/proc").unwrap().flatten().filter(own).count()
     };
-    eventually("the bomb going off", || count() > 50);
+    eventually("the bomb to start", || count() > 50);
     let (output, _) = client.run("other", json!({ "argv": ["echo", "fine"] }));
     assert_eq!(output.of("stdout"), "fine\n");
     client.signal("bomb", "KILL", "tree").unwrap();
     client.wait("bomb");
-    eventually("the end of all of the bomb", || count() == 0);
+    eventually("the bomb to end", || count() == 0);
 }
 
 #[test]
-fn a_process_that_stops_everything_of_its_user_cannot_stop_the_agent() {
+fn starts_processes_while_another_stops_all_processes_of_their_user() {
     let (_home, mut client) = start("signal-stopper");
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
-        println!("SKIP: only root can give the stopper a user of its own");
+        println!("SKIP: only root can run a process as another user");
         return;
     }
     let stopper =

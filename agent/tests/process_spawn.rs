@@ -1,4 +1,4 @@
-//! Starting processes: what to run, where, as whom, with which environment.
+//! Starting processes: the program, working directory, user and environment.
 
 mod client;
 
@@ -22,7 +22,7 @@ fn assert_failed(failure: &Failure, code: &str, reason: &str) {
 }
 
 #[test]
-fn argv_is_run_as_it_is_and_a_command_by_the_shell() {
+fn runs_argv_directly_and_a_command_in_the_shell() {
     let (_home, mut client) = start("spawn-forms");
     let (output, _) = client.run("a", json!({ "argv": ["printf", "%s|", "a b", "$HOME", ""] }));
     assert_eq!(output.of("stdout"), "a b|$HOME||");
@@ -33,7 +33,7 @@ fn argv_is_run_as_it_is_and_a_command_by_the_shell() {
 }
 
 #[test]
-fn code_is_run_by_its_interpreter_and_an_ephemeral_file_is_gone_afterwards() {
+fn runs_code_with_its_interpreter_and_removes_an_ephemeral_file() {
     let (home, mut client) = start("spawn-code");
     let path = home.path().join("code.sh");
     std::fs::write(&path, "echo $0").unwrap();
@@ -46,7 +46,7 @@ fn code_is_run_by_its_interpreter_and_an_ephemeral_file_is_gone_afterwards() {
 }
 
 #[test]
-fn an_ephemeral_file_is_also_gone_when_its_process_cannot_start() {
+fn removes_an_ephemeral_file_when_its_process_cannot_start() {
     let (home, mut client) = start("spawn-ephemeral");
     let path = home.path().join("code.x");
     std::fs::write(&path, "").unwrap();
@@ -56,7 +56,7 @@ fn an_ephemeral_file_is_also_gone_when_its_process_cannot_start() {
 }
 
 #[test]
-fn an_unknown_language_is_refused_with_those_that_are_there() {
+fn refuses_an_unknown_language_and_lists_the_available_ones() {
     let (_home, mut client) = start("spawn-language");
     let languages = client.call("hello", json!({ "generation": 1 })).unwrap()["languages"].clone();
     assert!(languages.as_array().unwrap().contains(&json!("sh")));
@@ -68,7 +68,7 @@ fn an_unknown_language_is_refused_with_those_that_are_there() {
 }
 
 #[test]
-fn exactly_one_thing_is_to_be_run() {
+fn refuses_a_spawn_without_exactly_one_of_argv_command_and_code() {
     let (_home, mut client) = start("spawn-one");
     for params in [
         json!({}),
@@ -92,7 +92,7 @@ fn exactly_one_thing_is_to_be_run() {
 }
 
 #[test]
-fn a_repeated_spawn_starts_nothing_twice() {
+fn starts_no_second_process_for_a_repeated_spawn() {
     let (home, mut client) = start("spawn-twice");
     let params = json!({ "command": "echo x >> started", "process": "once" });
     client.call("process.spawn", params.clone()).unwrap();
@@ -102,7 +102,7 @@ fn a_repeated_spawn_starts_nothing_twice() {
 }
 
 #[test]
-fn a_process_without_a_name_gets_one() {
+fn gives_an_unnamed_process_an_id() {
     let (_home, mut client) = start("spawn-name");
     let answer = client.call("process.spawn", json!({ "argv": ["true"] })).unwrap();
     let id = answer["process"].as_str().unwrap().to_string();
@@ -110,7 +110,7 @@ fn a_process_without_a_name_gets_one() {
 }
 
 #[test]
-fn what_cannot_be_run_is_named() {
+fn reports_why_a_program_cannot_run() {
     let (home, mut client) = start("spawn-missing");
     let missing = refusal(&mut client, json!({ "argv": ["no-such-program", "x"] }));
     assert_failed(&missing, "not_found", "no_such_program");
@@ -133,7 +133,7 @@ fn what_cannot_be_run_is_named() {
 }
 
 #[test]
-fn the_environment_is_clean_and_the_callers_variables_win() {
+fn starts_with_a_clean_environment_that_the_caller_can_override() {
     let home = TempDir::new("spawn-env");
     let mut command = Command::new(env!("CARGO_BIN_EXE_sandpiper-agent"));
     command.arg("--exit-on-eof").env_clear();
@@ -152,7 +152,7 @@ fn the_environment_is_clean_and_the_callers_variables_win() {
 }
 
 #[test]
-fn programs_are_looked_for_in_the_processs_own_path() {
+fn finds_programs_in_the_path_of_the_process() {
     let (home, mut client) = start("spawn-path");
     let program = home.path().join("bin/hello-from-here");
     std::fs::create_dir(home.path().join("bin")).unwrap();
@@ -165,7 +165,7 @@ fn programs_are_looked_for_in_the_processs_own_path() {
 }
 
 #[test]
-fn processes_start_at_home_and_relative_directories_too() {
+fn starts_in_the_home_and_resolves_relative_directories_from_it() {
     let (home, mut client) = start("spawn-cwd");
     std::fs::create_dir(home.path().join("sub")).unwrap();
     for (cwd, expected) in [(None, home.path().to_path_buf()), (Some("sub"), home.path().join("sub"))] {
@@ -175,7 +175,7 @@ fn processes_start_at_home_and_relative_directories_too() {
 }
 
 #[test]
-fn a_process_inherits_nothing_of_the_agent() {
+fn lets_a_process_inherit_nothing_from_the_agent() {
     let (_home, mut client) = start("spawn-clean");
     let script = "ls /proc/self/fd | tr '\\n' ' '; grep -E 'Sig(Blk|Ign)' /proc/self/status; umask; ulimit -n; \
                   cut -d' ' -f5,6 /proc/$$/stat; echo $$";
@@ -189,13 +189,13 @@ fn a_process_inherits_nothing_of_the_agent() {
     let pid = lines[5];
     assert_eq!(lines[4], format!("{pid} {pid}"), "it leads its own group and session");
     let mut limit: libc::rlimit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: fills a plain struct.
+    // SAFETY: the call fills a plain struct.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    assert_eq!(lines[3], limit.rlim_cur.to_string(), "the limit on open files is the one the agent was started with");
+    assert_eq!(lines[3], limit.rlim_cur.to_string(), "the limit on open files is that of the agent at its start");
 }
 
 #[test]
-fn root_runs_processes_as_any_user_and_others_only_as_themselves() {
+fn runs_processes_as_any_user_only_if_the_agent_is_root() {
     let (_home, mut client) = start("spawn-user");
     // SAFETY: only reads the process's own id.
     let is_root = unsafe { libc::geteuid() } == 0;
@@ -215,7 +215,7 @@ fn root_runs_processes_as_any_user_and_others_only_as_themselves() {
 }
 
 #[test]
-fn the_default_user_runs_what_names_nobody() {
+fn runs_processes_as_the_default_user_unless_the_call_names_another() {
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {
         println!("SKIP: only root can start processes as another user");
@@ -236,7 +236,7 @@ fn the_default_user_runs_what_names_nobody() {
 }
 
 #[test]
-fn a_process_may_not_enter_a_directory_that_is_closed_to_its_user() {
+fn refuses_a_working_directory_that_the_user_may_not_enter() {
     let (home, mut client) = start("spawn-closed");
     // SAFETY: only reads the process's own id.
     if unsafe { libc::geteuid() } != 0 {

@@ -1,9 +1,8 @@
-//! Bytes into processes, by pipe and by terminal.
+//! Input of processes, by pipe and by terminal.
 
 mod client;
 
-use client::processes::eventually;
-use client::{Answer, Client, TempDir};
+use client::{Answer, Client, TempDir, eventually};
 use serde_json::json;
 
 const MIB: usize = 1024 * 1024;
@@ -20,7 +19,7 @@ fn assert_refused(answer: &Answer, code: &str, reason: &str) {
 }
 
 #[test]
-fn input_reaches_the_process_and_closing_ends_it() {
+fn delivers_input_and_ends_it_on_close() {
     let (_home, mut client) = start("stdin-cat");
     client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     assert_eq!(client.stdin("p", json!({}), b"one ").unwrap(), json!({ "offset": 4 }));
@@ -31,7 +30,7 @@ fn input_reaches_the_process_and_closing_ends_it() {
 }
 
 #[test]
-fn repeated_input_is_taken_once() {
+fn takes_repeated_input_once() {
     let (_home, mut client) = start("stdin-repeat");
     client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     for _ in 0..2 {
@@ -47,7 +46,7 @@ fn repeated_input_is_taken_once() {
 }
 
 #[test]
-fn calls_in_flight_are_written_in_the_order_they_came() {
+fn writes_the_input_of_concurrent_calls_in_order() {
     let (_home, mut client) = start("stdin-order");
     client.start_process("p", json!({ "argv": ["cat"], "stdin": true }));
     let output = client.begin_output("p", 0, 1 << 20);
@@ -68,7 +67,7 @@ fn calls_in_flight_are_written_in_the_order_they_came() {
 }
 
 #[test]
-fn input_that_nobody_takes_waits_within_bounds() {
+fn bounds_the_input_that_a_process_does_not_read() {
     let (_home, mut client) = start("stdin-full");
     client.start_process("p", json!({ "command": "read line; cat >/dev/null", "stdin": true }));
     client.signal("p", "STOP", "tree").unwrap();
@@ -82,11 +81,11 @@ fn input_that_nobody_takes_waits_within_bounds() {
 }
 
 #[test]
-fn a_canceled_call_no_longer_counts_and_the_offset_says_how_much_was_taken() {
+fn reports_the_bytes_taken_before_a_cancel_and_drops_the_others() {
     let (_home, mut client) = start("stdin-cancel");
     client.start_process("p", json!({ "argv": ["sleep", "1000"], "stdin": true }));
     let waiting = client.begin_with("process.stdin", json!({ "process": "p" }), Some(&vec![b'x'; MIB]));
-    eventually("the pipe filling up", || client.list()[0]["stdin_offset"].as_u64().unwrap() > 0);
+    eventually("the pipe to fill up", || client.list()[0]["stdin_offset"].as_u64().unwrap() > 0);
     client.cancel(waiting);
     assert_eq!(client.answer(waiting).unwrap_err().code, "canceled");
     let taken = client.list()[0]["stdin_offset"].as_u64().unwrap();
@@ -95,11 +94,11 @@ fn a_canceled_call_no_longer_counts_and_the_offset_says_how_much_was_taken() {
 }
 
 #[test]
-fn a_process_that_takes_no_input_says_so() {
+fn refuses_input_for_a_process_without_stdin() {
     let (_home, mut client) = start("stdin-closed");
     client.start_process("none", json!({ "argv": ["cat"] }));
     assert_refused(&client.stdin("none", json!({}), b"x"), "failed_precondition", "no_stdin");
-    assert_eq!(client.wait("none")["status"]["exit_code"], json!(0), "without input cat ends at once");
+    assert_eq!(client.wait("none")["status"]["exit_code"], json!(0), "without input cat exits at once");
 
     client.start_process("shut", json!({ "command": "exec 0<&-; echo shut; sleep 1000", "stdin": true }));
     let call = client.begin_output("shut", 0, 100);
@@ -113,7 +112,7 @@ fn a_process_that_takes_no_input_says_so() {
 }
 
 #[test]
-fn a_terminal_has_a_size_a_type_and_one_output() {
+fn gives_a_terminal_its_size_type_and_a_single_output() {
     let (_home, mut client) = start("stdin-pty");
     let script = "tty >/dev/null && stty size; echo $TERM; echo err >&2; stty size <&1";
     let (output, done) = client.run("p", json!({ "command": script, "pty": { "rows": 11, "cols": 222 } }));
@@ -123,7 +122,7 @@ fn a_terminal_has_a_size_a_type_and_one_output() {
 }
 
 #[test]
-fn a_resized_terminal_tells_its_process() {
+fn signals_the_process_when_its_terminal_is_resized() {
     let (_home, mut client) = start("stdin-resize");
     let script = "trap 'stty size; exit' WINCH; echo ready; while :; do sleep 0.01; done";
     client.start_process("p", json!({ "command": script, "pty": { "rows": 1, "cols": 1 } }));
@@ -142,7 +141,7 @@ fn a_resized_terminal_tells_its_process() {
 }
 
 #[test]
-fn input_to_a_terminal_is_typed_and_closing_types_the_end() {
+fn sends_the_end_of_input_character_when_a_terminal_is_closed() {
     let (_home, mut client) = start("stdin-typed");
     client.start_process(
         "p",
@@ -159,7 +158,7 @@ fn input_to_a_terminal_is_typed_and_closing_types_the_end() {
 }
 
 #[test]
-fn control_c_on_a_terminal_interrupts_the_foreground() {
+fn interrupts_the_foreground_process_with_control_c() {
     let (_home, mut client) = start("stdin-interrupt");
     client.start_process("p", json!({ "command": "echo ready; exec sleep 1000", "pty": { "rows": 24, "cols": 80 } }));
     let call = client.begin_output("p", 0, 1000);

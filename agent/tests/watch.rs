@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A watch and the lines that have come but not been looked at.
+/// A watch and its lines that the test has not read.
 struct Watch {
     call: u64,
     lines: VecDeque<Value>,
@@ -35,13 +35,13 @@ impl Watch {
                     let text = String::from_utf8(bytes).unwrap();
                     self.lines.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
                 }
-                other => panic!("a watch sends lines, not {other:?}"),
+                other => panic!("expected lines, got {other:?}"),
             }
         }
         self.lines.pop_front().unwrap()
     }
 
-    /// Everything up to the creation of a file that only serves as a mark.
+    /// The events before the creation of a marker file.
     fn up_to_mark(&mut self, agent: &mut Client, mark: &Path) -> Vec<String> {
         File::create(mark).unwrap();
         let name = mark.file_name().unwrap().to_str().unwrap();
@@ -59,7 +59,7 @@ impl Watch {
 }
 
 #[test]
-fn each_kind_of_change_is_one_event() {
+fn reports_each_kind_of_change_as_one_event() {
     let home = TempDir::new("watch-kinds");
     let mut agent = Client::start(home.path());
     let path = |name: &str| home.path().join(name);
@@ -87,7 +87,7 @@ fn each_kind_of_change_is_one_event() {
 }
 
 #[test]
-fn a_plain_watch_does_not_look_below_its_directory() {
+fn reports_only_direct_entries_without_recursive() {
     let home = TempDir::new("watch-plain");
     let mut agent = Client::start(home.path());
     fs::create_dir(home.path().join("sub")).unwrap();
@@ -97,7 +97,7 @@ fn a_plain_watch_does_not_look_below_its_directory() {
 }
 
 #[test]
-fn a_recursive_watch_sees_old_and_new_subdirectories() {
+fn reports_changes_in_existing_and_new_subdirectories() {
     let home = TempDir::new("watch-tree");
     let mut agent = Client::start(home.path());
     let path = |name: &str| home.path().join(name);
@@ -107,7 +107,7 @@ fn a_recursive_watch_sees_old_and_new_subdirectories() {
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "a/b/file" }));
     fs::create_dir(path("c")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c" }));
-    // Told of the directory, the caller may rely on its being watched.
+    // After the event for the directory, the caller can rely on its watch.
     File::create(path("c/file")).unwrap();
     assert_eq!(watch.next(&mut agent), json!({ "kind": "create", "path": "c/file" }));
     fs::remove_file(path("c/file")).unwrap();
@@ -116,7 +116,7 @@ fn a_recursive_watch_sees_old_and_new_subdirectories() {
 }
 
 #[test]
-fn what_is_made_in_a_new_directory_before_it_is_watched_is_reported_once() {
+fn reports_entries_older_than_the_watch_of_a_new_directory_once() {
     let home = TempDir::new("watch-race");
     let mut agent = Client::start(home.path());
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
@@ -126,7 +126,7 @@ fn what_is_made_in_a_new_directory_before_it_is_watched_is_reported_once() {
         File::create(home.path().join(&top).join("b/c/file")).unwrap();
         File::create(home.path().join(&top).join("b/file")).unwrap();
         let mut seen = watch.up_to_mark(&mut agent, &home.path().join(format!("mark-{round}")));
-        // What is below may still be on its way when the mark is seen.
+        // Events of entries below may come after the one of the marker.
         while seen.len() < 5 {
             let line = watch.next(&mut agent);
             seen.push(format!("{} {}", line["kind"].as_str().unwrap(), line["path"].as_str().unwrap()));
@@ -138,7 +138,7 @@ fn what_is_made_in_a_new_directory_before_it_is_watched_is_reported_once() {
 }
 
 #[test]
-fn a_renamed_directory_is_one_event_and_its_contents_go_on_under_the_new_path() {
+fn reports_a_renamed_directory_once_and_its_contents_under_the_new_path() {
     let home = TempDir::new("watch-rename");
     let mut agent = Client::start(home.path());
     let path = |name: &str| home.path().join(name);
@@ -152,7 +152,7 @@ fn a_renamed_directory_is_one_event_and_its_contents_go_on_under_the_new_path() 
 }
 
 #[test]
-fn a_directory_renamed_right_after_its_creation_is_still_watched() {
+fn watches_a_directory_renamed_right_after_its_creation() {
     let home = TempDir::new("watch-mkdir-rename");
     let mut agent = Client::start(home.path());
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
@@ -169,7 +169,7 @@ fn a_directory_renamed_right_after_its_creation_is_still_watched() {
 }
 
 #[test]
-fn what_leaves_the_tree_is_removed_and_what_comes_in_is_created_with_its_contents() {
+fn reports_moves_out_of_the_tree_as_removed_and_into_it_as_created() {
     let home = TempDir::new("watch-in-out");
     let mut agent = Client::start(home.path());
     let path = |name: &str| home.path().join(name);
@@ -186,7 +186,7 @@ fn what_leaves_the_tree_is_removed_and_what_comes_in_is_created_with_its_content
 }
 
 #[test]
-fn a_file_written_by_the_agent_is_created_or_written_and_its_temporary_name_unseen() {
+fn reports_files_written_by_the_agent_without_their_temporary_names() {
     let home = TempDir::new("watch-own");
     let mut agent = Client::start(home.path());
     let mut watch = Watch::start(&mut agent, json!({ "path": ".", "recursive": true }));
@@ -202,7 +202,7 @@ fn a_file_written_by_the_agent_is_created_or_written_and_its_temporary_name_unse
 }
 
 #[test]
-fn a_single_file_is_watched_through_its_replacement_removal_and_return() {
+fn watches_a_single_file_across_replacement_and_removal() {
     let home = TempDir::new("watch-file");
     let mut agent = Client::start(home.path());
     let path = |name: &str| home.path().join(name);
@@ -216,7 +216,7 @@ fn a_single_file_is_watched_through_its_replacement_removal_and_return() {
     fs::set_permissions(path("file"), fs::Permissions::from_mode(0o600)).unwrap();
     loop {
         match watch.next(&mut agent) {
-            // A file rewritten whole is cut first and then filled, which may come as two writes.
+            // Rewriting a file truncates it first, which may be a second write event.
             line if line == event("write") => {}
             line => {
                 assert_eq!(line, event("chmod"));
@@ -235,7 +235,7 @@ fn a_single_file_is_watched_through_its_replacement_removal_and_return() {
 }
 
 #[test]
-fn the_end_of_what_is_watched_ends_the_watch() {
+fn ends_the_watch_when_the_watched_path_is_removed() {
     let home = TempDir::new("watch-end");
     let mut agent = Client::start(home.path());
     for (name, recursive) in [("plain", false), ("tree", true)] {
@@ -248,14 +248,14 @@ fn the_end_of_what_is_watched_ends_the_watch() {
 }
 
 #[test]
-fn a_caller_that_grants_nothing_loses_events_in_one_overflow_and_hears_later_ones() {
+fn reports_one_overflow_to_a_caller_without_credit_and_then_later_events() {
     let home = TempDir::new("watch-overflow");
     let mut agent = Client::start(home.path());
     fs::create_dir(home.path().join("dir")).unwrap();
     let call = agent.begin("file.watch", json!({ "path": "dir", "window": 4096 }));
-    let Event::Data { bytes, .. } = agent.event(call) else { panic!("ready comes first") };
+    let Event::Data { bytes, .. } = agent.event(call) else { panic!("expected the ready event") };
     assert_eq!(bytes, b"{\"kind\":\"ready\",\"path\":\"\"}\n");
-    // More than the agent keeps.
+    // More events than the agent queues.
     for number in 0..10_000 {
         File::create(home.path().join("dir").join(number.to_string())).unwrap();
     }
@@ -268,7 +268,7 @@ fn a_caller_that_grants_nothing_loses_events_in_one_overflow_and_hears_later_one
 }
 
 #[test]
-fn a_flood_of_events_holds_no_other_call_back() {
+fn answers_other_calls_during_a_flood_of_events() {
     let home = TempDir::new("watch-flood");
     let mut agent = Client::start(home.path());
     let watch = agent.begin("file.watch", json!({ "path": ".", "window": 4096 }));
@@ -276,7 +276,7 @@ fn a_flood_of_events_holds_no_other_call_back() {
     let is_over = Arc::new(AtomicBool::new(false));
     let flood = |number: usize| {
         let is_over = Arc::clone(&is_over);
-        // Taking turns, since the kernel makes one event of several writes to one file.
+        // Alternates, because the kernel merges consecutive writes to one file.
         let files = ["a", "b"].map(|name| File::create(home.path().join(format!("{name}{number}"))).unwrap());
         std::thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
@@ -295,7 +295,7 @@ fn a_flood_of_events_holds_no_other_call_back() {
 }
 
 #[test]
-fn a_canceled_watch_is_answered_and_frees_its_descriptor() {
+fn answers_a_canceled_watch_and_frees_its_descriptor() {
     let home = TempDir::new("watch-cancel");
     let mut agent = Client::start(home.path());
     let descriptors = |agent: &Client| fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
@@ -310,7 +310,7 @@ fn a_canceled_watch_is_answered_and_frees_its_descriptor() {
 }
 
 #[test]
-fn what_does_not_exist_cannot_be_watched() {
+fn refuses_to_watch_a_missing_path() {
     let home = TempDir::new("watch-missing");
     let mut agent = Client::start(home.path());
     let failure = agent.call("file.watch", json!({ "path": "missing", "window": 1000 })).unwrap_err();

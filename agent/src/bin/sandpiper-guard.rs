@@ -1,37 +1,38 @@
-//! Ends the instances of a node that does not renew its leases, whatever has become of the node.
+//! The lease guard: kills the instances of a node that does not renew its leases.
 //!
 //! usage: sandpiper-guard DIRECTORY
 //!
-//! DIRECTORY/<id> is a lease: its deadline in milliseconds of CLOCK_BOOTTIME, then the directories of the sandbox's cgroups,
-//! one on each line. Once the deadline has passed everything in them is killed and the file becomes <id>.ended. Until the
-//! node has taken note and removed that, whatever still appears there is killed too: a boot may have been under way.
+//! DIRECTORY/<id> is a lease. Its first line is the deadline in milliseconds of CLOCK_BOOTTIME, and each further line is a
+//! cgroup directory of the sandbox. After the deadline the guard kills all processes in those cgroups and renames the file
+//! to <id>.ended. It also kills processes that appear later, of a boot in progress, until the node removes that file.
 //!
-//! DIRECTORY/.guard says which process is the guard and is locked by it; DIRECTORY/.node says which one is the node. The
-//! guard ends when the directory is removed, or when there is neither a lease nor a node.
+//! DIRECTORY/.guard names the guard's process, which locks it. DIRECTORY/.node names the node's process. The guard exits
+//! when the directory is removed, or when there is neither a lease nor a node.
 
+use sandpiper_agent::os::inotify::{self, RawEvent};
+use sandpiper_agent::os::{boottime, read_into};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{self, ExitCode};
 
-/// How long it sleeps at most: its timer stands still while the machine is suspended, deadlines do not.
-const LOOK_MS: u64 = 100;
-/// How soon it kills again where something is left.
-const AGAIN_MS: u64 = 2;
-/// A lease that is larger was not written by a node.
-const LEASE_BYTES: u64 = 64 * 1024;
+/// The longest sleep. Timers stop while the host is suspended, but deadlines do not.
+const MAX_SLEEP_MS: u64 = 100;
+/// The delay before the next kill while processes are left.
+const KILL_INTERVAL_MS: u64 = 2;
+/// A node writes no larger lease.
+const MAX_LEASE_BYTES: u64 = 64 * 1024;
 const EVENT_BYTES: usize = 16 * 1024;
-const EVENT_HEAD_BYTES: usize = 16;
 
 const ENDED: &str = ".ended";
 
-/// Deadlines by file name. Only a hint when to look: before anything is killed its file is read again.
+/// Deadlines by file name. They say only when to check: the guard reads a file again before it kills.
 type Deadlines = BTreeMap<String, u64>;
 
 fn main() -> ExitCode {
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         eprintln!("usage: sandpiper-guard DIRECTORY");
         return ExitCode::from(2);
     };
-    match watch_over(Path::new(&directory)) {
+    match guard(Path::new(&directory)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("sandpiper-guard: {}: {problem}", directory.display());
@@ -49,28 +50,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn watch_over(directory: &Path) -> io::Result<()> {
+fn guard(directory: &Path) -> io::Result<()> {
     let directory = &fs::canonicalize(directory)?;
-    let post = File::options().write(true).create(true).truncate(false).open(directory.join(".guard"))?;
-    match post.try_lock() {
+    let lock = File::options().write(true).create(true).truncate(false).open(directory.join(".guard"))?;
+    match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(()),
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    stand_apart();
+    detach();
     let changes = Changes::of(directory)?;
     let mut deadlines = read_all(directory)?;
-    announce(&post)?;
+    announce(&lock)?;
     loop {
-        let wait_ms = end_overdue(directory, &mut deadlines);
+        let wait_ms = kill_expired(directory, &mut deadlines);
         if deadlines.keys().all(|name| name.ends_with(ENDED)) && !has_node(directory) {
-            // A node that comes this very moment either sees that nobody is here any more, or is seen.
-            post.set_len(0)?;
+            // A node that starts now either sees that the guard has gone, or the second check sees the node.
+            lock.set_len(0)?;
             if !has_node(directory) {
-                clear_away(directory, &deadlines);
+                remove_files(directory, &deadlines);
                 return Ok(());
             }
-            announce(&post)?;
+            announce(&lock)?;
         }
         match changes.wait(wait_ms)? {
             Change::Files(names) => names.into_iter().for_each(|name| note(directory, &mut deadlines, name)),
@@ -80,18 +81,19 @@ fn watch_over(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Nobody comes back to look at what has ended: a node that starts again finds its instances gone.
-fn clear_away(directory: &Path, ended: &Deadlines) {
+/// A node that starts later needs none of these files: it finds that its instances are gone.
+fn remove_files(directory: &Path, ended: &Deadlines) {
     for name in ended.keys().map(String::as_str).chain([".node", ".guard"]) {
         let _ = fs::remove_file(directory.join(name));
     }
-    // Unless somebody has put something there meanwhile.
+    // Fails if another program has added a file.
     let _ = fs::remove_dir(directory);
 }
 
-/// Neither a terminal, nor a careless signal, nor a lack of memory may end it, and it keeps no mount busy.
-fn stand_apart() {
-    // SAFETY: plain calls without memory; a process that leads a session already stays its leader.
+/// Survives the end of its terminal, common signals and a lack of memory, and keeps no mount busy.
+fn detach() {
+    // setsid fails for a process that already leads a session.
+    // SAFETY: plain calls without memory.
     unsafe {
         libc::setsid();
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
@@ -102,17 +104,17 @@ fn stand_apart() {
     let _ = fs::write("/proc/self/oom_score_adj", "-1000");
 }
 
-fn announce(post: &File) -> io::Result<()> {
-    let identity = identify(process::id()).ok_or_else(|| io::Error::other("/proc does not show this process"))?;
-    post.set_len(0)?;
-    // One write at the start: whoever reads it meanwhile sees nothing or all of it.
-    post.write_all_at(identity.as_bytes(), 0)
+fn announce(lock: &File) -> io::Result<()> {
+    let identity = identify(process::id()).ok_or_else(|| io::Error::other("cannot find this process in /proc"))?;
+    lock.set_len(0)?;
+    // One write: a reader sees nothing or all of it.
+    lock.write_all_at(identity.as_bytes(), 0)
 }
 
-/// `pid start-ticks boot-id` of a process that runs; a process id alone is used again after a while.
+/// `pid start-ticks boot-id` of a running process. A pid alone may be reused.
 fn identify(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name stands in parentheses and may itself hold spaces and parentheses.
+    // The program's name is in parentheses and may itself contain spaces and parentheses.
     let mut fields = stat[stat.rfind(')')? + 2..].split(' ');
     let has_ended = matches!(fields.next()?, "Z" | "X");
     let start_ticks = fields.nth(18)?;
@@ -143,21 +145,21 @@ fn note(directory: &Path, deadlines: &mut Deadlines, name: String) {
     };
 }
 
-/// Kills what is past its deadline; answers with when to look again.
-fn end_overdue(directory: &Path, deadlines: &mut Deadlines) -> u64 {
-    let now_ms = boottime_ms();
-    let mut wait_ms = LOOK_MS;
+/// Kills the instances of expired leases. Returns the time until the next check.
+fn kill_expired(directory: &Path, deadlines: &mut Deadlines) -> u64 {
+    let now_ms = boottime().map_or(0, |time| time.as_millis() as u64);
+    let mut wait_ms = MAX_SLEEP_MS;
     deadlines.retain(|name, deadline_ms| {
         if *deadline_ms <= now_ms {
             let Some(lease) = Lease::read(directory, name) else { return false };
             *deadline_ms = lease.deadline_ms;
             if lease.deadline_ms <= now_ms {
-                if !lease.is_sound(name) {
+                if !lease.names_own_cgroups(name) {
                     return false;
-                } else if !lease.end() {
-                    wait_ms = AGAIN_MS;
+                } else if !lease.kill() {
+                    wait_ms = KILL_INTERVAL_MS;
                 } else if !name.ends_with(ENDED) {
-                    // It fails only if the node has removed it this very moment.
+                    // Fails only if the node has just removed the file.
                     let _ = fs::rename(directory.join(name), directory.join(format!("{name}{ENDED}")));
                 }
                 return true;
@@ -175,27 +177,27 @@ struct Lease {
 }
 
 impl Lease {
-    /// None for what is no lease.
+    /// None for a file that is not a lease.
     fn read(directory: &Path, name: &str) -> Option<Self> {
         if name.starts_with('.') {
             return None;
         }
         let mut text = String::new();
-        File::open(directory.join(name)).ok()?.take(LEASE_BYTES).read_to_string(&mut text).ok()?;
+        File::open(directory.join(name)).ok()?.take(MAX_LEASE_BYTES).read_to_string(&mut text).ok()?;
         let mut lines = text.lines();
         let written_ms = lines.next()?.parse().ok()?;
         let deadline_ms = if name.ends_with(ENDED) { 0 } else { written_ms };
         Some(Self { deadline_ms, cgroups: lines.map(PathBuf::from).collect() })
     }
 
-    /// False for one that names anything but cgroups of its own sandbox: nobody else is killed.
-    fn is_sound(&self, name: &str) -> bool {
+    /// The guard kills only processes in cgroups of the lease's own sandbox.
+    fn names_own_cgroups(&self, name: &str) -> bool {
         let id = name.strip_suffix(ENDED).unwrap_or(name);
         self.cgroups.iter().all(|path| is_cgroup_of(id, path))
     }
 
-    /// Kills everything in it once; true when there was nothing.
-    fn end(&self) -> bool {
+    /// Kills all processes once; true when there were none.
+    fn kill(&self) -> bool {
         let mut was_empty = true;
         for cgroup in &self.cgroups {
             let processes = fs::read_to_string(cgroup.join("cgroup.procs")).unwrap_or_default();
@@ -203,10 +205,11 @@ impl Lease {
                 continue;
             }
             was_empty = false;
-            if kill_as_one(cgroup).is_err() {
-                // 0 stands for a process of another namespace, and means a process group of ours to kill().
+            if kill_cgroup(cgroup).is_err() {
+                // The kernel lists a process of another namespace as 0, which kill() takes for the guard's own group.
                 let pids = processes.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 1);
-                // SAFETY: plain calls; a process that has ended meanwhile is an error that does not matter.
+                // A process may have exited already.
+                // SAFETY: plain calls without memory.
                 pids.for_each(|pid: i32| unsafe { _ = libc::kill(pid, libc::SIGKILL) });
             }
         }
@@ -214,27 +217,27 @@ impl Lease {
     }
 }
 
-/// Kernels before 5.14, and all cgroups of version 1, have no such file; it must not be made.
-fn kill_as_one(cgroup: &Path) -> io::Result<()> {
+/// Kernels before 5.14 and cgroups of version 1 lack this file. Opening it must not create it.
+fn kill_cgroup(cgroup: &Path) -> io::Result<()> {
     File::options().write(true).open(cgroup.join("cgroup.kill"))?.write_all(b"1")
 }
 
-/// One that is not there, not yet or not any more, may be named; a link must not lead to another.
+/// Accepts a missing cgroup: it may not exist yet, or any more. A link must not lead to another cgroup.
 fn is_cgroup_of(id: &str, path: &Path) -> bool {
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // Nodes of one machine tell theirs apart by what follows.
+    // The suffix distinguishes the nodes of one host.
     let (exact, prefix) = (format!("sandpiper-{id}"), format!("sandpiper-{id}-"));
     let is_name = |name: &OsStr| name == exact.as_str() || name.as_bytes().starts_with(prefix.as_bytes());
     let has_name = |path: &Path| path.file_name().is_some_and(is_name);
     let leads_there = match fs::canonicalize(path) {
-        Ok(real) => has_name(&real) && is_on_cgroup_file_system(&real),
+        Ok(real) => has_name(&real) && is_on_cgroup_filesystem(&real),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     path.is_absolute() && is_plain && has_name(path) && leads_there
 }
 
-/// Anywhere else a file named cgroup.procs could hold any numbers.
-fn is_on_cgroup_file_system(path: &Path) -> bool {
+/// Elsewhere a file named cgroup.procs could hold any numbers.
+fn is_on_cgroup_filesystem(path: &Path) -> bool {
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
     let mut found = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the path is NUL-terminated, and the kernel fills the structure unless it reports an error.
@@ -244,23 +247,31 @@ fn is_on_cgroup_file_system(path: &Path) -> bool {
     }
 }
 
-fn boottime_ms() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable; this clock exists on every kernel that has cgroups.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut now) };
-    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
-}
-
 enum Change {
-    /// Names of files that came or went; perhaps none.
+    /// The names of files that were added or removed; may be empty.
     Files(Vec<String>),
-    /// The kernel dropped some.
+    /// The kernel dropped events.
     TooMany,
-    /// The directory is not there any more.
+    /// The directory is gone.
     Removed,
 }
 
-/// What happens in the directory.
+impl Change {
+    fn of(events: Vec<RawEvent>) -> Self {
+        if events
+            .iter()
+            .any(|event| event.is(libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_IGNORED | libc::IN_UNMOUNT))
+        {
+            return Change::Removed;
+        }
+        if events.iter().any(|event| event.is(libc::IN_Q_OVERFLOW)) {
+            return Change::TooMany;
+        }
+        Change::Files(events.into_iter().filter_map(|event| String::from_utf8(event.name).ok()).collect())
+    }
+}
+
+/// Reports changes in the directory.
 struct Changes(OwnedFd);
 
 impl Changes {
@@ -268,56 +279,21 @@ impl Changes {
         let path = CString::new(directory.as_os_str().as_bytes())?;
         let files = libc::IN_MOVED_TO | libc::IN_MOVED_FROM | libc::IN_DELETE;
         let itself = libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_ONLYDIR;
-        // SAFETY: the new descriptor is ours alone, and the path is NUL-terminated.
-        unsafe {
-            let fd = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let changes = Self(OwnedFd::from_raw_fd(fd));
-            if libc::inotify_add_watch(fd, path.as_ptr(), files | itself) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(changes)
-        }
+        let fd = inotify::open()?;
+        inotify::add(&fd, &path, files | itself)?;
+        Ok(Self(fd))
     }
 
-    /// Waits for a change, but no longer than that.
+    /// Waits for a change, at most `wait_ms`.
     fn wait(&self, wait_ms: u64) -> io::Result<Change> {
         let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let mut buffer = [0u8; EVENT_BYTES];
-        // SAFETY: both the structure and the buffer are writable for their lengths.
-        let size = unsafe {
-            libc::poll(&mut poll, 1, wait_ms as i32);
-            libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len())
-        };
-        if size >= 0 {
-            return Ok(parse(&buffer[..size as usize]));
-        }
-        match io::Error::last_os_error() {
-            error if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Ok(Change::Files(Vec::new()))
-            }
-            error => Err(error),
+        // SAFETY: one writable structure.
+        unsafe { libc::poll(&mut poll, 1, wait_ms as i32) };
+        let mut buffer = Vec::new();
+        match read_into(self.0.as_raw_fd(), &mut buffer, EVENT_BYTES) {
+            Ok(_) => Ok(Change::of(inotify::parse(&buffer))),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Change::Files(Vec::new())),
+            Err(error) => Err(error),
         }
     }
-}
-
-/// `struct inotify_event`: watch, mask, cookie, length of the name, and the name padded with NULs.
-fn parse(mut bytes: &[u8]) -> Change {
-    let mut names = Vec::new();
-    while bytes.len() >= EVENT_HEAD_BYTES {
-        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        if word(4) & (libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_IGNORED | libc::IN_UNMOUNT) != 0 {
-            return Change::Removed;
-        }
-        if word(4) & libc::IN_Q_OVERFLOW != 0 {
-            return Change::TooMany;
-        }
-        let end = (EVENT_HEAD_BYTES + word(12) as usize).min(bytes.len());
-        let name = bytes[EVENT_HEAD_BYTES..end].split(|byte| *byte == 0).next().unwrap_or_default();
-        names.extend(String::from_utf8(name.to_vec()));
-        bytes = &bytes[end..];
-    }
-    Change::Files(names)
 }

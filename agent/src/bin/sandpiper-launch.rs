@@ -2,10 +2,11 @@
 //!
 //! usage: sandpiper-launch PARENT-PID DIRECTORY PROGRAM [ARGUMENT...]
 //!
-//! The FIFOs are DIRECTORY/in and DIRECTORY/out, made if they are not there. The program holds both open for reading and writing, so it never sees
-//! the end of either, whoever comes and goes at the other ends. It dies with PARENT-PID. What cannot be done is written to
-//! DIRECTORY/launch.log.
+//! The FIFOs are DIRECTORY/in and DIRECTORY/out, created if they are missing. The program holds both open for reading and
+//! writing, so it never sees the end of either when its peers change. It is killed when the process PARENT-PID exits.
+//! Errors go to DIRECTORY/launch.log.
 
+use sandpiper_agent::os::check;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The most a pipe may hold without special privilege; a full one costs two task switches.
+/// The largest pipe without a privilege. A full pipe costs two task switches.
 const PIPE_BYTES: i32 = 1024 * 1024;
 
 fn main() -> ExitCode {
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         Ok(never) => match never {},
         Err(problem) => format!("starting {}: {problem}\n", program.display()),
     };
-    // Nobody reads this program's stderr once it has become another.
+    // The provider reads the log and not this program's stderr.
     if std::fs::write(directory.join("launch.log"), &problem).is_err() {
         eprint!("sandpiper-launch: {problem}");
     }
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 
 fn launch(parent: u32, directory: &Path, command: &mut Command) -> io::Result<std::convert::Infallible> {
     die_with(parent)?;
-    // Whoever finds `in` held may read `out`, whose end is only seen by those who came after its first writer.
+    // `out` comes first: a peer that finds a reader on `in` may open `out`, which then must have a writer.
     let output = make_fifo(&directory.join("out"))?;
     let input = make_fifo(&directory.join("in"))?;
     Err(command.stdin(input).stdout(output).exec())
@@ -50,12 +51,10 @@ fn launch(parent: u32, directory: &Path, command: &mut Command) -> io::Result<st
 
 fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: sets a flag of this process; no memory is involved.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // A parent that ended before the flag was set will not trigger it.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+    // A parent that exited before does not trigger the signal.
     if parent_id() != parent {
-        return Err(io::Error::other("its parent has ended"));
+        return Err(io::Error::other("its parent has exited"));
     }
     Ok(())
 }
@@ -63,15 +62,13 @@ fn die_with(parent: u32) -> io::Result<()> {
 fn make_fifo(path: &Path) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: `name` is a NUL-terminated string that outlives the call.
-    if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } < 0 {
-        let problem = io::Error::last_os_error();
-        // An instance that is made first and restored into later has its FIFOs already.
-        if problem.kind() != io::ErrorKind::AlreadyExists {
-            return Err(problem);
-        }
+    match check(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }) {
+        // A prepared instance already has its FIFOs.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
     }
     let file = File::options().read(true).write(true).open(path)?;
-    // A pipe that keeps its default size is slower and just as correct.
+    // A failure only makes the pipe slower.
     // SAFETY: the descriptor is open, and the call takes a plain number.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
     Ok(file)

@@ -1,12 +1,11 @@
-//! Sockets that callers connect to; each connection is a session of its own.
+//! Listening sockets. Each connection is a session of its own.
 
-use super::{Reader, Writer};
+use super::session;
 use crate::agent::Agent;
-use crate::descriptor;
-use crate::log;
-use crate::session;
+use crate::os::{check, descriptor, log, own};
+use crate::wire::byte_stream::split;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -17,7 +16,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::spawn_local;
 
-/// A Unix socket only the agent's own user can connect to.
+/// A Unix socket that only the agent's own user can connect to.
 pub fn unix(path: &Path) -> io::Result<OwnedFd> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -28,25 +27,41 @@ pub fn unix(path: &Path) -> io::Result<OwnedFd> {
     Ok(listener.into())
 }
 
-/// Everybody can connect to a name; `serve_own_user` sorts them out.
-pub fn by_name(name: &str) -> io::Result<OwnedFd> {
+/// A Unix socket in the abstract namespace. Every user can connect, so `serve_own_user` must serve it.
+pub fn abstract_unix(name: &str) -> io::Result<OwnedFd> {
     Ok(UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?.into())
+}
+
+/// A vsock port of a virtual machine, to which the host connects.
+pub fn vsock(port: u32) -> io::Result<OwnedFd> {
+    // SAFETY: socket calls with a correctly sized, zeroed address; the new descriptor has no other owner.
+    unsafe {
+        let socket = own(libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0))?;
+        let mut address: libc::sockaddr_vm = std::mem::zeroed();
+        address.svm_family = libc::AF_VSOCK as libc::sa_family_t;
+        address.svm_cid = libc::VMADDR_CID_ANY;
+        address.svm_port = port;
+        let size = size_of::<libc::sockaddr_vm>() as libc::socklen_t;
+        check(libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size))?;
+        check(libc::listen(socket.as_raw_fd(), 16))?;
+        Ok(socket)
+    }
 }
 
 pub async fn serve(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
     serve_if(agent, listener, |_| true).await
 }
 
-/// Hangs up on all but the agent's own user.
+/// Closes the connections of all other users.
 pub async fn serve_own_user(agent: Rc<Agent>, listener: OwnedFd) -> io::Result<()> {
     serve_if(agent, listener, is_own_user).await
 }
 
-async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_welcome: fn(&OwnedFd) -> bool) -> io::Result<()> {
+async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_allowed: fn(&OwnedFd) -> bool) -> io::Result<()> {
     let listener = descriptor::watch(listener, Interest::READABLE)?;
     loop {
         let connection = next(&listener).await?;
-        if !is_welcome(&connection) {
+        if !is_allowed(&connection) {
             continue;
         }
         let agent = Rc::clone(&agent);
@@ -58,15 +73,15 @@ async fn serve_if(agent: Rc<Agent>, listener: OwnedFd, is_welcome: fn(&OwnedFd) 
     }
 }
 
-/// The next connection that is made.
+/// Accepts the next connection.
 pub async fn next(listener: &AsyncFd<OwnedFd>) -> io::Result<OwnedFd> {
     loop {
         let mut ready = listener.readable().await?;
         match ready.try_io(|fd| accept(fd.as_raw_fd())) {
             Ok(Ok(connection)) => return Ok(connection),
             Ok(Err(error)) => {
-                // Out of descriptors, most likely: the connection waits in the backlog until some are free.
-                log::warn(format_args!("cannot accept: {error}"));
+                // Usually no free descriptors: the connection waits in the backlog.
+                log::warn(format_args!("cannot accept a connection: {error}"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             Err(_would_block) => {}
@@ -75,23 +90,20 @@ pub async fn next(listener: &AsyncFd<OwnedFd>) -> io::Result<OwnedFd> {
 }
 
 async fn serve_connection(agent: Rc<Agent>, connection: OwnedFd) -> io::Result<()> {
-    let input = connection.try_clone()?;
-    session::serve(agent, Reader::new(input)?, Writer::new(connection)?).await
+    let (reader, writer) = split(connection)?;
+    session::serve(agent, reader, writer).await
 }
 
 fn accept(listener: i32) -> io::Result<OwnedFd> {
-    // SAFETY: accept4 without an address; the new descriptor is ours.
-    unsafe {
-        let fd = libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
-    }
+    // SAFETY: accept4 without an address; the new descriptor has no other owner.
+    unsafe { own(libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), libc::SOCK_CLOEXEC)) }
 }
 
-/// As the kernel noted it down when the connection was made.
+/// Compares with the user that the kernel recorded when the connection was made.
 fn is_own_user(connection: &OwnedFd) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: libc::gid_t::MAX };
     let mut size = size_of_val(&peer) as libc::socklen_t;
-    // SAFETY: the kernel fills the struct, whose size it is told.
+    // SAFETY: the kernel fills the struct, whose size it gets.
     unsafe {
         let (fd, peer_pointer) = (connection.as_raw_fd(), (&raw mut peer).cast());
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, peer_pointer, &mut size) == 0

@@ -1,20 +1,51 @@
-//! A serial port or virtio console, with the line discipline out of the way.
+//! A serial port or virtio console without a line discipline.
 
-use crate::descriptor;
+use super::session;
+use crate::agent::Agent;
+use crate::os::{check, descriptor, own};
+use crate::wire::byte_stream::{Reader, Writer};
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
 use tokio::io::Interest;
 
-pub fn open(path: &Path) -> io::Result<File> {
+const REOPEN_DELAY: Duration = Duration::from_millis(50);
+
+/// A port ends or fails when the host closes its side, and works again when the host reopens it.
+pub async fn serve(agent: Rc<Agent>, path: &Path) -> io::Result<()> {
+    let mut port = open(path)?;
+    loop {
+        host_connected(&port).await?;
+        let outcome = serve_port(Rc::clone(&agent), &port).await;
+        if outcome.is_ok() && !port.is_terminal() {
+            // Closing the port would discard what a reconnected host has already sent.
+            continue;
+        }
+        port = loop {
+            tokio::time::sleep(REOPEN_DELAY).await;
+            if let Ok(port) = open(path) {
+                break port;
+            }
+        };
+    }
+}
+
+async fn serve_port(agent: Rc<Agent>, port: &File) -> io::Result<()> {
+    let (input, output) = (port.try_clone()?.into(), port.try_clone()?.into());
+    session::serve(agent, Reader::of_terminal(input)?, Writer::new(output)?).await
+}
+
+fn open(path: &Path) -> io::Result<File> {
     let port = File::options().read(true).write(true).custom_flags(libc::O_NOCTTY).open(path)?;
     make_raw(&port)?;
     Ok(port)
 }
 
-/// A virtio port is no terminal and needs nothing.
+/// Does nothing for a virtio port, which is not a terminal.
 fn make_raw(port: &File) -> io::Result<()> {
     // SAFETY: termios is plain data, and the calls get a valid pointer to it.
     unsafe {
@@ -23,21 +54,18 @@ fn make_raw(port: &File) -> io::Result<()> {
             return Ok(());
         }
         libc::cfmakeraw(&mut settings);
-        if libc::tcsetattr(port.as_raw_fd(), libc::TCSANOW, &settings) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::tcsetattr(port.as_raw_fd(), libc::TCSANOW, &settings)).map(drop)
     }
-    Ok(())
 }
 
-/// Waits until somebody holds the host's side of a virtio port; a terminal that was hung up never comes back. The event
-/// loop takes a port that was hung up once for closed for good, so the port has an epoll of its own, which tells of each change.
-pub async fn until_host(port: &File) -> io::Result<()> {
-    if port.is_terminal() || !is_alone(port) {
+/// Waits until the host opens its side of a virtio port. A terminal that was hung up stays so. The event loop treats a
+/// port that hung up once as closed for good, so the port gets an epoll instance of its own, which reports each change.
+async fn host_connected(port: &File) -> io::Result<()> {
+    if port.is_terminal() || !is_hung_up(port) {
         return Ok(());
     }
     let watched = descriptor::watch(watch_changes(port.as_raw_fd())?, Interest::READABLE)?;
-    while is_alone(port) {
+    while is_hung_up(port) {
         let mut ready = watched.readable().await?;
         drain(watched.get_ref().as_raw_fd());
         ready.clear_ready();
@@ -45,24 +73,18 @@ pub async fn until_host(port: &File) -> io::Result<()> {
     Ok(())
 }
 
-fn is_alone(port: &File) -> bool {
+fn is_hung_up(port: &File) -> bool {
     let mut state = libc::pollfd { fd: port.as_raw_fd(), events: 0, revents: 0 };
     // SAFETY: one structure, and a call that does not wait.
     unsafe { libc::poll(&mut state, 1, 0) > 0 && state.revents & libc::POLLHUP != 0 }
 }
 
 fn watch_changes(port: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the new descriptor is ours, and the kernel copies the event.
+    let mut event = libc::epoll_event { events: (libc::EPOLLOUT | libc::EPOLLET) as u32, u64: 0 };
+    // SAFETY: the new descriptor has no other owner, and the kernel copies the event.
     unsafe {
-        let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let changes = OwnedFd::from_raw_fd(fd);
-        let mut event = libc::epoll_event { events: (libc::EPOLLOUT | libc::EPOLLET) as u32, u64: 0 };
-        if libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, port, &mut event) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let changes = own(libc::epoll_create1(libc::EPOLL_CLOEXEC))?;
+        check(libc::epoll_ctl(changes.as_raw_fd(), libc::EPOLL_CTL_ADD, port, &mut event))?;
         Ok(changes)
     }
 }

@@ -1,4 +1,4 @@
-//! Sets permissions without ever following a symlink.
+//! Sets permissions and never follows a symlink.
 
 use super::dir::{Dir, check, stat_fd};
 use super::stat::Kind;
@@ -7,10 +7,10 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Keeps a directory open to its owner while its contents are dealt with.
+/// Keeps a directory accessible while its contents change.
 const OWNER_MAY_ENTER: u32 = 0o700;
 
-/// Everything in a directory, but not the directory itself. Symlinks are left alone: they have no permissions.
+/// Changes everything in a directory, but not the directory itself. Skips symlinks, which have no permissions.
 pub async fn chmod_contents(dir: Dir, mode: u32) -> io::Result<()> {
     let mut walk = Walk::new(dir, Limits::default());
     while let Some(visit) = walk.next().await? {
@@ -34,7 +34,7 @@ pub fn chmod_entry(dir: &Dir, name: &CStr, mode: u32, directory_mode: u32) -> io
         Kind::Directory => directory_mode,
         _ => mode,
     };
-    // A handle that was opened only to name the entry takes no fchmod; its link in /proc does, and leads to no other.
+    // fchmod refuses an O_PATH descriptor. Its link in /proc works and always leads to the same entry.
     let link = CString::new(format!("/proc/self/fd/{}", entry.as_raw_fd()))?;
     // SAFETY: the path is NUL-terminated.
     check(unsafe { libc::chmod(link.as_ptr(), mode) })

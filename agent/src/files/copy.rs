@@ -1,7 +1,8 @@
-//! Copies one entry with its owner, permissions and time.
+//! Copies one entry with its owner, permissions and modification time.
 
-use super::dir::{Dir, check, stat_fd};
+use super::dir::{Dir, stat_fd};
 use super::stat::{Kind, Stat};
+use crate::os::check;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -10,7 +11,7 @@ use tokio::task::yield_now;
 
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// A directory is made empty and open to its owner alone; `set_attributes` follows when it is filled.
+/// Creates a directory empty and private; call `set_attributes` when it is filled.
 pub async fn copy_entry(from: &Dir, name: &CStr, stat: &Stat, to: &Dir, to_name: &CStr) -> io::Result<()> {
     match stat.kind() {
         Kind::Directory => return to.make_dir(to_name, 0o700),
@@ -38,12 +39,9 @@ async fn copy_contents(from: &File, to: &File) -> io::Result<()> {
     }
     loop {
         // SAFETY: both descriptors are open, and the file's own position is used.
-        let size = unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), PIECE_BYTES) };
-        if size == 0 {
+        let sent = unsafe { libc::sendfile(to.as_raw_fd(), from.as_raw_fd(), std::ptr::null_mut(), PIECE_BYTES) };
+        if check(sent)? == 0 {
             return Ok(());
-        }
-        if size < 0 {
-            check(-1)?;
         }
         yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! Where a new file or directory goes: through symlinks, into directories that may have to be made first.
+//! The place of a new file or directory, whose parents may be missing.
 
 use super::dir::{Dir, c_string, stat_path};
 use super::owner::Owner;
@@ -9,21 +9,21 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// As many as the kernel follows.
+/// The kernel's own limit.
 const MAX_SYMLINKS: usize = 40;
 const PARENT_MODE: u32 = 0o755;
 
 #[derive(Debug)]
 pub struct Destination {
-    /// The deepest directory on the way that exists.
+    /// The deepest existing parent.
     pub base: Dir,
-    /// Directories to be made below it, outermost first.
+    /// The missing parents below `base`, outermost first.
     missing: Vec<CString>,
     pub name: CString,
 }
 
 impl Destination {
-    /// Opens what exists of the way to a path and makes nothing yet.
+    /// Opens the deepest existing parent and creates nothing.
     pub fn find(path: &Path) -> io::Result<Self> {
         let (Some(mut parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
@@ -47,7 +47,7 @@ impl Destination {
         !self.missing.is_empty()
     }
 
-    /// Makes the missing directories, which then belong to `owner`, and gives the deepest; None when none was missing.
+    /// Creates the missing parents for `owner` and returns the deepest; None when none was missing.
     pub fn make_parents(&self, owner: Owner) -> io::Result<Option<Dir>> {
         let mut deepest = None;
         for name in &self.missing {
@@ -58,7 +58,7 @@ impl Destination {
     }
 }
 
-/// Opens a directory, making it when it is missing; true when it was.
+/// Opens a directory and creates it if necessary; true when it did.
 pub fn make_dir(parent: &Dir, name: &CStr, mode: u32, owner: Owner) -> io::Result<(Dir, bool)> {
     match parent.make_dir(name, mode) {
         Ok(()) => {
@@ -71,7 +71,7 @@ pub fn make_dir(parent: &Dir, name: &CStr, mode: u32, owner: Owner) -> io::Resul
     }
 }
 
-/// Follows the symlinks at a path's end, also to a target that does not exist yet.
+/// Follows the symlinks at a path's end, also to a missing target.
 pub fn follow_symlinks(path: &Path) -> io::Result<(PathBuf, Option<Stat>)> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_SYMLINKS {

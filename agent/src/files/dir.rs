@@ -1,14 +1,15 @@
-//! An open directory, and the calls that name an entry relative to it.
+//! An open directory and the calls that name an entry relative to it.
 
 use super::stat::Stat;
+use crate::os::{self, own};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Only to name entries by: needs no permission to read, and cannot be read.
+/// Names entries only: needs no read permission, and the directory cannot be listed.
 const NAMING: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
 const READING: i32 = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
 
@@ -16,7 +17,7 @@ const READING: i32 = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
 pub struct Dir(OwnedFd);
 
 impl Dir {
-    /// Follows symlinks; the directory cannot be read.
+    /// Follows symlinks. The directory cannot be listed.
     pub fn open(path: &Path) -> io::Result<Self> {
         open_at(libc::AT_FDCWD, &c_string(path.as_os_str().as_bytes())?, NAMING, 0).map(Self)
     }
@@ -26,7 +27,7 @@ impl Dir {
         open_at(libc::AT_FDCWD, &c_string(path.as_os_str().as_bytes())?, READING, 0).map(Self)
     }
 
-    /// Opens an entry that is itself a directory; a symlink is refused with ENOTDIR or ELOOP.
+    /// Opens a subdirectory. Refuses a symlink with ENOTDIR or ELOOP.
     pub fn child(&self, name: &CStr) -> io::Result<Self> {
         open_at(self.raw(), name, READING | libc::O_NOFOLLOW, 0).map(Self)
     }
@@ -39,18 +40,18 @@ impl Dir {
         open_at(self.raw(), c"..", READING, 0).map(Self)
     }
 
-    /// Opens the entry itself, whatever it is, without the side effects that opening a device has.
+    /// Opens an entry of any kind without the side effects of opening a device.
     pub fn handle(&self, name: &CStr) -> io::Result<OwnedFd> {
         open_at(self.raw(), name, libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC, 0)
     }
 
-    /// Opens a file of this directory; never follows a symlink, never waits for a FIFO's other end.
+    /// Opens a file. Never follows a symlink and never waits for the other end of a FIFO.
     pub fn open_file(&self, name: &CStr) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
         open_at(self.raw(), name, flags, 0).map(File::from)
     }
 
-    /// Makes a new file; fails when the name is taken.
+    /// Creates a file; fails when the name is taken.
     pub fn create_file(&self, name: &CStr, mode: u32) -> io::Result<File> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         open_at(self.raw(), name, flags, mode).map(File::from)
@@ -60,7 +61,7 @@ impl Dir {
         stat_fd(self.0.as_fd())
     }
 
-    /// Describes an entry; a symlink is described itself.
+    /// Describes an entry. For a symlink, describes the link itself.
     pub fn stat_entry(&self, name: &CStr) -> io::Result<Stat> {
         // SAFETY: the name is NUL-terminated and the structure is writable.
         Stat::fill(|stat| unsafe { libc::fstatat(self.raw(), name.as_ptr(), stat, libc::AT_SYMLINK_NOFOLLOW) })
@@ -92,14 +93,14 @@ impl Dir {
         check(unsafe { libc::renameat(self.raw(), name.as_ptr(), to_dir.raw(), to.as_ptr()) })
     }
 
-    /// As `rename`, but fails when the new name is taken.
+    /// Like `rename`, but fails when the new name is taken.
     pub fn rename_to_new(&self, name: &CStr, to_dir: &Dir, to: &CStr) -> io::Result<()> {
         let (from, to_raw) = (self.raw(), to_dir.raw());
         // SAFETY: both names are NUL-terminated.
         let renamed =
             check(unsafe { libc::renameat2(from, name.as_ptr(), to_raw, to.as_ptr(), libc::RENAME_NOREPLACE) });
         match renamed.as_ref().map_err(io::Error::raw_os_error) {
-            // A file system that does not know the flag: looking first leaves a moment in which the name can be taken.
+            // The filesystem lacks the flag. Checking first leaves a short race for the name.
             Err(Some(libc::EINVAL | libc::ENOSYS)) => match to_dir.stat_entry(to) {
                 Ok(_) => Err(io::Error::from_raw_os_error(libc::EEXIST)),
                 Err(_) => self.rename(name, to_dir, to),
@@ -114,13 +115,13 @@ impl Dir {
         check(unsafe { libc::symlinkat(target.as_ptr(), self.raw(), name.as_ptr()) })
     }
 
-    /// Makes a FIFO, a socket's name or a device, for its owner alone.
+    /// Creates a FIFO, a socket or a device that only its owner can access.
     pub fn make_node(&self, name: &CStr, like: &Stat) -> io::Result<()> {
         // SAFETY: the name is NUL-terminated.
         check(unsafe { libc::mknodat(self.raw(), name.as_ptr(), like.kind_bits() | 0o600, like.device_number()) })
     }
 
-    /// Hands an entry over; a symlink itself.
+    /// Changes the owner of an entry. For a symlink, of the link itself.
     pub fn chown(&self, name: &CStr, uid: u32, gid: u32) -> io::Result<()> {
         // SAFETY: the name is NUL-terminated.
         check(unsafe { libc::fchownat(self.raw(), name.as_ptr(), uid, gid, libc::AT_SYMLINK_NOFOLLOW) })
@@ -137,10 +138,7 @@ impl Dir {
         let mut target = vec![0u8; libc::PATH_MAX as usize];
         // SAFETY: the buffer is writable for its length.
         let size = unsafe { libc::readlinkat(self.raw(), name.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
-        if size < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        target.truncate(size as usize);
+        target.truncate(os::check(size)? as usize);
         Ok(target)
     }
 
@@ -172,13 +170,10 @@ pub fn c_string(bytes: &[u8]) -> io::Result<CString> {
 }
 
 pub(super) fn check(outcome: i32) -> io::Result<()> {
-    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    os::check(outcome).map(drop)
 }
 
 fn open_at(dir: i32, name: &CStr, flags: i32, mode: u32) -> io::Result<OwnedFd> {
-    // SAFETY: the name is NUL-terminated; the new descriptor is ours alone.
-    unsafe {
-        let fd = libc::openat(dir, name.as_ptr(), flags, mode);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
-    }
+    // SAFETY: the name is NUL-terminated; the new descriptor has no other owner.
+    unsafe { own(libc::openat(dir, name.as_ptr(), flags, mode)) }
 }

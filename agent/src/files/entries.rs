@@ -1,6 +1,7 @@
-//! The entries of an open directory, a buffer at a time.
+//! Reads the entries of an open directory, one buffer at a time.
 
 use super::dir::Dir;
+use crate::os::check;
 use std::ffi::CStr;
 use std::io;
 
@@ -20,10 +21,8 @@ pub struct Entries<'a> {
 impl<'a> Entries<'a> {
     /// Starts at the directory's first entry.
     pub fn of(dir: &'a Dir) -> io::Result<Self> {
-        // SAFETY: moves the position of a descriptor we own.
-        if unsafe { libc::lseek(dir.raw(), 0, libc::SEEK_SET) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        // SAFETY: moves the position of an open descriptor.
+        check(unsafe { libc::lseek(dir.raw(), 0, libc::SEEK_SET) })?;
         Ok(Self { dir, buffer: vec![0; BUFFER_BYTES], at: 0, filled: 0 })
     }
 
@@ -39,7 +38,7 @@ impl<'a> Entries<'a> {
             let name = CStr::from_bytes_until_nul(&record[NAME_AT..]).map_err(io::Error::other)?;
             if name != c"." && name != c".." {
                 let kind = record[TYPE_AT];
-                // The borrow checker cannot yet see that a returned borrow ends the loop, so the name is found again.
+                // The borrow checker does not accept a returned borrow from a loop, so this parses the name again.
                 let name = CStr::from_bytes_until_nul(&self.buffer[start + NAME_AT..]).map_err(io::Error::other)?;
                 return Ok(Some((name, kind)));
             }
@@ -50,11 +49,8 @@ impl<'a> Entries<'a> {
         // SAFETY: the buffer is writable for its length.
         let size =
             unsafe { libc::syscall(libc::SYS_getdents64, self.dir.raw(), self.buffer.as_mut_ptr(), self.buffer.len()) };
-        if size < 0 {
-            return Err(io::Error::last_os_error());
-        }
         self.at = 0;
-        self.filled = size as usize;
+        self.filled = check(size)? as usize;
         Ok(size > 0)
     }
 }

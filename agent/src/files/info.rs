@@ -1,4 +1,4 @@
-//! An entry as callers see it.
+//! The description of an entry for callers.
 
 use super::dir::{Dir, stat_path};
 use super::stat::{Kind, Stat};
@@ -8,8 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Names are bytes and JSON is text: bytes that are not UTF-8 come out as U+FFFD, so such an entry is seen but cannot
-/// be named by a caller.
+/// Bytes of a name that are not UTF-8 become U+FFFD, because JSON is text. A caller sees such an entry but cannot name it.
 #[derive(Debug, Serialize)]
 pub struct FileInfo {
     pub path: String,
@@ -33,10 +32,10 @@ impl FileInfo {
         Ok(Self::new(path.as_os_str().as_bytes(), &stat, target))
     }
 
-    /// Describes an entry of an open directory under the path a listing gives it.
+    /// Describes an entry of an open directory under the path that a listing shows.
     pub fn of_entry(dir: &Dir, name: &CStr, shown_path: &[u8]) -> io::Result<Self> {
         let stat = dir.stat_entry(name)?;
-        // The links of a process in /proc exist and cannot always be read.
+        // Some links in /proc exist but cannot be read.
         let target = if stat.kind() == Kind::Symlink { dir.read_link(name).ok() } else { None };
         Ok(Self::new(shown_path, &stat, target))
     }

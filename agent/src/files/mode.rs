@@ -1,4 +1,4 @@
-//! Permission bits of a call's parameters.
+//! Permission bits in a call's parameters.
 
 use serde::Deserialize;
 

@@ -1,10 +1,10 @@
-//! Whom a new file belongs to.
+//! The owner of a new file.
 
 use super::dir::check;
 use super::stat::Stat;
-use crate::agent::Agent;
+use crate::args::Args;
 use crate::error::Result;
-use crate::user;
+use crate::os::user;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -15,11 +15,11 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The user a call names, or the default user.
-    pub fn choose(agent: &Agent, named: Option<&str>) -> Result<Self> {
+    /// The user that a call names, or the default user.
+    pub fn choose(args: &Args, named: Option<&str>) -> Result<Self> {
         let user = match named {
             Some(name) => user::find(name)?,
-            None => user::default_user(&agent.args),
+            None => user::default_user(args),
         };
         Ok(Self { uid: user.uid, gid: user.gid })
     }
@@ -28,8 +28,7 @@ impl Owner {
         Self { uid: stat.uid(), gid: stat.gid() }
     }
 
-    /// Hands over an open file or directory and sets its permissions; the order matters, since changing the owner
-    /// clears the set-user-id bits.
+    /// Sets the owner and then the permissions of an open file or directory. A change of owner clears the set-user-id bit.
     pub fn apply(self, fd: BorrowedFd, mode: u32) -> io::Result<()> {
         let now = super::dir::stat_fd(fd)?;
         let is_other = Self::of(&now) != self;
@@ -37,7 +36,7 @@ impl Owner {
             // SAFETY: plain call on an open descriptor.
             check(unsafe { libc::fchown(fd.as_raw_fd(), self.uid, self.gid) })?;
         }
-        // Not when nothing changes: whoever watches would be told of it.
+        // Skipped when nothing changes: a watch would report it.
         if is_other || now.mode() != mode {
             // SAFETY: plain call on an open descriptor.
             check(unsafe { libc::fchmod(fd.as_raw_fd(), mode) })?;

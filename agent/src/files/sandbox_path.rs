@@ -1,9 +1,9 @@
-//! A path as a call names it, made absolute.
+//! A path of a call, made absolute.
 
 use super::dir::{Dir, c_string};
-use crate::agent::Agent;
+use crate::args::Args;
 use crate::error::{AgentError, Result};
-use crate::user;
+use crate::os::user;
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,13 +18,16 @@ pub struct SandboxPath {
 }
 
 impl SandboxPath {
-    /// Relative paths start at the default user's home, or where the agent runs when there is no such directory.
-    pub fn resolve(agent: &Agent, given: String) -> Result<Self> {
+    /// Relative paths start at the default user's home, or at the agent's working directory if there is no home.
+    pub fn resolve(args: &Args, given: String) -> Result<Self> {
         if given.is_empty() || given.len() > MAX_PATH_BYTES || given.contains('\0') {
-            let message = format!("a path has 1 to {MAX_PATH_BYTES} bytes and no NUL; this one has {}", given.len());
+            let message = format!(
+                "a path must have 1 to {MAX_PATH_BYTES} bytes and no NUL byte; this one has {} bytes",
+                given.len()
+            );
             return Err(AgentError::invalid("bad_path", message));
         }
-        let absolute = if given.starts_with('/') { PathBuf::new() } else { starting_directory(agent)? };
+        let absolute = if given.starts_with('/') { PathBuf::new() } else { starting_directory(args)? };
         let absolute = absolute.join(&given).components().collect();
         Ok(Self { given, absolute })
     }
@@ -33,7 +36,7 @@ impl SandboxPath {
         &self.absolute
     }
 
-    /// The open directory that holds the path's last component, and that component's name.
+    /// The parent directory, open, and the name of the path's last component.
     pub fn entry(&self, tried: &'static str) -> Result<(Dir, CString)> {
         let (Some(parent), Some(name)) = (self.absolute.parent(), self.absolute.file_name()) else {
             let message = format!("cannot {tried} {self}: the path must end in a name");
@@ -43,7 +46,7 @@ impl SandboxPath {
         Ok((Dir::open(parent).map_err(&failed)?, c_string(name.as_bytes()).map_err(&failed)?))
     }
 
-    /// Turns the operating system's error into one that names the path as the caller wrote it.
+    /// Converts an error of the operating system into one that names the path as the caller wrote it.
     pub fn failed(&self, tried: &'static str) -> impl Fn(io::Error) -> AgentError + '_ {
         move |error| AgentError::io(tried, &self.given, &error)
     }
@@ -55,8 +58,8 @@ impl std::fmt::Display for SandboxPath {
     }
 }
 
-fn starting_directory(agent: &Agent) -> Result<PathBuf> {
-    match user::default_user(&agent.args).home.filter(|home| home.is_dir()) {
+fn starting_directory(args: &Args) -> Result<PathBuf> {
+    match user::default_user(args).home.filter(|home| home.is_dir()) {
         Some(home) => Ok(home),
         None => std::env::current_dir().map_err(|error| AgentError::io("find", "the working directory", &error)),
     }

@@ -1,5 +1,6 @@
-//! What the file system says about an entry.
+//! The attributes of an entry.
 
+use crate::os::check;
 use std::io;
 use std::mem::MaybeUninit;
 
@@ -19,13 +20,11 @@ pub enum Kind {
 }
 
 impl Stat {
-    /// Runs a stat call; it must fill the structure whenever it returns 0.
+    /// Runs a stat call.
     pub(super) fn fill(call: impl FnOnce(*mut libc::stat) -> i32) -> io::Result<Self> {
         let mut stat = MaybeUninit::<libc::stat>::zeroed();
-        if call(stat.as_mut_ptr()) < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: stat is plain data, and all zeros is a valid value even where the call filled nothing.
+        check(call(stat.as_mut_ptr()))?;
+        // SAFETY: stat is plain data, and all zeros is a valid value.
         Ok(Self(unsafe { stat.assume_init() }))
     }
 
@@ -41,7 +40,7 @@ impl Stat {
         }
     }
 
-    /// The kind as mknod takes it.
+    /// The kind in the encoding of mknod.
     pub fn kind_bits(&self) -> u32 {
         self.0.st_mode & libc::S_IFMT
     }
@@ -50,7 +49,7 @@ impl Stat {
         self.0.st_size.max(0) as u64
     }
 
-    /// Permission bits alone.
+    /// Only the permission bits.
     pub fn mode(&self) -> u32 {
         self.0.st_mode & 0o7777
     }
@@ -67,7 +66,7 @@ impl Stat {
         self.0.st_rdev
     }
 
-    /// Which directory or file this is, whatever its name.
+    /// Identifies a file or directory independent of its name.
     pub fn identity(&self) -> (u64, u64) {
         (self.0.st_dev, self.0.st_ino)
     }

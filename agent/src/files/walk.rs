@@ -1,18 +1,18 @@
-//! Goes through a tree in the byte order of its paths, without following symlinks and with bounded memory.
+//! Visits a tree in the byte order of its paths, with bounded memory and without following symlinks.
 
-use super::descent::Descent;
 use super::dir::{Dir, c_string};
-use super::names::{self, Batch};
-use super::pace::Pace;
+use super::sorted_names::{self, Batch};
+use super::time_slice::TimeSlice;
+use super::tree_cursor::TreeCursor;
 use std::ffi::{CStr, CString};
 use std::io;
 
-/// Names kept of the top directory; half of it one level down, and so on.
+/// Memory for the names of the top directory. Each level below gets half of the one above.
 const TOP_BUDGET_BYTES: usize = 8 * 1024 * 1024;
-const LEAST_BUDGET_BYTES: usize = 64 * 1024;
+const MIN_BUDGET_BYTES: usize = 64 * 1024;
 
 pub enum Visit {
-    /// An entry of any kind; the contents of a directory come later, between `Entered` and `Left`.
+    /// An entry of any kind. The contents of a directory follow later, between `Entered` and `Left`.
     Entry(CString),
     Entered(CString),
     Left(CString),
@@ -20,11 +20,11 @@ pub enum Visit {
 
 #[derive(Default)]
 pub struct Limits {
-    /// 1 = the directory's own entries; 0 = no limit.
+    /// 1 = only the directory's own entries; 0 = no limit.
     pub depth: usize,
-    /// Directories whose path is longer are not entered; 0 = no limit.
+    /// Skips the contents of directories with a longer path; 0 = no limit.
     pub path_bytes: usize,
-    /// What the agent may not look at is left out, instead of ending the walk.
+    /// Skips what the agent may not read, instead of ending the walk.
     pub skip_unreadable: bool,
 }
 
@@ -39,36 +39,36 @@ struct Level {
     keys: std::vec::IntoIter<Vec<u8>>,
     last: Vec<u8>,
     is_complete: bool,
-    /// Where this directory's own name begins in the path.
+    /// Where this directory's name begins in the path.
     name_at: usize,
 }
 
 pub struct Walk {
-    place: Descent,
-    /// Of the open directory, relative to the tree's top.
+    cursor: TreeCursor,
+    /// The path of the open directory, relative to the top.
     path: Vec<u8>,
     levels: Vec<Level>,
     limits: Limits,
-    pace: Pace,
+    time_slice: TimeSlice,
 }
 
 impl Walk {
     pub fn new(top: Dir, limits: Limits) -> Self {
         let levels = vec![Level::default()];
-        Self { place: Descent::new(top), path: Vec::new(), levels, limits, pace: Pace::default() }
+        Self { cursor: TreeCursor::new(top), path: Vec::new(), levels, limits, time_slice: TimeSlice::default() }
     }
 
-    /// The open directory: the one that holds the entry visited last, or the one just entered.
+    /// The directory of the entry visited last, or the directory just entered.
     pub fn dir(&self) -> &Dir {
-        self.place.dir()
+        self.cursor.dir()
     }
 
-    /// Of the open directory, relative to the tree's top.
+    /// The path of the open directory, relative to the top.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// The path of an entry of the open directory, relative to the tree's top.
+    /// The path of an entry of the open directory, relative to the top.
     pub fn path_of(&self, name: &CStr) -> Vec<u8> {
         let separator: &[u8] = if self.path.is_empty() { b"" } else { b"/" };
         [&self.path, separator, name.to_bytes()].concat()
@@ -76,7 +76,7 @@ impl Walk {
 
     pub async fn next(&mut self) -> io::Result<Option<Visit>> {
         loop {
-            self.pace.step().await;
+            self.time_slice.step().await;
             let depth = self.levels.len();
             let Some(level) = self.levels.last_mut() else { return Ok(None) };
             if let Some(mut key) = level.keys.next() {
@@ -89,10 +89,12 @@ impl Walk {
                     return Ok(Some(Visit::Entered(name)));
                 }
             } else if !level.is_complete {
-                let budget_bytes = (TOP_BUDGET_BYTES >> (depth - 1).min(16)).max(LEAST_BUDGET_BYTES);
+                let budget_bytes = (TOP_BUDGET_BYTES >> (depth - 1).min(16)).max(MIN_BUDGET_BYTES);
                 let with_contents = self.limits.depth == 0 || depth < self.limits.depth;
-                let dir = self.place.dir();
-                match names::batch_after(dir, &level.last, budget_bytes, with_contents, &mut self.pace).await {
+                let dir = self.cursor.dir();
+                match sorted_names::batch_after(dir, &level.last, budget_bytes, with_contents, &mut self.time_slice)
+                    .await
+                {
                     Ok(batch) => level.refill(batch),
                     Err(error) if self.limits.skips(&error) => level.is_complete = true,
                     Err(error) => return Err(error),
@@ -105,13 +107,13 @@ impl Walk {
         }
     }
 
-    /// False when the directory is gone, is one no more, or lies beyond the limits.
+    /// False when the directory has been removed or replaced, or exceeds the limits.
     fn enter(&mut self, name: &CStr) -> io::Result<bool> {
         let path = self.path_of(name);
         if self.limits.path_bytes > 0 && path.len() > self.limits.path_bytes {
             return Ok(false);
         }
-        if let Err(error) = self.place.enter(name) {
+        if let Err(error) = self.cursor.enter(name) {
             return if self.limits.skips(&error) { Ok(false) } else { Err(error) };
         }
         self.levels.push(Level { name_at: path.len() - name.count_bytes(), ..Level::default() });
@@ -120,7 +122,7 @@ impl Walk {
     }
 
     fn leave(&mut self) -> io::Result<Visit> {
-        self.place.leave()?;
+        self.cursor.leave()?;
         let name_at = self.levels.pop().map_or(0, |level| level.name_at);
         let name = c_string(&self.path[name_at..])?;
         self.path.truncate(name_at.saturating_sub(1));
@@ -128,12 +130,12 @@ impl Walk {
     }
 }
 
-/// Removed or replaced since its name was read; ESRCH is how /proc says so of a process.
+/// Removed or replaced since its name was read. /proc reports ESRCH for a process that has exited.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ESRCH))
 }
 
-/// Even root is refused parts of /proc; EINVAL is how it refuses the network of a process that is over.
+/// Even root cannot read parts of /proc. It reports EINVAL for the network of a process that has exited.
 pub fn is_unreadable(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM | libc::EINVAL))
 }

@@ -1,13 +1,13 @@
-//! Disks, by the serial numbers that the host gave them: their names depend on the order in which they were found. Firecracker
-//! makes up serial numbers of its own, and has its disks found in the order in which it was given them.
+//! Finds a disk by the serial number from the host, because device names depend on the order of discovery. Firecracker
+//! chooses its own serial numbers but keeps the order of its disks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `place` is where it is among all disks, for a host that gives no serial numbers.
-pub fn find(serial: &str, place: usize) -> Option<PathBuf> {
+/// `index` is the position among all disks, for a host that sets no serial numbers.
+pub fn find(serial: &str, index: usize) -> Option<PathBuf> {
     let blocks = Path::new("/sys/block");
-    let name = find_in(blocks, serial).or_else(|| disks_in(blocks).into_iter().nth(place))?;
+    let name = find_in(blocks, serial).or_else(|| disks_in(blocks).into_iter().nth(index))?;
     Some(Path::new("/dev").join(name))
 }
 
@@ -17,7 +17,7 @@ fn find_in(blocks: &Path, serial: &str) -> Option<String> {
     found.file_name().into_string().ok()
 }
 
-/// By their names, which are given in order: a machine has far fewer than would need a second letter.
+/// Sorted by name, which is the order of discovery: a machine has few disks, so names have one letter.
 fn disks_in(blocks: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(blocks) else { return Vec::new() };
     let mut names: Vec<_> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -32,7 +32,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_disk_is_found_by_its_serial_number() {
+    fn finds_a_disk_by_its_serial_number_and_lists_virtual_disks_in_order() {
         let blocks = std::env::temp_dir().join(format!("sandpiper-blocks-{}", std::process::id()));
         for (name, serial) in [("vda", "disk"), ("vdb", "base\n")] {
             fs::create_dir_all(blocks.join(name)).unwrap();

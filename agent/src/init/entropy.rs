@@ -1,5 +1,6 @@
-//! Randomness. Copies of a machine would all draw the same random numbers until something tells them apart.
+//! Adds entropy, because copies of a machine would otherwise produce the same random numbers.
 
+use crate::os::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,7 +8,7 @@ use std::sync::OnceLock;
 
 const MAX_BYTES: usize = 256;
 
-/// As the kernel takes it: how many bits it is worth, how many bytes there are, and the bytes.
+/// `struct rand_pool_info` of the kernel.
 #[repr(C)]
 struct Pool {
     entropy_count: libc::c_int,
@@ -18,7 +19,7 @@ struct Pool {
 const RNDADDENTROPY: libc::Ioctl = 0x4008_5203u32 as libc::Ioctl;
 const RNDRESEEDCRNG: libc::Ioctl = 0x5207;
 
-/// Opened once: a machine that wakes up has no time to look for it.
+/// Opened once, at quiesce, to save time at wake-up.
 pub fn device() -> io::Result<&'static File> {
     static DEVICE: OnceLock<File> = OnceLock::new();
     if let Some(device) = DEVICE.get() {
@@ -28,19 +29,15 @@ pub fn device() -> io::Result<&'static File> {
     Ok(DEVICE.get_or_init(|| device))
 }
 
-/// Mixes the seed in and has the kernel draw from it at once, not at its next turn in some minutes.
+/// Adds the seed and reseeds the generator at once. The kernel alone would do that some minutes later.
 pub fn add(seed: &[u8]) -> io::Result<()> {
     let size = seed.len().min(MAX_BYTES);
     let mut pool = Pool { entropy_count: size as libc::c_int * 8, size: size as libc::c_int, bytes: [0; MAX_BYTES] };
     pool.bytes[..size].copy_from_slice(&seed[..size]);
     let random = device()?;
-    // SAFETY: the kernel reads as many bytes as the structure says it has; the other call takes nothing.
+    // SAFETY: the kernel reads as many bytes as the structure says; the other call takes no argument.
     unsafe {
-        if libc::ioctl(random.as_raw_fd(), RNDADDENTROPY, &pool) < 0
-            || libc::ioctl(random.as_raw_fd(), RNDRESEEDCRNG) < 0
-        {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::ioctl(random.as_raw_fd(), RNDADDENTROPY, &pool))?;
+        check(libc::ioctl(random.as_raw_fd(), RNDRESEEDCRNG)).map(drop)
     }
-    Ok(())
 }

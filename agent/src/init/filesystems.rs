@@ -1,5 +1,6 @@
-//! The kernel's own filesystems, and those in memory.
+//! Mounts the kernel's filesystems and those in memory.
 
+use crate::os::check;
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::path::Path;
 
 const HARMLESS: u64 = libc::MS_NOSUID | libc::MS_NOEXEC | libc::MS_NODEV;
 
-/// Moved along into the real root; see `root`.
+/// `root` moves them into the real root.
 pub const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 pub fn mount_kernel() -> io::Result<()> {
@@ -46,9 +47,8 @@ pub fn mount(source: &Path, target: &Path, kind: &str, flags: u64, options: &str
     let outcome = unsafe {
         libc::mount(source_text.as_ptr(), target_text.as_ptr(), kind_text.as_ptr(), flags, options.as_ptr().cast())
     };
-    if outcome == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    Err(io::Error::new(error.kind(), format!("mounting {} at {}: {error}", source.display(), target.display())))
+    check(outcome).map(drop).map_err(|error| {
+        let message = format!("cannot mount {} at {}: {error}", source.display(), target.display());
+        io::Error::new(error.kind(), message)
+    })
 }

@@ -1,9 +1,8 @@
-//! What the host says about this machine: lines of a name and a value. It is a file of QEMU's fw_cfg and not an argument of the
-//! kernel, because a machine that was copied from a running one has another such file and still the old arguments. Firecracker
-//! has no such files: there a machine that boots finds it among the arguments, and one that was restored in a file that the
-//! host has written into it.
+//! The host's description of this machine: one name and value per line. QEMU passes it as a file of fw_cfg: a copy of a
+//! running machine gets a new file, but keeps its old kernel arguments. Firecracker has no such files. It uses kernel
+//! arguments at boot, and the host writes a file into a restored machine.
 
-use crate::files::small_file::read_small_file;
+use crate::os::small_file::read_small_file;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -19,33 +18,33 @@ const ARGUMENT_PREFIX: &str = "sandpiper.";
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Instance {
     pub hostname: Option<String>,
-    /// Random bytes, other ones for every machine and every copy.
+    /// Random bytes, different for every machine and every copy.
     pub seed: Vec<u8>,
-    /// How many processes there may be, the kernel's own apart.
+    /// The limit on processes, without the kernel's own.
     pub processes: Option<u64>,
-    /// What time it is, since 1970.
+    /// The current time, since 1970.
     pub time: Option<Duration>,
 }
 
-/// For a machine that boots.
+/// The description at boot.
 pub fn at_boot() -> io::Result<Option<Instance>> {
     match read()? {
         None => Ok(Some(parse_arguments(&read_small_file(ARGUMENTS)?))),
-        said => Ok(said),
+        instance => Ok(instance),
     }
 }
 
-/// For one that stood still. What the host has written is taken once: it is true of that moment.
+/// The description after a restore. The file that the host has written is valid once, for this moment.
 pub fn at_wake() -> io::Result<Option<Instance>> {
-    if let Some(said) = read()? {
-        return Ok(Some(said));
+    if let Some(instance) = read()? {
+        return Ok(Some(instance));
     }
     let Ok(text) = read_small_file(WRITTEN) else { return Ok(None) };
     fs::remove_file(WRITTEN)?;
     Ok(Some(parse(&text)))
 }
 
-/// A host that says nothing is fine.
+/// None when the host passes no file.
 fn read() -> io::Result<Option<Instance>> {
     let Some(file) = file()? else { return Ok(None) };
     let mut bytes = [0; MAX_BYTES];
@@ -53,7 +52,7 @@ fn read() -> io::Result<Option<Instance>> {
     Ok(Some(parse(&String::from_utf8_lossy(&bytes[..size]))))
 }
 
-/// Opened once: each reading of it asks the host anew.
+/// Opened once: each read asks the host again.
 fn file() -> io::Result<Option<&'static File>> {
     static FILE: OnceLock<File> = OnceLock::new();
     if let Some(file) = FILE.get() {
@@ -66,7 +65,7 @@ fn file() -> io::Result<Option<&'static File>> {
     }
 }
 
-/// Lines that are not understood are from a newer host.
+/// Ignores unknown lines, which come from a newer host.
 fn parse(text: &str) -> Instance {
     let mut instance = Instance::default();
     for (name, value) in text.lines().filter_map(|line| line.trim().split_once(' ')) {
@@ -81,7 +80,7 @@ fn parse(text: &str) -> Instance {
     instance
 }
 
-/// Those of the kernel that are meant for the agent.
+/// Reads the kernel arguments with the agent's prefix.
 fn parse_arguments(text: &str) -> Instance {
     let words = text.split_ascii_whitespace().take_while(|word| *word != "--");
     let ours = words.filter_map(|word| word.strip_prefix(ARGUMENT_PREFIX)).map(|word| word.replacen('=', " ", 1));
@@ -104,7 +103,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn names_and_values_are_read_line_by_line() {
+    fn reads_one_name_and_value_per_line() {
         let text = "hostname vm-1\nseed 00ff10\nprocesses 512\ntime 1500\n\n\n";
         let expected = Instance {
             hostname: Some("vm-1".to_string()),
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_of_the_kernel_are_read_up_to_those_of_the_agent() {
+    fn reads_kernel_arguments_up_to_the_double_dash() {
         let text = "quiet sandpiper.hostname=vm-2 panic=-1 sandpiper.processes=64 -- --init sandpiper.hostname=other\n";
         let expected = Instance { hostname: Some("vm-2".to_string()), processes: Some(64), ..Instance::default() };
         assert_eq!(parse_arguments(text), expected);
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_left_out() {
+    fn ignores_unknown_names_and_invalid_values() {
         let text = "hostname not a name\nseed 0ff\nprocesses many\nnewer thing\nnothing\n\0\0";
         assert_eq!(parse(text), Instance::default());
         assert_eq!(parse("seed äé"), Instance::default());

@@ -1,15 +1,19 @@
-//! Drivers that the kernel does not have built in.
+//! Loads drivers that are not built into the kernel.
 
-use super::attempt;
+use crate::os::check;
+use crate::os::log::attempt;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// In the order of their names, which is that of their dependencies. A kernel of another version refuses them and may have
-/// them built in: whatever is really missing shows when it is needed.
-pub fn load_all(directory: &Path) {
-    for path in in_order(directory) {
+/// In the initramfs.
+pub const DIRECTORY: &str = "/modules";
+
+/// Loads the modules in the order of their names, which follows their dependencies. A kernel of another version refuses
+/// them and may have them built in. A driver that is really missing shows when it is needed.
+pub fn load_all() {
+    for path in in_order(Path::new(DIRECTORY)) {
         attempt(format_args!("load {}", path.display()), load(&path));
     }
 }
@@ -24,12 +28,9 @@ fn in_order(directory: &Path) -> Vec<PathBuf> {
 fn load(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     // SAFETY: the descriptor is open and the parameters are an empty text.
-    if unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) } == 0 {
-        return Ok(());
-    }
-    match io::Error::last_os_error() {
-        error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-        error => Err(error),
+    match check(unsafe { libc::syscall(libc::SYS_finit_module, file.as_raw_fd(), c"".as_ptr(), 0) }) {
+        Err(error) if error.raw_os_error() != Some(libc::EEXIST) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -39,7 +40,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn modules_load_in_the_order_of_their_names() {
+    fn loads_modules_in_the_order_of_their_names() {
         let directory = std::env::temp_dir().join(format!("sandpiper-modules-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         for name in ["10-overlay.ko", "00-virtio.ko", "02-virtio_pci.ko"] {

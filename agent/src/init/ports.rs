@@ -1,4 +1,4 @@
-//! Ports of virtio-serial under the names that the host gave them, as udev would have it.
+//! Links virtio-serial ports under their names from the host, like udev.
 
 use std::fs;
 use std::io;
@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const NAMED: &str = "/dev/virtio-ports";
-/// The host tells a port's name in a message of its own, shortly after the driver is there.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The host sends the name of a port in a separate message, shortly after the driver has started.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub fn wait_for(path: &Path) -> io::Result<()> {
     let started = Instant::now();
@@ -21,14 +21,14 @@ pub fn wait_for(path: &Path) -> io::Result<()> {
         if path.exists() {
             return Ok(());
         }
-        if started.elapsed() > PATIENCE {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no port {}", path.display())));
+        if started.elapsed() > TIMEOUT {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("port {} did not appear", path.display())));
         }
         sleep(Duration::from_millis(1));
     }
 }
 
-/// Names, and the devices they stand for. A name that would lead out of the directory is none.
+/// Names with their devices. Ignores names that lead out of the directory.
 fn named_in(class: &Path) -> Vec<(String, PathBuf)> {
     let Ok(entries) = fs::read_dir(class) else { return Vec::new() };
     let name_of = |path: PathBuf| fs::read_to_string(path.join("name")).ok().map(|name| name.trim().to_string());
@@ -46,7 +46,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn ports_without_a_plain_name_are_left_out() {
+    fn ignores_ports_without_a_plain_name() {
         let class = std::env::temp_dir().join(format!("sandpiper-ports-{}", std::process::id()));
         for (device, name) in [("vport0p1", "agent\n"), ("vport0p2", "../null"), ("vport0p3", "")] {
             fs::create_dir_all(class.join(device)).unwrap();

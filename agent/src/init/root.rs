@@ -1,13 +1,14 @@
-//! The root filesystem: an image that many machines share and none can write to, and over it the machine's own disk.
+//! The root filesystem: a read-only image that machines share, with the machine's own disk as an overlay.
 
-use super::block;
 use super::filesystems::{KERNEL, mount};
+use super::{block, modules};
+use crate::os::check;
 use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Serial numbers of the two disks, the first and the second.
+/// The serial numbers of the first and the second disk.
 const BASE: &str = "base";
 const DISK: &str = "disk";
 
@@ -15,18 +16,18 @@ const BASE_AT: &str = "/base";
 const DISK_AT: &str = "/disk";
 const ROOT_AT: &str = "/root";
 
-/// Without an image the initramfs stays the root: enough to answer, which is all that a look at the host needs.
+/// Without an image the initramfs stays the root, which is enough for a check of the host.
 pub fn enter() -> io::Result<()> {
     let Some(base) = block::find(BASE, 0) else { return Ok(()) };
-    let disk = block::find(DISK, 1).ok_or_else(|| io::Error::other("there is no disk to write to"))?;
+    let disk = block::find(DISK, 1).ok_or_else(|| io::Error::other("the machine has no writable disk"))?;
     mount_new(&base, BASE_AT, libc::MS_RDONLY | libc::MS_NOATIME)?;
-    // Nobody reads this disk after the machine has ended without being saved whole, so there is nothing to be safe for.
+    // Crash safety is not needed: nothing reads this disk after the machine ends, unless the whole machine was saved.
     mount_new(&disk, DISK_AT, libc::MS_NOATIME)?;
     let [upper, work] = ["upper", "work"].map(|name| Path::new(DISK_AT).join(name));
     for directory in [&upper, &work, Path::new(ROOT_AT)] {
         fs::create_dir_all(directory)?;
     }
-    // The root of an overlay shows the owner and mode of its upper directory.
+    // The root of an overlay has the mode of its upper directory.
     copy_mode(Path::new(BASE_AT), &upper)?;
     let options = format!("lowerdir={BASE_AT},upperdir={},workdir={}", upper.display(), work.display());
     mount(Path::new("overlay"), Path::new(ROOT_AT), "overlay", libc::MS_NOATIME, &options)?;
@@ -42,14 +43,14 @@ fn copy_mode(from: &Path, to: &Path) -> io::Result<()> {
     fs::set_permissions(to, fs::metadata(from)?.permissions())
 }
 
-/// An initramfs cannot be unmounted: the new root is moved over it, after its files, which are memory, are gone.
+/// An initramfs cannot be unmounted. So this removes its files, which take up memory, and moves the new root over it.
 fn switch() -> io::Result<()> {
     for path in KERNEL {
         let target = format!("{ROOT_AT}{path}");
         fs::create_dir_all(&target)?;
         mount(Path::new(path), Path::new(&target), "", libc::MS_MOVE, "")?;
     }
-    let _ = fs::remove_dir_all(super::MODULES);
+    let _ = fs::remove_dir_all(modules::DIRECTORY);
     let _ = fs::remove_file("/init");
     std::env::set_current_dir(ROOT_AT)?;
     mount(Path::new("."), Path::new("/"), "", libc::MS_MOVE, "")?;
@@ -59,5 +60,5 @@ fn switch() -> io::Result<()> {
 
 fn enter_directory(path: &CStr) -> io::Result<()> {
     // SAFETY: the path is NUL-terminated.
-    if unsafe { libc::chroot(path.as_ptr()) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    check(unsafe { libc::chroot(path.as_ptr()) }).map(drop)
 }

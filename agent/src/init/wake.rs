@@ -1,9 +1,10 @@
-//! What a machine does when it finds that it stood still: it may be another one by now, at another time.
+//! Adapts a machine after a save: it may be a copy by now, at another time.
 
 use super::clock::{self, Rtc};
+use super::entropy;
 use super::instance::{self, Instance};
-use super::{attempt, entropy};
-use crate::log;
+use crate::os::log::attempt;
+use crate::os::{check, count_processes};
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::io;
@@ -14,20 +15,20 @@ thread_local! {
     static RTC: RefCell<Option<Rtc>> = const { RefCell::new(None) };
 }
 
-/// When a quiescence begins: opens what is needed at its end.
+/// Called at quiesce: opens what `wake` needs.
 pub fn prepare() {
     RTC.with_borrow_mut(|kept| {
         if kept.is_none() && clock::has_rtc() {
             *kept = attempt("open the RTC", Rtc::open());
         }
     });
-    attempt("open the source of randomness", entropy::device());
+    attempt("open the random number generator", entropy::device());
 }
 
-/// After a hello or a thaw that ended a quiescence. The caller's answer comes after it.
+/// Called for a hello or thaw that ends a quiescence, before its answer.
 pub fn wake() {
     let rtc = RTC.take();
-    let instance = attempt("read what the host says", instance::at_wake()).flatten();
+    let instance = attempt("read the host's description of this machine", instance::at_wake()).flatten();
     let time = instance.as_ref().and_then(|instance| instance.time);
     match (time, &rtc) {
         (Some(time), _) => attempt("set the clock", clock::set(time)),
@@ -38,15 +39,14 @@ pub fn wake() {
         apply(&instance);
     }
     spawn_local(async {
-        let Some(rtc) = rtc else { return };
-        if let Err(error) = rtc.refine().await {
-            log::warn(format_args!("cannot set the clock: {error}"));
+        if let Some(rtc) = rtc {
+            attempt("set the clock", rtc.refine().await);
         }
     });
 }
 
 pub fn apply_instance() {
-    if let Some(Some(instance)) = attempt("read what the host says", instance::at_boot()) {
+    if let Some(Some(instance)) = attempt("read the host's description of this machine", instance::at_boot()) {
         apply(&instance);
     }
 }
@@ -65,13 +65,10 @@ fn apply(instance: &Instance) {
 
 fn set_hostname(name: &str) -> io::Result<()> {
     // SAFETY: the bytes are valid for their length.
-    if unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
 }
 
-/// The limit is on all threads, and the kernel has some of its own: those that were there before the first process.
+/// The kernel's limit counts all threads, including its own, which exist before the first process starts.
 fn limit_processes(processes: u64) -> io::Result<()> {
     static KERNEL_THREADS: OnceLock<u64> = OnceLock::new();
     thread_local! {
@@ -80,13 +77,8 @@ fn limit_processes(processes: u64) -> io::Result<()> {
     if LIMIT.get() == Some(processes) {
         return Ok(());
     }
-    let kernel_threads = *KERNEL_THREADS.get_or_init(|| fs::read_dir("/proc").map_or(0, count_processes));
+    let kernel_threads = *KERNEL_THREADS.get_or_init(|| count_processes().unwrap_or(0));
     fs::write("/proc/sys/kernel/threads-max", (processes + kernel_threads).to_string())?;
     LIMIT.set(Some(processes));
     Ok(())
-}
-
-fn count_processes(entries: fs::ReadDir) -> u64 {
-    let is_process = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-    entries.flatten().filter(|entry| is_process(&entry.file_name())).count() as u64
 }

@@ -1,12 +1,12 @@
 use crate::agent::Agent;
-use crate::call::Call;
+use crate::calls::call::Call;
+use crate::calls::json_lines::JsonLines;
+use crate::calls::window::Window;
 use crate::error::Result;
 use crate::files::dir::Dir;
 use crate::files::info::FileInfo;
-use crate::files::json_lines::JsonLines;
 use crate::files::sandbox_path::{MAX_PATH_BYTES, SandboxPath};
 use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
-use crate::window::Window;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,11 +19,11 @@ struct Params {
 
 pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let params: Params = call.params()?;
-    let path = SandboxPath::resolve(agent, params.path)?;
+    let path = SandboxPath::resolve(&agent.args, params.path)?;
     let failed = path.failed("list");
     let limits = Limits {
         depth: params.depth.unwrap_or(1),
-        // What lies deeper has no path that any call could name.
+        // A call could not name a deeper entry.
         path_bytes: MAX_PATH_BYTES,
         skip_unreadable: true,
     };

@@ -1,15 +1,15 @@
 use crate::agent::Agent;
-use crate::call::{Call, HEAD_BYTES};
+use crate::calls::call::{Call, HEAD_BYTES};
+use crate::calls::window::Window;
 use crate::error::Result;
+use crate::files::file_reader::FileReader;
 use crate::files::sandbox_path::SandboxPath;
-use crate::files::source::Source;
-use crate::limits::FILE_PIECE_BYTES;
-use crate::window::Window;
+use crate::wire::limits::FILE_PIECE_BYTES;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 
-/// Read ahead of the caller's credit, so that the end of the file is found without any.
+/// Read before the caller grants credit, so that the end of the file needs none.
 const PROBE_BYTES: u64 = 4096;
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct Params {
 
 pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     let params: Params = call.params()?;
-    let mut source = Source::open(SandboxPath::resolve(agent, params.path)?, params.offset)?;
+    let mut source = FileReader::open(SandboxPath::resolve(&agent.args, params.path)?, params.offset)?;
     call.stream.add_credit(params.window.bytes());
     let mut missing = params.length.unwrap_or(u64::MAX);
     let mut sent = 0;
@@ -42,19 +42,19 @@ pub async fn run(agent: &Agent, mut call: Call) -> Result<Value> {
     Ok(json!({ "size": sent }))
 }
 
-async fn send_piece(call: &Call, source: &mut Source, most: u64) -> Result<u64> {
+async fn send_piece(call: &Call, source: &mut FileReader, most: u64) -> Result<u64> {
     let credit = call.take_credit(most.min(FILE_PIECE_BYTES as u64) as usize).await;
-    let room = call.outbox.room(credit + HEAD_BYTES).await;
+    let space = call.outbox.reserve(credit + HEAD_BYTES).await;
     let bytes = source.read(credit)?;
     let size = bytes.len();
     call.stream.add_credit((credit - size) as u64);
     if size > 0 {
-        call.send_data_in(room, "", bytes);
+        call.send_data_reserved(space, "", bytes);
     }
     Ok(size as u64)
 }
 
-async fn send_probe(call: &Call, source: &mut Source, most: u64) -> Result<u64> {
+async fn send_probe(call: &Call, source: &mut FileReader, most: u64) -> Result<u64> {
     let bytes = source.read(most.min(PROBE_BYTES) as usize)?;
     call.send_all(&bytes).await;
     Ok(bytes.len() as u64)

@@ -1,4 +1,4 @@
-//! The three ways to say what to run, each turned into a program and its arguments.
+//! The three ways to name what to run, each resolved to a program and its arguments.
 
 use super::environment::Environment;
 use super::{language, program};
@@ -9,7 +9,7 @@ pub enum Command {
     Argv(Vec<String>),
     /// Run by /bin/sh.
     Shell(String),
-    /// A source file, run by its language's interpreter.
+    /// A source file, run by the interpreter of its language.
     Code {
         language: String,
         path: PathBuf,
@@ -49,10 +49,7 @@ fn find(name: &str, environment: &Environment, cwd: &Path) -> Result<PathBuf> {
     }
     program::find(name, environment.search_path(), cwd).ok_or_else(|| {
         let path = environment.search_path().to_string_lossy();
-        AgentError::new(
-            Code::NotFound,
-            "no_such_program",
-            format!("cannot run {name:?}: there is no such program in PATH ({path})"),
-        )
+        let message = format!("cannot run {name:?}: program not found in PATH ({path})");
+        AgentError::new(Code::NotFound, "no_such_program", message)
     })
 }

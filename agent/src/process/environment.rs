@@ -1,17 +1,17 @@
 //! The environment of a new process.
 
 use crate::error::{AgentError, Result};
-use crate::user::User;
+use crate::os::user::User;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Names every process by its id, so that a tree can be found again after its members left their parents and session.
-pub const PROCESS_MARK: &str = "SANDPIPER_PROCESS";
+/// Holds the id of the process, so that `tree` finds descendants that have left their parent and session.
+pub const PROCESS_ID_VARIABLE: &str = "SANDPIPER_PROCESS";
 
-/// Variables of the agent that describe the agent itself and not the sandbox.
+/// Variables that describe the agent itself and not the sandbox.
 const OWN: &[&str] = &["HOME", "USER", "LOGNAME", "SHELL", "TERM", "PWD", "OLDPWD", "SHLVL", "_"];
 
 pub struct Environment(BTreeMap<OsString, OsString>);
@@ -38,7 +38,7 @@ impl Environment {
             check(name, value)?;
             set(name, value.into());
         }
-        set(PROCESS_MARK, process.into());
+        set(PROCESS_ID_VARIABLE, process.into());
         Ok(Self(variables))
     }
 
@@ -46,27 +46,29 @@ impl Environment {
         self.0.get(OsStr::new("PATH")).map_or(OsStr::new(""), OsString::as_os_str)
     }
 
-    /// As execve takes it.
+    /// In the form that execve takes.
     pub fn into_strings(self) -> Vec<CString> {
         let join = |(name, value): (OsString, OsString)| {
             let mut text = name.into_vec();
             text.push(b'=');
             text.extend_from_slice(value.as_bytes());
-            // Values with a NUL were refused, and the agent's own environment cannot hold one.
+            // `check` refuses a NUL byte, and the agent's own environment cannot contain one.
             CString::new(text).unwrap_or_default()
         };
         self.0.into_iter().map(join).collect()
     }
 }
 
-/// Where programs are looked for when a call does not say otherwise.
+/// The search path of a call that sets none.
 pub fn default_search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into())
 }
 
 fn check(name: &str, value: &str) -> Result<()> {
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-        let message = format!("the variable {name:?} cannot be set: names have no \"=\", and nothing may hold a NUL");
+        let message = format!(
+            "cannot set variable {name:?}: a name cannot be empty or contain \"=\", and NUL bytes are not allowed"
+        );
         return Err(AgentError::invalid("bad_environment", message));
     }
     Ok(())
@@ -81,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn the_caller_overrides_everything_but_the_mark() {
-        let extra = [("HOME", "/x"), (PROCESS_MARK, "other")].map(|(name, value)| (name.into(), value.into()));
+    fn lets_the_caller_override_all_variables_but_the_process_id() {
+        let extra = [("HOME", "/x"), (PROCESS_ID_VARIABLE, "other")].map(|(name, value)| (name.into(), value.into()));
         let strings = Environment::new(&user(), "p1", false, &extra.into()).unwrap().into_strings();
         let has = |text: &str| strings.iter().any(|entry| entry.to_bytes() == text.as_bytes());
         assert!(has("HOME=/x") && has("USER=u") && has("SHELL=/bin/sh") && has("SANDPIPER_PROCESS=p1"));
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_has_a_type_and_the_caller_may_choose_another() {
+    fn sets_a_terminal_type_that_the_caller_can_override() {
         let strings = Environment::new(&user(), "p1", true, &BTreeMap::new()).unwrap().into_strings();
         assert!(strings.iter().any(|entry| entry.to_bytes() == b"TERM=xterm-256color"));
         let dumb = [("TERM".to_string(), "dumb".to_string())].into();
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_that_no_environment_can_hold_are_refused() {
+    fn refuses_names_and_values_that_an_environment_cannot_hold() {
         for (name, value) in [("", "x"), ("a=b", "x"), ("a\0", "x"), ("a", "x\0")] {
             let extra = [(name.to_string(), value.to_string())].into();
             assert_eq!(Environment::new(&user(), "p", false, &extra).err().unwrap().reason, "bad_environment");

@@ -1,11 +1,11 @@
-//! How a process ended.
+//! How a process exited.
 
 use super::signal;
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitStatus {
-    /// As waitpid gives it.
+    /// In the encoding of waitpid.
     pub wait_status: i32,
     pub timed_out: bool,
     pub out_of_memory: bool,
@@ -21,7 +21,7 @@ impl ExitStatus {
         libc::WIFSIGNALED(self.wait_status).then(|| libc::WTERMSIG(self.wait_status))
     }
 
-    /// One number as shells give it: 128 + the signal's when a signal ended the process.
+    /// The exit code of a shell: 128 + the signal's number when a signal ended the process.
     pub fn shell_code(&self) -> i32 {
         self.exit_code().unwrap_or_else(|| 128 + self.signal().unwrap_or(0))
     }

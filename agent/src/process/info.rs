@@ -1,14 +1,14 @@
-//! What `hello` and `process.list` tell of processes: all of them, within one line.
+//! Processes as `hello` and `process.list` describe them: all in one line.
 
 use super::process::Process;
-use crate::json_text;
-use crate::limits::MAX_LINE_BYTES;
+use crate::wire::json_size;
+use crate::wire::limits::MAX_LINE_BYTES;
 use serde_json::{Value, json};
 use std::rc::Rc;
 
-/// Longest argv or cwd that is told whole.
+/// The longest argv or cwd that is not shortened.
 const MAX_TEXT_BYTES: usize = 4096;
-/// What all texts may take together; the rest of the line is for the numbers.
+/// The limit for all texts together. The rest of the line is for the numbers.
 const ALL_TEXTS_BYTES: usize = MAX_LINE_BYTES / 4;
 
 pub fn describe_all(processes: &[Rc<Process>]) -> Vec<Value> {
@@ -32,7 +32,7 @@ fn describe(process: &Process, most: usize) -> Value {
     })
 }
 
-/// Leaves out the words that do not fit; the first is always there.
+/// Leaves out the words that do not fit, but never the first.
 fn shorten_all(words: &[String], most: usize) -> Vec<String> {
     let mut room = most;
     let mut shortened = Vec::new();
@@ -42,17 +42,17 @@ fn shorten_all(words: &[String], most: usize) -> Vec<String> {
             break;
         }
         let short = shorten(word, room);
-        room = room.saturating_sub(json_text::size(&short) + 1);
+        room = room.saturating_sub(json_size::size(&short) + 1);
         shortened.push(short);
     }
     shortened
 }
 
 fn shorten(text: &str, most: usize) -> String {
-    if json_text::size(text) <= most {
+    if json_size::size(text) <= most {
         return text.to_string();
     }
-    format!("{}…", json_text::fitting(text, most.saturating_sub('…'.len_utf8())))
+    format!("{}…", json_size::fitting(text, most.saturating_sub('…'.len_utf8())))
 }
 
 #[cfg(test)]
@@ -60,13 +60,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_that_fits_is_told_whole() {
+    fn keeps_text_that_fits() {
         assert_eq!(shorten_all(&["a".into(), "b c".into()], 100), ["a", "b c"]);
         assert_eq!(shorten("héllo", 8), "héllo");
     }
 
     #[test]
-    fn a_text_that_does_not_fit_is_cut_by_its_size_on_the_wire() {
+    fn shortens_text_by_its_size_in_json() {
         for text in ["x".repeat(10_000), "\u{1}".repeat(10_000), "é".repeat(10_000), "\"".repeat(10_000)] {
             let short = shorten(&text, 100);
             assert!(short.ends_with('…') && serde_json::to_string(&short).unwrap().len() <= 100, "{short}");

@@ -1,4 +1,4 @@
-//! A process's output: the last `capacity` bytes, by offset, the newest of them in memory.
+//! The last `capacity` bytes of a process's output, addressed by offset. The newest are in memory, the others in a file.
 
 use super::segments::{Segments, Source};
 use super::spill::Spill;
@@ -7,28 +7,28 @@ use std::path::PathBuf;
 
 pub const DEFAULT_CAPACITY_BYTES: u64 = 64 * 1024 * 1024;
 pub const MIN_CAPACITY_BYTES: u64 = 4096;
-/// Largest piece appended at once.
+/// The largest piece appended at once.
 pub const PIECE_BYTES: usize = 64 * 1024;
 
 const MEMORY_BYTES: u64 = 256 * 1024;
 const SETTLED_BYTES: u64 = 4096;
-/// Smaller pieces are joined, so that a process that writes byte by byte costs no more memory than others.
+/// Smaller pieces are joined, so that a process that writes single bytes costs no more memory.
 const JOINED_BYTES: usize = 16 * 1024;
 
 enum File {
-    NotYet(PathBuf),
+    NotCreated(PathBuf),
     Open(Spill),
-    /// A disk that cannot take a journal costs history, never the process.
+    /// A disk that cannot hold the journal costs history, but never the process.
     Failed,
 }
 
 pub struct Journal {
     capacity: u64,
-    /// Offset of the oldest byte that can be read.
+    /// The offset of the oldest readable byte.
     start: u64,
     end: u64,
     segments: Segments,
-    /// The bytes from `memory_start` to `end`; those before are in the file.
+    /// The bytes from `memory_start` to `end`. Earlier bytes are in the file.
     pieces: VecDeque<Vec<u8>>,
     memory_start: u64,
     file: File,
@@ -38,7 +38,7 @@ pub struct Journal {
 pub struct Piece {
     pub offset: u64,
     pub source: Source,
-    /// Bytes between the offset asked for and `offset` that are gone.
+    /// The number of lost bytes between the requested offset and `offset`.
     pub dropped: u64,
     pub bytes: Vec<u8>,
 }
@@ -52,7 +52,7 @@ impl Journal {
             segments: Segments::default(),
             pieces: VecDeque::new(),
             memory_start: 0,
-            file: File::NotYet(directory),
+            file: File::NotCreated(directory),
         }
     }
 
@@ -64,7 +64,7 @@ impl Journal {
         self.end
     }
 
-    /// How many bytes can be appended before something at or after `needed_from` is lost.
+    /// How many bytes fit before a byte at or after `needed_from` is lost.
     pub fn room(&self, source: Source, needed_from: u64) -> u64 {
         let needed_from = needed_from.max(self.start);
         if self.segments.forced_start(source).is_some_and(|start| start > needed_from) {
@@ -73,7 +73,7 @@ impl Journal {
         (needed_from + self.capacity).saturating_sub(self.end)
     }
 
-    /// Lets the journal grow so that `bytes` more fit without loss.
+    /// Grows the journal so that `bytes` more fit without loss.
     pub fn stretch(&mut self, needed_from: u64, bytes: u64) {
         self.capacity = self.capacity.max(self.end + bytes - needed_from.max(self.start));
     }
@@ -93,8 +93,7 @@ impl Journal {
         self.spill(MEMORY_BYTES);
     }
 
-    /// Nobody is likely to ask for it soon: leaves almost nothing in memory. Where no file can take it, the newest bytes
-    /// stay and the rest goes.
+    /// Moves almost all bytes to the file. Without a file, keeps the newest bytes and drops the others.
     pub fn settle(&mut self) {
         self.spill(SETTLED_BYTES);
         if self.bytes_in_memory() > SETTLED_BYTES {
@@ -120,7 +119,7 @@ impl Journal {
     fn spill(&mut self, kept_in_memory: u64) {
         while self.bytes_in_memory() > kept_in_memory {
             let Some(first) = self.pieces.front() else { return };
-            if let File::NotYet(directory) = &self.file {
+            if let File::NotCreated(directory) = &self.file {
                 self.file = match Spill::create(directory, self.memory_start, self.capacity) {
                     Ok(spill) => File::Open(spill),
                     Err(_) => File::Failed,
@@ -135,7 +134,7 @@ impl Journal {
                     self.memory_start += first.len() as u64;
                     self.pieces.pop_front();
                 }
-                // A stretched journal is larger than its file, and shrinks back as its readers go on.
+                // A stretched journal is larger than its file. It shrinks back as its readers advance.
                 Ok(false) => {
                     self.capacity = self.capacity.min(self.end - self.start);
                     return;
@@ -145,7 +144,7 @@ impl Journal {
         }
     }
 
-    /// No more is written to the file: what is in it can still be read, and from now on the memory is the journal.
+    /// Stops writing to the file, which stays readable. From now on only memory takes new bytes.
     fn seal(&mut self) {
         self.capacity = self.capacity.min(self.end - self.memory_start);
     }
@@ -156,7 +155,7 @@ impl Journal {
         self.seal();
     }
 
-    /// Up to `most` bytes of one source from `offset` on; None when there is nothing yet.
+    /// Up to `most` bytes of one source, starting at `offset`; None at the end.
     pub fn read(&mut self, offset: u64, most: usize) -> Option<Piece> {
         loop {
             if offset >= self.end {
@@ -185,7 +184,7 @@ impl Journal {
     }
 
     fn read_memory(&self, from: u64, size: usize) -> Vec<u8> {
-        // One more, for the newline that ends an attachment.
+        // One byte more for the newline that ends an attachment.
         let mut bytes = Vec::with_capacity(size + 1);
         let mut skip = (from - self.memory_start) as usize;
         for piece in &self.pieces {
@@ -204,7 +203,7 @@ impl Journal {
     }
 }
 
-/// A read's buffer is as large as a read can be; what stays should be as large as what was read.
+/// A read buffer has the size of the largest read. Shrinks it before it is kept.
 fn fitted(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.capacity() - bytes.len() > JOINED_BYTES {
         bytes.shrink_to_fit();
@@ -221,7 +220,7 @@ mod tests {
         std::env::temp_dir().join(format!("sandpiper-journal-{name}-{}", std::process::id()))
     }
 
-    /// Reads everything from `offset` on: the bytes dropped, and the rest byte by byte with its source.
+    /// Reads everything from `offset` on: the number of dropped bytes, and each further byte with its source.
     fn read_all(journal: &mut Journal, mut offset: u64, most: usize) -> (u64, Vec<(u8, Source)>) {
         let (mut dropped, mut all) = (0, Vec::new());
         while let Some(piece) = journal.read(offset, most) {
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_appended_the_last_bytes_can_be_read_with_their_sources() {
+    fn keeps_the_last_bytes_readable_with_their_sources() {
         let directory = directory("model");
         for capacity in [5000, MEMORY_BYTES - 1, MEMORY_BYTES + 1, 700_000] {
             let mut journal = Journal::new(capacity, directory.clone());
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_journal_needs_no_file() {
+    fn creates_no_file_for_a_small_journal() {
         let directory = directory("small");
         let mut journal = Journal::new(MEMORY_BYTES, directory.clone());
         for _ in 0..100 {
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_the_newest_bytes_stay_in_memory_and_memory_stays_small() {
+    fn keeps_the_newest_bytes_in_little_memory_without_a_file() {
         let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, "/proc/no/journals/here".into());
         for number in 0..1000u32 {
             journal.append(Source::Stdout, number.to_le_bytes().repeat(10_000));
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_journal_is_as_good_as_before_and_almost_out_of_memory() {
+    fn reads_the_same_after_settling_and_uses_little_memory() {
         let directory = directory("settled");
         for (capacity, size) in [(8192, 5000), (100_000, 150_000), (DEFAULT_CAPACITY_BYTES, 1_000_000)] {
             let mut journal = Journal::new(capacity, directory.clone());
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_settled_in_a_file_keeps_its_end() {
+    fn keeps_the_newest_bytes_when_it_cannot_settle_to_a_file() {
         let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, "/proc/no/journals/here".into());
         (0..200).for_each(|number| journal.append(Source::Stdout, vec![number; 1000]));
         journal.settle();
@@ -319,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn room_ends_where_the_reader_would_lose_something() {
+    fn has_room_until_the_reader_would_lose_bytes() {
         let mut journal = Journal::new(10_000, directory("room"));
         journal.append(Source::Stdout, vec![0; 6000]);
         assert_eq!(journal.room(Source::Stdout, 0), 4000);
         assert_eq!(journal.room(Source::Stdout, 2000), 6000);
         journal.append(Source::Stdout, vec![0; 6000]);
-        assert_eq!(journal.room(Source::Stdout, 0), 0, "a reader that has lost bytes already holds what is left");
+        assert_eq!(journal.room(Source::Stdout, 0), 0, "a reader that has lost bytes keeps the others");
         journal.stretch(2000, 500);
         assert_eq!(journal.room(Source::Stdout, 2000), 500);
         journal.append(Source::Stdout, vec![0; 500]);
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_changes_its_source_at_every_byte_is_bounded_too() {
+    fn bounds_output_that_changes_its_source_at_every_byte() {
         let mut journal = Journal::new(DEFAULT_CAPACITY_BYTES, directory("alternating"));
         let sources = [Source::Stdout, Source::Stderr];
         for number in 0..MAX_SEGMENTS + 1000 {

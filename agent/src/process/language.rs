@@ -1,4 +1,4 @@
-//! The languages that code can be in, and the programs that run them.
+//! The supported languages and their interpreters.
 
 use super::program;
 use crate::error::{AgentError, Result};
@@ -30,11 +30,11 @@ pub fn interpreter(language: &str, search_path: &OsStr) -> Result<Interpreter> {
     known.and_then(|entry| entry.find(search_path)).ok_or_else(|| {
         let present = present(search_path).join(", ");
         let problem = if known.is_some() { "has no interpreter in this sandbox" } else { "is not a known language" };
-        AgentError::invalid("unknown_language", format!("{language:?} {problem}; those present: {present}"))
+        AgentError::invalid("unknown_language", format!("{language:?} {problem}; available: {present}"))
     })
 }
 
-/// The languages that have an interpreter.
+/// The languages with an interpreter.
 pub fn present(search_path: &OsStr) -> Vec<&'static str> {
     LANGUAGES.iter().filter(|entry| entry.find(search_path).is_some()).map(|entry| entry.name).collect()
 }
@@ -48,7 +48,7 @@ impl Language {
     }
 }
 
-/// The suffix that a source file of this language usually has; some interpreters choose by it.
+/// The usual suffix of a source file. Some interpreters depend on it.
 pub fn file_suffix(language: &str) -> &'static str {
     match LANGUAGES.iter().find(|entry| entry.name == language || entry.aliases.contains(&language)) {
         Some(Language { name: "python", .. }) => ".py",
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_found_by_name_and_alias() {
+    fn finds_a_language_by_name_and_alias() {
         let path = OsStr::new("/usr/local/bin:/usr/bin:/bin");
         assert_eq!(interpreter("sh", path).unwrap().name, "sh");
         assert!(present(path).contains(&"sh"));
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_language_that_is_unknown_or_not_installed_is_refused_with_the_list_of_those_present() {
+    fn refuses_unknown_and_missing_languages_and_lists_the_available_ones() {
         let unknown = interpreter("cobol", OsStr::new("/bin:/usr/bin")).err().unwrap();
         assert_eq!(unknown.reason, "unknown_language");
         assert!(unknown.message.contains("sh"), "{}", unknown.message);

@@ -1,25 +1,28 @@
-//! From the parameters of a spawn to a running process.
+//! Starts a process from the parameters of a spawn.
 
 use super::command::Command;
 use super::environment::Environment;
 use super::journal::{DEFAULT_CAPACITY_BYTES, Journal, MIN_CAPACITY_BYTES};
 use super::launch_error;
 use super::output::Output;
-use super::process::{Parts, Process};
+use super::process::{Process, Progress};
 use super::spawn::{self, Credentials, Program, Spawned};
 use super::stdio::Stdio;
+use super::table::ProcessTable;
 use super::terminal::Size;
-use crate::agent::{Agent, random_id};
+use crate::args::Args;
 use crate::error::{AgentError, Code, Result};
 use crate::files::sandbox_path::SandboxPath;
-use crate::user::{self, User};
+use crate::os::random_id;
+use crate::os::user::{self, User};
 use serde::Deserialize;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::task::spawn_local;
 
 #[derive(Deserialize, Default)]
@@ -45,22 +48,22 @@ pub struct CodeParams {
     pub ephemeral: Option<bool>,
 }
 
-pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
+pub fn launch(args: &Args, processes: &ProcessTable, params: SpawnParams) -> Result<Rc<Process>> {
     let id = params.process.clone().unwrap_or_else(random_id);
     check_id(&id)?;
     check_numbers(&params)?;
-    agent.processes.check_new(&id)?;
+    processes.check_new(&id)?;
     let mut ephemeral = Ephemeral(None);
-    let command = choose_command(agent, &params, &mut ephemeral)?;
-    let user = choose_user(agent, params.user.as_deref())?;
+    let command = choose_command(args, &params, &mut ephemeral)?;
+    let user = choose_user(args, params.user.as_deref())?;
     let environment = Environment::new(&user, &id, params.pty.is_some(), &params.env)?;
     let mut cwd = choose_directory(&user, params.cwd.as_deref());
     let resolved = command.resolve(&environment, &cwd)?;
     let is_root = user::own_ids().0 == 0;
-    let spare = &agent.processes.spare_pipes;
+    let pipes = &processes.prepared_pipes;
     let stdio = match params.pty {
         Some(size) => Stdio::terminal(size, is_root.then_some(user.uid))?,
-        None => Stdio::pipes(spare, params.stdin == Some(true))?,
+        None => Stdio::pipes(pipes, params.stdin == Some(true))?,
     };
 
     let argv = c_strings(&resolved.argv)?;
@@ -77,38 +80,42 @@ pub fn launch(agent: &Rc<Agent>, params: SpawnParams) -> Result<Rc<Process>> {
             gid: user.gid,
             groups: (user.groups != user::own_groups()).then_some(&user.groups),
         }),
-        open_files: agent.open_files,
+        open_files: processes.open_files,
     };
-    let (reading, writing) = spare.plain()?;
+    let (reading, writing) = pipes.plain()?;
     let spawned = spawn::spawn(&program, (&reading, writing));
-    spare.close_later(reading);
+    pipes.close_later(reading);
     let Spawned { pid, is_at_root } =
         spawned.map_err(|failure| launch_error::describe(&failure, &resolved, &cwd, &user))?;
 
-    let journal = Journal::new(params.journal_bytes.unwrap_or(DEFAULT_CAPACITY_BYTES), agent.args.journal_dir.clone());
+    let journal = Journal::new(params.journal_bytes.unwrap_or(DEFAULT_CAPACITY_BYTES), args.journal_dir.clone());
     if is_at_root {
         cwd = "/".into();
     }
     drop(stdio.input);
-    let process = Process::new(Parts {
+    let process = Rc::new(Process {
         id,
         pid,
         argv: resolved.argv,
         cwd: cwd.to_string_lossy().into_owned(),
         user: user.name,
+        started_at_ms: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64,
+        started: Instant::now(),
         output: Output::new(journal, stdio.pipes, stdio.outputs),
         stdin: stdio.stdin,
-        terminal: stdio.terminal,
+        has_terminal: stdio.terminal.is_some(),
+        terminal: RefCell::new(stdio.terminal),
         ephemeral_file: ephemeral.0.take(),
+        progress: Progress::default(),
     });
-    agent.processes.insert(Rc::clone(&process));
+    processes.insert(Rc::clone(&process));
     if let Some(timeout_ms) = params.timeout_ms {
         set_timer(&process, Duration::from_millis(timeout_ms));
     }
     Ok(process)
 }
 
-/// A source file that is to go whatever becomes of its process; a launch that fails removes it at once.
+/// A source file that disappears with its process. A launch that fails removes it at once.
 struct Ephemeral(Option<PathBuf>);
 
 impl Drop for Ephemeral {
@@ -138,12 +145,12 @@ fn check_numbers(params: &SpawnParams) -> Result<()> {
     params.pty.map_or(Ok(()), |size| size.check().map(drop))
 }
 
-fn choose_command(agent: &Agent, params: &SpawnParams, ephemeral: &mut Ephemeral) -> Result<Command> {
+fn choose_command(args: &Args, params: &SpawnParams, ephemeral: &mut Ephemeral) -> Result<Command> {
     match (&params.argv, &params.command, &params.code) {
         (Some(argv), None, None) => Ok(Command::Argv(argv.clone())),
         (None, Some(command), None) => Ok(Command::Shell(command.clone())),
         (None, None, Some(code)) => {
-            let path = SandboxPath::resolve(agent, code.path.clone())?.as_path().to_path_buf();
+            let path = SandboxPath::resolve(args, code.path.clone())?.as_path().to_path_buf();
             if code.ephemeral == Some(true) {
                 ephemeral.0 = Some(path.clone());
             }
@@ -153,19 +160,19 @@ fn choose_command(agent: &Agent, params: &SpawnParams, ephemeral: &mut Ephemeral
     }
 }
 
-fn choose_user(agent: &Agent, named: Option<&str>) -> Result<User> {
-    let Some(name) = named else { return Ok(user::default_user(&agent.args)) };
+fn choose_user(args: &Args, named: Option<&str>) -> Result<User> {
+    let Some(name) = named else { return Ok(user::default_user(args)) };
     let user = user::find(name)?;
     let own = user::own_ids();
     if own.0 != 0 && own != (user.uid, user.gid) {
         let message =
-            format!("cannot run a process as {name:?}: the agent is not root and can only run its own user's");
+            format!("cannot run a process as {name:?}: the agent is not root and can run only as its own user");
         return Err(AgentError::new(Code::PermissionDenied, "other_user", message));
     }
     Ok(user)
 }
 
-/// Relative directories start at the user's home, which is also the default; where there is none, at the root.
+/// Relative directories start at the user's home, or at the root if there is none. The default is the home.
 fn choose_directory(user: &User, named: Option<&str>) -> PathBuf {
     let home = user.home.as_deref().unwrap_or(Path::new("/"));
     match named {
@@ -180,7 +187,7 @@ fn c_strings(texts: &[String]) -> Result<Vec<CString>> {
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString> {
-    CString::new(bytes).map_err(|_| AgentError::invalid("bad_params", "arguments and paths cannot hold a NUL"))
+    CString::new(bytes).map_err(|_| AgentError::invalid("bad_params", "arguments and paths cannot contain a NUL byte"))
 }
 
 fn set_timer(process: &Rc<Process>, timeout: Duration) {
@@ -188,9 +195,9 @@ fn set_timer(process: &Rc<Process>, timeout: Duration) {
     let task = spawn_local(async move {
         tokio::time::sleep(timeout).await;
         if let Some(process) = weak.upgrade() {
-            process.has_timed_out.set(true);
+            process.progress.has_timed_out.set(true);
             process.signal_tree(libc::SIGKILL);
         }
     });
-    *process.timer.borrow_mut() = Some(task.abort_handle());
+    *process.progress.timer.borrow_mut() = Some(task.abort_handle());
 }

@@ -1,4 +1,4 @@
-//! A process's output on its way from the pipes through the journal to its readers.
+//! Moves a process's output from its pipes through the journal to its readers.
 
 use super::journal::{Journal, Piece};
 use super::pipe::{self, Pipe};
@@ -11,19 +11,19 @@ use std::rc::Rc;
 use tokio::sync::Notify;
 use tokio::task::spawn_local;
 
-/// More than a pipe holds, so that reading this much takes everything that was in it, however fast others refill it.
+/// More than a pipe holds. After so many bytes the pipe's earlier content is read, even if others keep writing.
 const DRAIN_BYTES: usize = 1024 * 1024;
 
 pub struct Output {
     journal: RefCell<Journal>,
-    /// Next offset of each attached reader.
+    /// The next offset of each attached reader.
     readers: RefCell<BTreeMap<u64, u64>>,
     readers_so_far: Cell<u64>,
-    /// Those that have not ended; each is closed when it has.
+    /// The pipes that have not ended. A pipe that ends is closed.
     pipes: RefCell<Vec<Rc<Pipe>>>,
-    /// The writing ends, kept until the process has exited: so its exit is one event and not one for each pipe first.
+    /// The write ends, kept until the process exits. So an exit is one event, without one more for each pipe.
     kept_open: RefCell<Vec<OwnedFd>>,
-    /// Journal offset that the process had reached when it exited.
+    /// The journal offset at the process's exit.
     ended_at: Cell<Option<u64>>,
     discarding: Cell<bool>,
     grown: Notify,
@@ -63,7 +63,7 @@ impl Output {
         self.ended_at.get()
     }
 
-    /// Where the fastest reader is; None when nobody reads.
+    /// The position of the fastest reader.
     fn needed_from(&self) -> Option<u64> {
         self.readers.borrow().values().copied().max()
     }
@@ -83,7 +83,7 @@ impl Output {
         }
     }
 
-    /// The process has exited: takes what is still in its pipes, past any reader that lags, and sets the end there.
+    /// Called when the process has exited: reads the rest of its pipes, also past a slow reader, and sets the end there.
     pub fn finish(&self) {
         let open = self.pipes.borrow().clone();
         for pipe in pipe::readable(&open) {
@@ -93,7 +93,7 @@ impl Output {
         self.grown.notify_waiters();
     }
 
-    /// Lets the pipes end with those who still write to them, once the process's own end has been told.
+    /// Closes the write ends. Call it after the answers to the exit, since it causes further events.
     pub fn release(&self) {
         self.kept_open.take();
     }
@@ -124,13 +124,13 @@ impl Output {
         self.pipes.borrow_mut().retain(|open| !open.ended.get());
     }
 
-    /// Gives back the memory of output that is kept for somebody who may never come.
+    /// Frees the memory of output that may never be read.
     pub fn settle(&self) {
         self.journal.borrow_mut().settle();
     }
 
-    /// From now on output is read and thrown away, so that those who still write it are not killed by it. Readers that
-    /// are attached still get what there was.
+    /// From now on reads and discards output, so that descendants can still write. Attached readers get the output up to
+    /// this point.
     pub fn discard(&self) {
         self.discarding.set(true);
         self.free_unread();
@@ -159,7 +159,7 @@ async fn pump(output: Rc<Output>, pipe: Rc<Pipe>) {
             continue;
         }
         let Ok(mut ready) = pipe.fd.readable().await else { return };
-        // The other pipe may have used the room up meanwhile.
+        // The other pipe may have used the space during the wait.
         let room = output.room(pipe.source);
         if room == 0 {
             continue;
@@ -173,11 +173,11 @@ async fn pump(output: Rc<Output>, pipe: Rc<Pipe>) {
     }
 }
 
-/// Somebody who reads; while one is attached the process waits rather than lose what the fastest has not had.
+/// While a reader is attached, the process waits instead of losing bytes that the fastest reader has not read.
 pub struct Reader {
     output: Rc<Output>,
     key: u64,
-    /// What was there at the beginning is read in any case, also when it came after the process's end.
+    /// The end at the time of attaching: the reader gets everything before it, also output after the process's exit.
     least_end: u64,
 }
 
@@ -186,7 +186,7 @@ impl Reader {
         self.output.readers.borrow()[&self.key]
     }
 
-    /// True when there is something to read, false when everything has been read and the process has exited.
+    /// True when there are bytes to read; false when the process has exited and the reader has read everything.
     pub async fn ready(&self) -> bool {
         loop {
             let grown = self.output.grown.notified();

@@ -1,7 +1,8 @@
-//! Where a process's output comes from: the reading end of a pipe, or a terminal's master.
+//! The source of a process's output: the read end of a pipe, or the master of a terminal.
 
 use super::journal::PIECE_BYTES;
 use super::segments::Source;
+use crate::os::{check, read_into};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,12 +10,12 @@ use std::rc::Rc;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
-/// Smaller reads are copied out of the buffer, larger ones take it along.
+/// Smaller reads are copied out of the buffer. Larger ones take the buffer.
 const HANDED_OVER_BYTES: usize = PIECE_BYTES / 4;
 
 thread_local! {
-    /// Most reads are small and this buffer is large, so one is kept.
-    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// Most reads are small and this buffer is large, so it is reused.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 pub struct Pipe {
@@ -32,56 +33,38 @@ impl Pipe {
 
     /// At most `most` bytes; empty at the end.
     pub fn read(&self, most: usize) -> io::Result<Vec<u8>> {
-        let mut buffer = SPARE.take();
+        let mut buffer = BUFFER.take();
         buffer.reserve_exact(PIECE_BYTES);
-        let outcome = self.read_into(&mut buffer, most.min(PIECE_BYTES));
+        let outcome = match read_into(self.fd.as_raw_fd(), &mut buffer, most.min(PIECE_BYTES)) {
+            // The master of a terminal that no process has open any more.
+            Err(error) if error.raw_os_error() == Some(libc::EIO) => Ok(0),
+            outcome => outcome,
+        };
         if outcome.is_ok() && buffer.len() >= HANDED_OVER_BYTES {
             return Ok(buffer);
         }
         let bytes = buffer.clone();
         buffer.clear();
-        SPARE.set(buffer);
-        outcome.map(|()| bytes)
-    }
-
-    /// `buffer` is empty and has room for `size` bytes.
-    fn read_into(&self, buffer: &mut Vec<u8>, size: usize) -> io::Result<()> {
-        loop {
-            // SAFETY: the buffer has room for `size` bytes.
-            let taken = unsafe { libc::read(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), size) };
-            if taken >= 0 {
-                // SAFETY: the kernel has written that many bytes.
-                unsafe { buffer.set_len(taken as usize) };
-                return Ok(());
-            }
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EINTR) => {}
-                // A terminal's master says this when nobody has the terminal open any more.
-                Some(libc::EIO) => return Ok(()),
-                _ => return Err(error),
-            }
-        }
+        BUFFER.set(buffer);
+        outcome.map(|_| bytes)
     }
 }
 
-/// A pipe's reading and writing end; neither is inherited and both wait.
+/// The read and write end of a new pipe. Both are blocking, and children do not inherit them.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
-    // SAFETY: pipe2 fills the two descriptors, which are then ours alone.
+    // SAFETY: pipe2 fills the two descriptors, which have no other owner.
     unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC))?;
         Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
     }
 }
 
-/// Those that have something to read or have ended; one system call for all.
+/// The pipes that have bytes or have ended. Takes one system call for all.
 pub fn readable(pipes: &[Rc<Pipe>]) -> Vec<&Rc<Pipe>> {
     let mut watched: Vec<libc::pollfd> =
         pipes.iter().map(|pipe| libc::pollfd { fd: pipe.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
-    // SAFETY: the array is as long as it is said to be, and the descriptors are open.
+    // SAFETY: the length is that of the array, and the descriptors are open.
     let has_failed = unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, 0) } < 0;
     pipes.iter().zip(watched).filter(|(_, state)| has_failed || state.revents != 0).map(|(pipe, _)| pipe).collect()
 }

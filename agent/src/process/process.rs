@@ -1,4 +1,4 @@
-//! One process and what is known of it, until it is forgotten.
+//! One process and its state, kept until a caller forgets it.
 
 use super::exit_status::ExitStatus;
 use super::output::Output;
@@ -6,6 +6,7 @@ use super::stdin::Stdin;
 use super::terminal::{Size, Terminal};
 use super::tree;
 use crate::error::{AgentError, Code, Result};
+use crate::os::check;
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -24,76 +25,45 @@ pub struct Process {
     pub output: Rc<Output>,
     pub stdin: Stdin,
     pub has_terminal: bool,
-    /// Let go when the process exits.
-    terminal: RefCell<Option<Rc<Terminal>>>,
-    /// Removed when the process ends.
+    /// Released when the process exits.
+    pub terminal: RefCell<Option<Rc<Terminal>>>,
+    /// Removed when the process exits.
     pub ephemeral_file: Option<PathBuf>,
+    pub progress: Progress,
+}
+
+/// What changes while a process runs.
+#[derive(Default)]
+pub struct Progress {
     pub timer: RefCell<Option<AbortHandle>>,
-    /// A SIGKILL sent by the agent is no sign of memory running out.
+    /// Set when the agent sent the SIGKILL, which then does not mean that memory ran out.
     pub was_killed: Cell<bool>,
     pub has_timed_out: Cell<bool>,
-    /// Nobody will ask for its status.
+    /// The process is forgotten as soon as it exits.
     pub is_abandoned: Cell<bool>,
     exit: Cell<Option<(ExitStatus, Duration)>>,
     exited: Notify,
 }
 
-/// What a new process is made of.
-pub struct Parts {
-    pub id: String,
-    pub pid: i32,
-    pub argv: Vec<String>,
-    pub cwd: String,
-    pub user: String,
-    pub output: Rc<Output>,
-    pub stdin: Stdin,
-    pub terminal: Option<Rc<Terminal>>,
-    pub ephemeral_file: Option<PathBuf>,
-}
-
 impl Process {
-    pub fn new(parts: Parts) -> Rc<Self> {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Rc::new(Self {
-            id: parts.id,
-            pid: parts.pid,
-            argv: parts.argv,
-            cwd: parts.cwd,
-            user: parts.user,
-            started_at_ms: since_epoch.as_millis() as u64,
-            started: Instant::now(),
-            output: parts.output,
-            stdin: parts.stdin,
-            has_terminal: parts.terminal.is_some(),
-            terminal: RefCell::new(parts.terminal),
-            ephemeral_file: parts.ephemeral_file,
-            timer: RefCell::default(),
-            was_killed: Cell::new(false),
-            has_timed_out: Cell::new(false),
-            is_abandoned: Cell::new(false),
-            exit: Cell::new(None),
-            exited: Notify::new(),
-        })
-    }
-
     /// None while it runs.
     pub fn exit(&self) -> Option<(ExitStatus, Duration)> {
-        self.exit.get()
+        self.progress.exit.get()
     }
 
     pub async fn wait(&self) -> (ExitStatus, Duration) {
         loop {
-            let exited = self.exited.notified();
-            if let Some(exit) = self.exit.get() {
+            let exited = self.progress.exited.notified();
+            if let Some(exit) = self.exit() {
                 return exit;
             }
             exited.await;
         }
     }
 
-    /// Its status has been collected by the reaper.
+    /// The reaper has collected its status.
     pub fn finish(&self, status: ExitStatus) {
-        if let Some(timer) = self.timer.borrow_mut().take() {
+        if let Some(timer) = self.progress.timer.borrow_mut().take() {
             timer.abort();
         }
         if let Some(terminal) = self.terminal.take() {
@@ -102,15 +72,15 @@ impl Process {
         self.stdin.shut();
         self.output.finish();
         if let Some(path) = &self.ephemeral_file {
-            // The process may have removed it itself.
+            // Fails when the process has removed the file itself.
             let _ = std::fs::remove_file(path);
         }
-        self.exit.set(Some((status, self.started.elapsed())));
-        self.exited.notify_waiters();
+        self.progress.exit.set(Some((status, self.started.elapsed())));
+        self.progress.exited.notify_waiters();
     }
 
     fn check_running(&self, tried: &str) -> Result<()> {
-        if self.exit.get().is_none() {
+        if self.exit().is_none() {
             return Ok(());
         }
         let message = format!("cannot {tried} process {:?}: it has exited", self.id);
@@ -132,21 +102,19 @@ impl Process {
         self.check_running("signal")?;
         self.note_kill(signal);
         // SAFETY: the pid is a child that has not been waited for, so it names no other process.
-        if unsafe { libc::kill(self.pid, signal) } < 0 {
-            return Err(AgentError::io("signal", &self.id, &std::io::Error::last_os_error()));
-        }
-        Ok(())
+        let sent = check(unsafe { libc::kill(self.pid, signal) });
+        sent.map(drop).map_err(|error| AgentError::io("signal", &self.id, &error))
     }
 
-    /// Also reaches what an exited process has left behind.
+    /// Also reaches the descendants of a process that has exited.
     pub fn signal_tree(&self, signal: i32) {
         self.note_kill(signal);
-        tree::signal(&tree::Root { mark: &self.id, pid: self.pid, has_exited: self.exit.get().is_some() }, signal);
+        tree::signal(&tree::Root { id: &self.id, pid: self.pid, has_exited: self.exit().is_some() }, signal);
     }
 
     fn note_kill(&self, signal: i32) {
         if signal == libc::SIGKILL {
-            self.was_killed.set(true);
+            self.progress.was_killed.set(true);
         }
     }
 }

@@ -26,18 +26,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_directory_that_has_the_program_wins() {
+    fn takes_the_first_directory_that_has_the_program() {
         let found = find("sh", OsStr::new("/nowhere:/bin:/usr/bin"), Path::new("/"));
         assert_eq!(found, Some("/bin/sh".into()));
     }
 
     #[test]
-    fn a_relative_directory_starts_at_the_working_directory() {
+    fn resolves_a_relative_directory_from_the_working_directory() {
         assert_eq!(find("sh", OsStr::new("bin"), Path::new("/usr")), Some("/usr/bin/sh".into()));
     }
 
     #[test]
-    fn a_directory_or_a_plain_file_is_no_program() {
+    fn ignores_directories_and_files_that_are_not_executable() {
         assert_eq!(find("bin", OsStr::new("/usr"), Path::new("/")), None);
         assert_eq!(find("passwd", OsStr::new("/etc"), Path::new("/")), None);
         assert_eq!(find("", OsStr::new("/bin"), Path::new("/")), None);

@@ -1,4 +1,4 @@
-//! Which bytes of a journal came from where: runs of one source, each packed into eight bytes.
+//! The source of each byte of a journal, as runs of one source, each packed into eight bytes.
 
 use std::collections::VecDeque;
 
@@ -27,17 +27,17 @@ impl Source {
     }
 }
 
-/// A process that changes between stdout and stderr at every byte must not make the agent's memory grow: 512 KiB.
+/// Limits the memory to 512 KiB for a process that alternates between stdout and stderr.
 pub const MAX_SEGMENTS: usize = 64 * 1024;
 
 #[derive(Default)]
 pub struct Segments {
-    /// Offset of the run's first byte << 2 | source; a run ends where the next begins.
+    /// Offset of the run's first byte << 2 | source. A run ends where the next begins.
     runs: VecDeque<u64>,
 }
 
 impl Segments {
-    /// Says that bytes of `source` begin at `offset`.
+    /// Records that bytes of `source` begin at `offset`.
     pub fn begin(&mut self, offset: u64, source: Source) {
         if self.continues(source) {
             return;
@@ -49,7 +49,7 @@ impl Segments {
         self.runs.back().is_some_and(|run| Source::from_bits(*run) == source)
     }
 
-    /// Where the journal must begin so that `source` can be appended within the bound.
+    /// Where the journal must begin so that bytes of `source` fit into the table.
     pub fn forced_start(&self, source: Source) -> Option<u64> {
         let full = self.runs.len() >= MAX_SEGMENTS && !self.continues(source);
         if full { self.runs.get(1).map(|run| run >> 2) } else { None }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_one_source_are_one_segment() {
+    fn joins_consecutive_bytes_of_one_source() {
         let mut segments = Segments::default();
         segments.begin(0, Source::Stdout);
         segments.begin(5, Source::Stdout);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_says_where_the_journal_has_to_begin() {
+    fn forces_the_journal_to_begin_later_when_the_table_is_full() {
         let mut segments = Segments::default();
         for offset in 0..MAX_SEGMENTS as u64 {
             segments.begin(offset, if offset % 2 == 0 { Source::Stdout } else { Source::Stderr });

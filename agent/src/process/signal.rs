@@ -2,38 +2,14 @@
 
 use crate::error::{AgentError, Result};
 
-const NAMES: &[(&str, i32)] = &[
-    ("SIGHUP", libc::SIGHUP),
-    ("SIGINT", libc::SIGINT),
-    ("SIGQUIT", libc::SIGQUIT),
-    ("SIGILL", libc::SIGILL),
-    ("SIGTRAP", libc::SIGTRAP),
-    ("SIGABRT", libc::SIGABRT),
-    ("SIGBUS", libc::SIGBUS),
-    ("SIGFPE", libc::SIGFPE),
-    ("SIGKILL", libc::SIGKILL),
-    ("SIGUSR1", libc::SIGUSR1),
-    ("SIGSEGV", libc::SIGSEGV),
-    ("SIGUSR2", libc::SIGUSR2),
-    ("SIGPIPE", libc::SIGPIPE),
-    ("SIGALRM", libc::SIGALRM),
-    ("SIGTERM", libc::SIGTERM),
-    ("SIGSTKFLT", libc::SIGSTKFLT),
-    ("SIGCHLD", libc::SIGCHLD),
-    ("SIGCONT", libc::SIGCONT),
-    ("SIGSTOP", libc::SIGSTOP),
-    ("SIGTSTP", libc::SIGTSTP),
-    ("SIGTTIN", libc::SIGTTIN),
-    ("SIGTTOU", libc::SIGTTOU),
-    ("SIGURG", libc::SIGURG),
-    ("SIGXCPU", libc::SIGXCPU),
-    ("SIGXFSZ", libc::SIGXFSZ),
-    ("SIGVTALRM", libc::SIGVTALRM),
-    ("SIGPROF", libc::SIGPROF),
-    ("SIGWINCH", libc::SIGWINCH),
-    ("SIGIO", libc::SIGIO),
-    ("SIGPWR", libc::SIGPWR),
-    ("SIGSYS", libc::SIGSYS),
+macro_rules! signals {
+    ($($name:ident),* $(,)?) => { &[$((stringify!($name), libc::$name)),*] };
+}
+
+const NAMES: &[(&str, i32)] = signals![
+    SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE,
+    SIGALRM, SIGTERM, SIGSTKFLT, SIGCHLD, SIGCONT, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGXCPU, SIGXFSZ,
+    SIGVTALRM, SIGPROF, SIGWINCH, SIGIO, SIGPWR, SIGSYS,
 ];
 
 const LAST_SIGNAL: i32 = 64;
@@ -45,12 +21,12 @@ pub fn parse(text: &str) -> Result<i32> {
     let named = NAMES.iter().find(|(name, _)| &name[3..] == bare).map(|(_, number)| *number);
     let number = named.or_else(|| text.parse().ok().filter(|number| (1..=LAST_SIGNAL).contains(number)));
     number.ok_or_else(|| {
-        AgentError::invalid("unknown_signal", format!("there is no signal {text:?}"))
+        AgentError::invalid("unknown_signal", format!("unknown signal {text:?}"))
             .hint("give a name such as \"SIGTERM\" or \"TERM\", or a number from 1 to 64")
     })
 }
 
-/// Real-time signals have no names of their own and are told by number.
+/// A real-time signal has no name, so it gets its number.
 pub fn name(number: i32) -> String {
     match NAMES.iter().find(|(_, known)| *known == number) {
         Some((name, _)) => (*name).to_string(),
@@ -63,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signal_is_known_by_name_short_name_and_number() {
+    fn finds_a_signal_by_name_short_name_and_number() {
         for text in ["SIGTERM", "TERM", "sigterm", "15"] {
             assert_eq!(parse(text).unwrap(), libc::SIGTERM, "{text}");
         }
@@ -72,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_signal_is_refused() {
+    fn refuses_unknown_names_and_numbers() {
         for text in ["", "SIG", "SIGNOPE", "0", "65", "-9", "9x"] {
             assert_eq!(parse(text).unwrap_err().reason, "unknown_signal", "{text:?}");
         }

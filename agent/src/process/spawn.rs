@@ -1,7 +1,7 @@
-//! Starts a program the way posix_spawn does: the child borrows the agent's memory until it execs, so nothing is copied.
+//! Starts a program like posix_spawn: the child shares the agent's memory until execve, so nothing is copied.
 //!
-//! Unlike vfork, the agent waits for that with a time limit. Between taking on its user and becoming its program the
-//! child can be stopped by any process of that user, and an agent that waited for ever could be stopped with it.
+//! Unlike vfork, the agent waits with a time limit. Between its change of user and execve, any process of that user can
+//! stop the child, and an agent without a limit would then wait forever.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,32 +10,32 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The child only makes system calls.
 const STACK_BYTES: usize = 16 * 1024;
-/// A child that has not got there by then is told to go on, in case somebody has stopped it: more often once it is late.
-const FIRST_NUDGE_AFTER_MS: c_int = 100;
-const NUDGE_AFTER_MS: c_int = 20;
-const MAX_NUDGES: usize = 500;
+/// A child that has not reached execve by then may be stopped, so it gets SIGCONT, first after this time.
+const FIRST_CONTINUE_MS: c_int = 100;
+const CONTINUE_INTERVAL_MS: c_int = 20;
+const MAX_CONTINUES: usize = 500;
 
-/// Everything the child needs, prepared before it exists, because it may not allocate.
+/// Everything the child needs, prepared in advance because the child must not allocate.
 pub struct Program<'a> {
     pub path: &'a CStr,
     pub argv: &'a [CString],
     pub env: &'a [CString],
     pub cwd: &'a CStr,
-    /// Start in the root directory when there is no such `cwd`.
+    /// Start in the root directory if `cwd` does not exist.
     pub or_root: bool,
     pub stdio: [RawFd; 3],
     /// Makes descriptor 0 the controlling terminal.
     pub has_terminal: bool,
     /// None keeps the agent's own.
     pub credentials: Option<Credentials<'a>>,
-    /// The limit on open files that the agent itself was started with.
+    /// The limit on open files that the agent started with.
     pub open_files: Option<libc::rlimit>,
 }
 
 pub struct Credentials<'a> {
     pub uid: u32,
     pub gid: u32,
-    /// None when the agent has the same ones.
+    /// None when the agent has the same groups.
     pub groups: Option<&'a [u32]>,
 }
 
@@ -43,7 +43,7 @@ pub struct Credentials<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Clone,
-    /// It did not get as far as to fail.
+    /// It reached neither execve nor an error within the time limit.
     Waiting,
     Session,
     Terminal,
@@ -71,12 +71,12 @@ struct Child<'a> {
 #[derive(Debug)]
 pub struct Spawned {
     pub pid: i32,
-    /// Not in its `cwd`, since there is none.
+    /// It runs in the root directory because its `cwd` does not exist.
     pub is_at_root: bool,
 }
 
-/// The new process leads a session and process group of its own. All signals must be blocked in the caller. `status` is
-/// a pipe: the child closes its writing end by its exec or its end, which is how the agent learns of either.
+/// The new process leads its own session and process group. The caller must block all signals. `status` is a pipe whose
+/// write end the child closes at execve or exit, which tells the agent of either.
 pub fn spawn(program: &Program, status: (&OwnedFd, OwnedFd)) -> Result<Spawned, Failure> {
     let child = Child {
         program,
@@ -86,8 +86,8 @@ pub fn spawn(program: &Program, status: (&OwnedFd, OwnedFd)) -> Result<Spawned, 
         is_at_root: UnsafeCell::new(false),
     };
     let mut stack: Vec<u128> = Vec::with_capacity(STACK_BYTES / size_of::<u128>());
-    // SAFETY: the stack is ours, aligned and big enough for `run_child`; it and `child` stay as they are until `wait` has
-    // seen that the child no longer runs in this memory.
+    // SAFETY: the stack is aligned and large enough for `run_child`. The stack and `child` stay unchanged until `wait`
+    // returns, when the child no longer runs in this memory.
     let pid = unsafe {
         let top = stack.as_mut_ptr().add(stack.capacity());
         libc::clone(run_child, top.cast(), libc::CLONE_VM | libc::SIGCHLD, (&raw const child).cast_mut().cast())
@@ -102,19 +102,19 @@ pub fn spawn(program: &Program, status: (&OwnedFd, OwnedFd)) -> Result<Spawned, 
         None => return Ok(Spawned { pid, is_at_root: child.is_at_root.into_inner() }),
         Some((step, errno)) => Failure { step, error: io::Error::from_raw_os_error(errno) },
     };
-    // SAFETY: collects the child that has just ended; nobody else knows its pid.
+    // SAFETY: collects the child that has just exited; no other code knows its pid.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
     Err(failure)
 }
 
-/// Returns when the child has its own memory or none. False when it had to be killed for that.
+/// Returns when the child no longer shares the agent's memory. False when that took a kill.
 fn wait(status: RawFd, pid: i32) -> bool {
     let mut watched = libc::pollfd { fd: status, events: libc::POLLIN, revents: 0 };
     // SAFETY: poll gets one valid pollfd; the pid is a child that has not been waited for.
     unsafe {
-        for nudge in 0..MAX_NUDGES {
-            let patience = if nudge == 0 { FIRST_NUDGE_AFTER_MS } else { NUDGE_AFTER_MS };
-            if libc::poll(&mut watched, 1, patience) > 0 {
+        for round in 0..MAX_CONTINUES {
+            let timeout_ms = if round == 0 { FIRST_CONTINUE_MS } else { CONTINUE_INTERVAL_MS };
+            if libc::poll(&mut watched, 1, timeout_ms) > 0 {
                 return true;
             }
             libc::kill(pid, libc::SIGCONT);
@@ -132,16 +132,16 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
 extern "C" fn run_child(argument: *mut c_void) -> c_int {
     // SAFETY: `spawn` passes a `Child` that outlives this function.
     let child = unsafe { &*argument.cast::<Child>() };
-    // SAFETY: only raw system calls, which is all that a child in borrowed memory may do.
+    // SAFETY: it makes only raw system calls, all that a child in shared memory may do.
     let step = unsafe { prepare_and_exec(child) };
-    // SAFETY: the parent waits and looks at `failure` only when this child has gone.
+    // SAFETY: the parent reads `failure` only after this child has exited.
     unsafe { *child.failure.get() = Some((step, *libc::__errno_location())) };
-    // SAFETY: ends the child without running anything of the agent's.
+    // SAFETY: exits without running the agent's exit handlers.
     unsafe { libc::_exit(127) }
 }
 
-/// Returns only when a step has failed. The C library's setuid and setgroups would signal the agent's threads, hence
-/// `syscall`.
+/// Returns only when a step has failed. Uses `syscall` because setuid and setgroups of the C library signal the agent's
+/// threads.
 unsafe fn prepare_and_exec(child: &Child) -> Step {
     let program = child.program;
     // SAFETY: every pointer comes from `Child` and is valid; see the function's caller.
@@ -169,7 +169,7 @@ unsafe fn prepare_and_exec(child: &Child) -> Step {
         {
             return Step::Credentials;
         }
-        // After the change of user, so that nobody enters a directory that is closed to them.
+        // After the change of user, so that the kernel checks the permissions of that user.
         if libc::chdir(program.cwd.as_ptr()) < 0 {
             let is_missing = matches!(*libc::__errno_location(), libc::ENOENT | libc::ENOTDIR);
             if !(program.or_root && is_missing && libc::chdir(c"/".as_ptr()) == 0) {
@@ -204,27 +204,25 @@ mod tests {
             credentials: None,
             open_files: None,
         };
-        {
-            let (reading, writing) = pipe::pair().unwrap();
-            spawn(&program, (&reading, writing))
-        }
+        let (reading, writing) = pipe::pair().unwrap();
+        spawn(&program, (&reading, writing))
     }
 
     fn wait_for(pid: i32) -> i32 {
         let mut status = -1;
-        // SAFETY: waits for a child that was just started.
+        // SAFETY: waits for a child that has just started.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         status
     }
 
     #[test]
-    fn a_program_runs_where_it_was_told_to() {
+    fn runs_a_program_in_the_given_directory() {
         let spawned = try_spawn("/bin/true", "/tmp", false).unwrap();
         assert_eq!((wait_for(spawned.pid), spawned.is_at_root), (0, false));
     }
 
     #[test]
-    fn a_failure_names_the_step_and_leaves_no_zombie() {
+    fn reports_the_failed_step_and_leaves_no_zombie() {
         let missing = try_spawn("/no/such/program", "/", false).unwrap_err();
         assert_eq!((missing.step, missing.error.raw_os_error()), (Step::Exec, Some(libc::ENOENT)));
         let nowhere = try_spawn("/bin/true", "/no/such/directory", false).unwrap_err();
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_may_be_missing_is_replaced_by_the_root() {
+    fn uses_the_root_directory_in_place_of_an_optional_missing_one() {
         let spawned = try_spawn("/bin/true", "/no/such/directory", true).unwrap();
         assert_eq!((wait_for(spawned.pid), spawned.is_at_root), (0, true));
     }

@@ -1,4 +1,4 @@
-//! The part of a journal that does not fit in memory: a ring in a file that has no name.
+//! The part of a journal that does not fit in memory: a ring buffer in an unnamed file.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -8,18 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub struct Spill {
     file: File,
-    /// Journal offset of the file's first byte on its first lap.
+    /// The journal offset of the first byte written to the file.
     base: u64,
     ring_bytes: u64,
 }
 
 impl Spill {
     pub fn create(directory: &Path, base: u64, ring_bytes: u64) -> io::Result<Self> {
-        Ok(Self { file: nameless_file(directory)?, base, ring_bytes })
+        Ok(Self { file: unnamed_file(directory)?, base, ring_bytes })
     }
 
-    /// Writes bytes that follow those written before. False when there is no room for them without overwriting what is
-    /// at `needed_from` or after.
+    /// Writes bytes that follow the previous ones. False when they would overwrite a byte at or after `needed_from`.
     pub fn write(&mut self, offset: u64, bytes: &[u8], needed_from: u64) -> io::Result<bool> {
         if offset + bytes.len() as u64 > needed_from + self.ring_bytes {
             return Ok(false);
@@ -30,14 +29,14 @@ impl Spill {
         Ok(true)
     }
 
-    /// How many of `size` bytes come before the ring's end, and where they begin.
+    /// How many of `size` bytes lie before the ring's end, and their position in the file.
     fn split(&self, offset: u64, size: usize) -> (usize, u64) {
         let position = (offset - self.base) % self.ring_bytes;
         (size.min((self.ring_bytes - position) as usize), position)
     }
 
     pub fn read(&self, offset: u64, size: usize) -> io::Result<Vec<u8>> {
-        // One more, for the newline that ends an attachment.
+        // One byte more for the newline that ends an attachment.
         let mut bytes = Vec::with_capacity(size + 1);
         bytes.resize(size, 0);
         let (first, position) = self.split(offset, size);
@@ -47,8 +46,8 @@ impl Spill {
     }
 }
 
-/// Nothing of it stays behind, however the agent ends.
-fn nameless_file(directory: &Path) -> io::Result<File> {
+/// Without a name, so that the kernel frees it however the agent ends.
+fn unnamed_file(directory: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut options = File::options();
     options.read(true).write(true).mode(0o600);

@@ -1,11 +1,12 @@
-//! Bytes on their way into a process.
+//! The standard input of a process.
 
 use super::terminal::Terminal;
 use crate::error::{AgentError, Code, Result};
-use crate::limits::MAX_PENDING_STDIN_BYTES;
+use crate::os::descriptor;
+use crate::wire::limits::MAX_PENDING_STDIN_BYTES;
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
@@ -19,12 +20,12 @@ enum Sink {
 
 pub struct Stdin {
     sink: RefCell<Sink>,
-    /// Bytes that the process's end has taken.
+    /// Bytes that the pipe or terminal has taken.
     offset: Cell<u64>,
-    /// Bytes that wait in calls.
+    /// Bytes that wait in unanswered calls.
     pending: Cell<usize>,
     /// Calls write one after the other, in order of arrival.
-    turn: Mutex<()>,
+    writing: Mutex<()>,
 }
 
 impl Stdin {
@@ -41,21 +42,21 @@ impl Stdin {
     }
 
     fn new(sink: Sink) -> Self {
-        Self { sink: RefCell::new(sink), offset: Cell::new(0), pending: Cell::new(0), turn: Mutex::new(()) }
+        Self { sink: RefCell::new(sink), offset: Cell::new(0), pending: Cell::new(0), writing: Mutex::new(()) }
     }
 
     pub fn offset(&self) -> u64 {
         self.offset.get()
     }
 
-    /// Resolves when all bytes are taken, with the offset after them. `at` is where the caller thinks they belong:
-    /// what was taken before is not written twice.
+    /// Resolves with the new offset when all bytes are taken. `at` is the offset of the first byte: the bytes before the
+    /// current offset are skipped, so a caller can repeat a write.
     pub async fn write(&self, bytes: &[u8], at: Option<u64>, close: bool) -> Result<u64> {
         let _waiting = Waiting::begin(&self.pending, bytes.len())?;
-        let _turn = self.turn.lock().await;
+        let _writing = self.writing.lock().await;
         let taken = match at {
             Some(at) if at > self.offset.get() => {
-                let message = format!("{at} is beyond the {} bytes of input taken so far", self.offset.get());
+                let message = format!("offset {at} is beyond the {} bytes of input taken so far", self.offset.get());
                 return Err(AgentError::new(Code::FailedPrecondition, "stdin_gap", message));
             }
             Some(at) => usize::try_from(self.offset.get() - at).unwrap_or(usize::MAX).min(bytes.len()),
@@ -70,7 +71,7 @@ impl Stdin {
 
     async fn write_all(&self, mut rest: &[u8]) -> Result<()> {
         while !rest.is_empty() {
-            let size = write_some(&*self.fd()?, rest).await.map_err(|error| self.refused(&error))?;
+            let size = descriptor::write_some(&*self.fd()?, rest).await.map_err(|error| self.refused(&error))?;
             self.offset.set(self.offset.get() + size as u64);
             rest = &rest[size..];
         }
@@ -82,12 +83,11 @@ impl Stdin {
             Sink::Pipe(fd) => Ok(Rc::clone(fd)),
             Sink::Terminal(terminal) => Ok(Rc::clone(&terminal.master)),
             Sink::Closed => Err(closed()),
-            Sink::None => Err(AgentError::new(
-                Code::FailedPrecondition,
-                "no_stdin",
-                "this process was started without standard input",
-            )
-            .hint("spawn it with \"stdin\": true")),
+            Sink::None => {
+                let message = "this process was started without standard input";
+                Err(AgentError::new(Code::FailedPrecondition, "no_stdin", message)
+                    .hint("start it with \"stdin\": true"))
+            }
         }
     }
 
@@ -101,7 +101,7 @@ impl Stdin {
         }
     }
 
-    /// A terminal stays open and gets its end-of-input character instead. Closing twice is the same as once.
+    /// A terminal gets its end-of-input character and stays open. Closing again has no effect.
     async fn close(&self) -> Result<()> {
         let terminal = match &*self.sink.borrow() {
             Sink::Terminal(terminal) => Some(Rc::clone(terminal)),
@@ -110,14 +110,14 @@ impl Stdin {
         match terminal {
             Some(terminal) => {
                 let end = [terminal.end_of_input()];
-                write_some(&terminal.master, &end).await.map_err(|error| self.refused(&error))?;
+                descriptor::write_some(&terminal.master, &end).await.map_err(|error| self.refused(&error))?;
             }
             None => self.shut(),
         }
         Ok(())
     }
 
-    /// Also when the process has exited: a descriptor kept for nobody is one too few for others.
+    /// Frees the descriptor.
     pub fn shut(&self) {
         self.sink.replace_with(|sink| if matches!(sink, Sink::None) { Sink::None } else { Sink::Closed });
     }
@@ -127,23 +127,7 @@ fn closed() -> AgentError {
     AgentError::new(Code::FailedPrecondition, "stdin_closed", "the process's standard input is closed")
 }
 
-async fn write_some(fd: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<usize> {
-    loop {
-        let mut ready = fd.writable().await?;
-        let outcome = ready.try_io(|fd| {
-            // SAFETY: the slice is valid for its length.
-            let size = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-            if size < 0 { Err(io::Error::last_os_error()) } else { Ok(size as usize) }
-        });
-        match outcome {
-            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(done) => return done,
-            Err(_would_block) => {}
-        }
-    }
-}
-
-/// Counts a call's bytes while it waits, also when it is canceled.
+/// Counts a call's bytes until it is answered or canceled.
 struct Waiting<'a> {
     pending: &'a Cell<usize>,
     size: usize,
@@ -152,9 +136,9 @@ struct Waiting<'a> {
 impl<'a> Waiting<'a> {
     fn begin(pending: &'a Cell<usize>, size: usize) -> Result<Self> {
         if pending.get() + size > MAX_PENDING_STDIN_BYTES {
-            let message = format!("{} bytes of input wait for this process already", pending.get());
+            let message = format!("{} bytes of input already wait for this process", pending.get());
             return Err(AgentError::new(Code::ResourceExhausted, "stdin_full", message)
-                .hint("send more when an earlier process.stdin is answered"));
+                .hint("send more after an earlier process.stdin is answered"));
         }
         pending.set(pending.get() + size);
         Ok(Self { pending, size })

@@ -1,22 +1,22 @@
-//! A new process's three descriptors, and the agent's ends of them.
+//! The standard descriptors of a new process and the agent's ends of them.
 
 use super::pipe::Pipe;
+use super::prepared_pipes::PreparedPipes;
 use super::segments::Source;
-use super::spare_pipes::SparePipes;
 use super::stdin::Stdin;
 use super::terminal::{Size, Terminal};
-use crate::descriptor;
 use crate::error::{AgentError, Result};
+use crate::os::descriptor;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use tokio::io::Interest;
 
-/// The agent's own standard input is /dev/null, whatever its channel is.
+/// The agent's own standard input, which is /dev/null on every kind of channel.
 const NULL: RawFd = 0;
 
 pub struct Stdio {
     pub child: [RawFd; 3],
-    /// The child's end of its input, to be closed here once it has it: a child that closes its own then shows.
+    /// The child's end of its input. Close it after the start, so that the agent sees when the child closes its copy.
     pub input: Option<OwnedFd>,
     /// The child's ends of its output.
     pub outputs: Vec<OwnedFd>,
@@ -38,8 +38,8 @@ impl Stdio {
         })
     }
 
-    pub fn pipes(spare: &SparePipes, has_stdin: bool) -> Result<Self> {
-        let [stdout, stderr] = spare.outputs()?;
+    pub fn pipes(pipes: &PreparedPipes, has_stdin: bool) -> Result<Self> {
+        let [stdout, stderr] = pipes.outputs()?;
         let mut stdio = Self {
             child: [NULL, stdout.theirs.as_raw_fd(), stderr.theirs.as_raw_fd()],
             input: None,
@@ -49,7 +49,7 @@ impl Stdio {
             terminal: None,
         };
         if has_stdin {
-            let (theirs, ours) = spare.plain()?;
+            let (theirs, ours) = pipes.plain()?;
             let ours = descriptor::watch(ours, Interest::WRITABLE);
             stdio.stdin = Stdin::pipe(ours.map_err(|error| AgentError::io("open", "a pipe", &error))?);
             stdio.child[0] = theirs.as_raw_fd();

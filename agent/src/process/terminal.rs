@@ -1,11 +1,11 @@
 //! A pseudo-terminal.
 
-use crate::descriptor;
 use crate::error::{AgentError, Result};
+use crate::os::{check, descriptor, own};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -19,7 +19,7 @@ pub struct Size {
 impl Size {
     pub fn check(self) -> Result<Self> {
         if self.rows == 0 || self.cols == 0 {
-            return Err(AgentError::invalid("bad_size", "a terminal has at least one row and one column"));
+            return Err(AgentError::invalid("bad_size", "a terminal needs at least one row and one column"));
         }
         Ok(self)
     }
@@ -27,18 +27,19 @@ impl Size {
 
 pub struct Terminal {
     pub master: Rc<AsyncFd<OwnedFd>>,
-    /// Kept open while the process runs, so that a process that closes its terminal and opens it again loses nothing.
+    /// Open while the process runs, so that a process can close its terminal and open it again.
     slave: RefCell<Option<OwnedFd>>,
 }
 
 impl Terminal {
-    /// `owner` may open the terminal again by its name.
+    /// `owner` can open the terminal again by its name.
     pub fn open(size: Size, owner: Option<u32>) -> Result<Self> {
         let failed = |error: io::Error| AgentError::io("open", "a terminal", &error);
         let master = open(c"/dev/ptmx").or_else(|_| open(c"/dev/pts/ptmx")).map_err(failed)?;
         let slave = open_slave(&master).map_err(failed)?;
         if let Some(uid) = owner {
-            // SAFETY: plain call on an open descriptor; a file system that has no owners loses only the reopening.
+            // Where it fails, only reopening by name does not work.
+            // SAFETY: plain call on an open descriptor.
             unsafe { libc::fchown(slave.as_raw_fd(), uid, u32::MAX) };
         }
         let master = descriptor::watch(master, Interest::READABLE | Interest::WRITABLE).map_err(failed)?;
@@ -47,12 +48,12 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// What a new process gets; -1 after `release`.
+    /// The descriptor for a new process; -1 after `release`.
     pub fn slave(&self) -> RawFd {
         self.slave.borrow().as_ref().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// The process has gone: the terminal ends when the last of its children lets go of it.
+    /// Called when the process has exited. The terminal ends when its last descendant closes it.
     pub fn release(&self) {
         *self.slave.borrow_mut() = None;
     }
@@ -60,13 +61,11 @@ impl Terminal {
     pub fn resize(&self, size: Size) -> Result<()> {
         let size = libc::winsize { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the ioctl reads a winsize.
-        if unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &size) } < 0 {
-            return Err(AgentError::io("resize", "the terminal", &io::Error::last_os_error()));
-        }
-        Ok(())
+        let set = check(unsafe { libc::ioctl(self.master.as_raw_fd(), libc::TIOCSWINSZ, &size) });
+        set.map(drop).map_err(|error| AgentError::io("resize", "the terminal", &error))
     }
 
-    /// The character that ends input on this terminal as it is set now.
+    /// The current end-of-input character of this terminal.
     pub fn end_of_input(&self) -> u8 {
         // SAFETY: termios is plain data and the call fills it.
         unsafe {
@@ -78,22 +77,17 @@ impl Terminal {
 }
 
 fn open(path: &std::ffi::CStr) -> io::Result<OwnedFd> {
-    // SAFETY: opens a path; the descriptor is ours. O_NOCTTY keeps the agent free of controlling terminals.
-    unsafe {
-        let fd = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
-    }
+    // O_NOCTTY: the terminal must not become the agent's controlling terminal.
+    // SAFETY: the path is NUL-terminated; the new descriptor has no other owner.
+    unsafe { own(libc::open(path.as_ptr(), libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC)) }
 }
 
 fn open_slave(master: &OwnedFd) -> io::Result<OwnedFd> {
     let (mut number, unlocked): (libc::c_uint, libc::c_int) = (0, 0);
     // SAFETY: both ioctls work on plain integers.
     unsafe {
-        if libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &unlocked) < 0
-            || libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &mut number) < 0
-        {
-            return Err(io::Error::last_os_error());
-        }
+        check(libc::ioctl(master.as_raw_fd(), libc::TIOCSPTLCK, &unlocked))?;
+        check(libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &mut number))?;
     }
     open(&CString::new(format!("/dev/pts/{number}"))?)
 }

@@ -1,22 +1,21 @@
-//! A process with everything it has started, found in /proc.
+//! Finds a process and its descendants in /proc.
 
-use super::environment::PROCESS_MARK;
-use crate::user;
+use super::environment::PROCESS_ID_VARIABLE;
+use crate::os::user;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 
-/// Against a tree that grows as fast as it is found.
+/// A bound for a tree that grows as fast as it is found.
 const MAX_ROUNDS: usize = 64;
 const MAX_ENVIRONMENT_BYTES: u64 = 1024 * 1024;
 
-/// Whose tree is meant.
 pub struct Root<'a> {
-    /// The caller's name for the process, which its descendants carry in their environment.
-    pub mark: &'a str,
+    /// The descendants carry it in their environment.
+    pub id: &'a str,
     pub pid: i32,
-    /// An exited process's pid may belong to somebody else by now.
+    /// Another process may have the pid of an exited one.
     pub has_exited: bool,
 }
 
@@ -26,35 +25,34 @@ struct Entry {
     session: i32,
 }
 
-/// Sends a signal to every member. For SIGKILL all are stopped first, so that hardly any escapes by forking in between.
+/// Sends a signal to every member. Before SIGKILL it stops them all, so that hardly any escapes by forking.
 pub fn signal(root: &Root, signal: i32) {
     let reached = match signal {
         libc::SIGKILL => kill_all(|| members(root)),
         other => each_new(|| members(root), other),
     };
-    // Without /proc its group is all that can be reached.
+    // Without /proc the signal can reach only the process group.
     if reached.is_empty() && !root.has_exited {
         send(-root.pid, signal);
     }
 }
 
-/// Kills everything that descends from the agent.
+/// Kills all descendants of the agent.
 pub fn kill_everything() {
     kill_all(|| descendants(&scan(), [std::process::id() as i32].into()));
 }
 
-/// Asks everything that descends from the agent to end.
-pub fn end_everything() {
+/// Sends SIGTERM to all descendants of the agent.
+pub fn terminate_everything() {
     each_new(|| descendants(&scan(), [std::process::id() as i32].into()), libc::SIGTERM);
 }
 
-/// Whether anything that descends from the agent lives.
+/// Whether the agent has descendants.
 pub fn has_processes() -> bool {
     !descendants(&scan(), [std::process::id() as i32].into()).is_empty()
 }
 
-/// A fork that has begun may end after its parent was told to stop, but not after it was killed: who was born so is
-/// looked for again.
+/// A fork in progress can complete after SIGSTOP but not after SIGKILL, so this searches again for new children.
 fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
     let mut killed = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -70,7 +68,7 @@ fn kill_all(find: impl Fn() -> BTreeSet<i32>) -> BTreeSet<i32> {
     killed
 }
 
-/// Looks again until nobody new is found.
+/// Searches until it finds no new process.
 fn each_new(find: impl Fn() -> BTreeSet<i32>, signal: i32) -> BTreeSet<i32> {
     let mut reached = BTreeSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -91,8 +89,8 @@ fn send(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Only what descends from the agent is looked at: nothing else can be part of the tree, since orphans come back to it.
-/// For the same reason only the agent's own children need to be known by their mark.
+/// Considers only descendants of the agent: orphans return to it, so nothing else can be part of the tree. For the same
+/// reason only the agent's own children need the check of their environment.
 fn members(root: &Root) -> BTreeSet<i32> {
     let entries = scan();
     let agent = std::process::id() as i32;
@@ -102,7 +100,7 @@ fn members(root: &Root) -> BTreeSet<i32> {
     for pid in ours {
         let Some(entry) = entries.get(&pid) else { continue };
         let related = [pid, entry.group, entry.session].contains(&root.pid);
-        if (related && !reused) || (entry.parent == agent && is_marked(pid, root.mark)) {
+        if (related && !reused) || (entry.parent == agent && has_process_id(pid, root.id)) {
             found.insert(pid);
         }
     }
@@ -111,7 +109,7 @@ fn members(root: &Root) -> BTreeSet<i32> {
     found
 }
 
-/// Everything below the given pids, without them.
+/// All descendants of the given pids, without those pids.
 fn descendants(entries: &BTreeMap<i32, Entry>, of: BTreeSet<i32>) -> BTreeSet<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (pid, entry) in entries {
@@ -142,7 +140,7 @@ fn scan() -> BTreeMap<i32, Entry> {
     entries
 }
 
-/// None for a process that is dead already. The name in parentheses may hold anything, so fields count from its end.
+/// None for a zombie. The name in parentheses may contain anything, so fields count from its end.
 fn parse_stat(text: &str) -> Option<Entry> {
     let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
@@ -152,21 +150,21 @@ fn parse_stat(text: &str) -> Option<Entry> {
     Some(Entry { parent: number()?, group: number()?, session: number()? })
 }
 
-fn is_marked(pid: i32, mark: &str) -> bool {
+fn has_process_id(pid: i32, id: &str) -> bool {
     let mut environment = Vec::new();
     let Ok(file) = open_environment(pid) else { return false };
     if file.take(MAX_ENVIRONMENT_BYTES).read_to_end(&mut environment).is_err() {
         return false;
     }
-    let wanted = format!("{PROCESS_MARK}={mark}");
+    let wanted = format!("{PROCESS_ID_VARIABLE}={id}");
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// As the process's own user: root, too, needs a privilege to look into the processes of others, and may not have it.
+/// Opens it as the owner of the process: root needs a privilege for the processes of others and may lack it.
 fn open_environment(pid: i32) -> io::Result<File> {
     let owner = std::fs::metadata(format!("/proc/{pid}"))?;
     let (uid, gid) = user::own_ids();
-    // SAFETY: the agent has one thread, whose ids for files are its own again before anything else happens.
+    // SAFETY: the agent has one thread, and its filesystem ids are restored before other code runs.
     unsafe {
         libc::setfsgid(owner.gid());
         libc::setfsuid(owner.uid());
@@ -185,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_name_cannot_confuse_the_parser() {
+    fn parses_a_process_name_with_parentheses_and_skips_zombies() {
         let entry = parse_stat("7 (a) Z 1 (x) S 3 4 5 0 -1").unwrap();
         assert_eq!((entry.parent, entry.group, entry.session), (3, 4, 5));
         assert!(parse_stat("7 (dead) Z 3 4 5").is_none());
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn descendants_are_found_at_any_depth_and_loops_end() {
+    fn finds_descendants_at_any_depth_and_stops_at_loops() {
         let entry = |parent| Entry { parent, group: 0, session: 0 };
         let entries = [(2, entry(1)), (3, entry(2)), (4, entry(3)), (5, entry(6)), (6, entry(5))].into();
         assert_eq!(descendants(&entries, [1].into()), [2, 3, 4].into());

@@ -1,15 +1,15 @@
-//! Which directory each watch is on.
+//! The directory of each watch.
 
-use crate::files::temp_file::is_temp_name;
+use crate::files::temp_entry::is_temp_name;
 use std::collections::HashMap;
 
-/// Paths are relative to the top; the top's own is empty.
+/// Paths are relative to the top, whose own path is empty.
 #[derive(Debug, Default)]
 pub struct Directories(HashMap<i32, Vec<u8>>);
 
 impl Directories {
-    /// False when the watch was known under that path. The agent's own temporary directories stay unknown, so that
-    /// nothing in them is reported.
+    /// False when the watch already has this path. Ignores the agent's temporary directories, so that a watch does not
+    /// report their contents.
     pub fn insert(&mut self, watch: i32, path: &[u8]) -> bool {
         let is_temporary = path.split(|byte| *byte == b'/').any(is_temp_name);
         !is_temporary && self.0.insert(watch, path.to_vec()).is_none_or(|before| before != path)
@@ -19,12 +19,12 @@ impl Directories {
         self.0.remove(&watch);
     }
 
-    /// The path of an entry; None when the directory is not known (any more).
+    /// The path of an entry; None when the directory is not watched.
     pub fn path_of(&self, watch: i32, name: &[u8]) -> Option<Vec<u8>> {
         self.0.get(&watch).map(|dir| join(dir, name))
     }
 
-    /// A directory has a new path, and with it everything below.
+    /// Changes the path of a directory and of everything below it.
     pub fn rename(&mut self, from: &[u8], to: &[u8]) {
         for path in self.0.values_mut() {
             if is_within(path, from) {
@@ -33,7 +33,7 @@ impl Directories {
         }
     }
 
-    /// Forgets a directory and everything below; gives their watches.
+    /// Removes a directory and everything below it. Returns their watches.
     pub fn remove_tree(&mut self, top: &[u8]) -> Vec<i32> {
         self.0.extract_if(|_, path| is_within(path, top)).map(|(watch, _)| watch).collect()
     }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renamed_directory_takes_along_what_is_below_it_and_nothing_else() {
+    fn renames_a_directory_with_everything_below_it_and_nothing_else() {
         let mut directories = three();
         directories.rename(b"a", b"x/y");
         let path = |watch| String::from_utf8(directories.path_of(watch, b"f").unwrap()).unwrap();
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_tree_gives_the_watches_in_it() {
+    fn returns_the_watches_of_a_removed_tree() {
         let mut directories = three();
         let mut watches = directories.remove_tree(b"a");
         watches.sort_unstable();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_directory_of_the_agent_is_not_known() {
+    fn ignores_temporary_directories_of_the_agent() {
         let mut directories = Directories::default();
         assert!(!directories.insert(5, b"a/.sandpiper-0123456789abcdef/b"));
         assert_eq!(directories.path_of(5, b"f"), None);

@@ -2,61 +2,51 @@
 
 use serde::{Serialize, Serializer};
 
-/// Paths are relative to what is watched, and empty for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Ready,
+    Create,
+    Write,
+    Remove,
+    Rename,
+    Chmod,
+    /// Events were lost: the caller must list the tree again.
+    Overflow,
+}
+
+/// Paths are relative to the watched path, and empty for that path itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Event {
-    Ready {
-        path: Path,
-    },
-    Create {
-        path: Path,
-    },
-    Write {
-        path: Path,
-    },
-    Remove {
-        path: Path,
-    },
-    Rename {
-        path: Path,
-        to: Path,
-    },
-    Chmod {
-        path: Path,
-    },
-    /// Events were lost: the caller has to look for itself.
-    Overflow {
-        path: Path,
-    },
+pub struct Event {
+    pub kind: Kind,
+    path: Path,
+    /// The new path of a rename.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Path>,
 }
 
 impl Event {
-    pub fn ready() -> Self {
-        Self::Ready { path: Path::default() }
+    pub fn new(kind: Kind, path: Vec<u8>) -> Self {
+        Self { kind, path: Path(path), to: None }
     }
 
-    pub fn overflow() -> Self {
-        Self::Overflow { path: Path::default() }
+    /// An event of the watched path itself.
+    pub fn of_top(kind: Kind) -> Self {
+        Self::new(kind, Vec::new())
     }
 
-    /// What it takes in memory beside a fixed part.
+    pub fn rename(path: Vec<u8>, to: Vec<u8>) -> Self {
+        Self { to: Some(Path(to)), ..Self::new(Kind::Rename, path) }
+    }
+
     pub fn path_bytes(&self) -> usize {
-        match self {
-            Self::Rename { path, to } => path.0.len() + to.0.len(),
-            Self::Ready { path }
-            | Self::Create { path }
-            | Self::Write { path }
-            | Self::Remove { path }
-            | Self::Chmod { path }
-            | Self::Overflow { path } => path.0.len(),
-        }
+        self.path.0.len() + self.to.as_ref().map_or(0, |to| to.0.len())
     }
 }
 
-/// Names are bytes and JSON is text: bytes that are not UTF-8 come out as U+FFFD.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Path(pub Vec<u8>);
+/// Bytes that are not UTF-8 become U+FFFD, because JSON is text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Path(Vec<u8>);
 
 impl Serialize for Path {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,6 +1,7 @@
-//! Tells a caller what changes in a directory, a tree or a file.
+//! Reports changes in a directory, a tree or a file.
 //!
-//! `inotify` (the kernel's events) → `watcher` (what they mean, with `directories` for where) → `queue` → the caller.
+//! `inotify` reads the kernel's events, `watcher` interprets them with the help of `directories`, and `queue` holds them
+//! for the caller.
 
 mod directories;
 mod event;
@@ -8,6 +9,5 @@ mod inotify;
 mod queue;
 mod watcher;
 
-pub use event::Event;
 pub use queue::Queue;
 pub use watcher::Watcher;

@@ -1,6 +1,6 @@
-//! Events that wait for a caller's credit; a bounded number, since the code inside makes them and the caller may sleep.
+//! Events that wait for the caller's credit. Their number is bounded, because the code inside causes them.
 
-use super::event::Event;
+use super::event::{Event, Kind};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use tokio::sync::Notify;
@@ -12,7 +12,7 @@ const MAX_PATH_BYTES: usize = 256 * 1024;
 pub struct Queue {
     events: RefCell<VecDeque<Event>>,
     path_bytes: Cell<usize>,
-    /// The last one says `overflow`, and what comes before it has been taken is lost.
+    /// The last event is an overflow. New events are lost until the caller takes it.
     is_full: Cell<bool>,
     is_closed: Cell<bool>,
     changed: Notify,
@@ -24,14 +24,14 @@ impl Queue {
             return;
         }
         let mut events = self.events.borrow_mut();
-        // A file written in small pieces is one change to somebody who has not looked yet.
-        if matches!(event, Event::Write { .. } | Event::Chmod { .. }) && events.back() == Some(&event) {
+        // Many small writes to a file are one change.
+        if matches!(event.kind, Kind::Write | Kind::Chmod) && events.back() == Some(&event) {
             return;
         }
         let path_bytes = self.path_bytes.get() + event.path_bytes();
-        if event == Event::overflow() || events.len() >= MAX_EVENTS || path_bytes > MAX_PATH_BYTES {
+        if event.kind == Kind::Overflow || events.len() >= MAX_EVENTS || path_bytes > MAX_PATH_BYTES {
             self.is_full.set(true);
-            events.push_back(Event::overflow());
+            events.push_back(Event::of_top(Kind::Overflow));
         } else {
             self.path_bytes.set(path_bytes);
             events.push_back(event);
@@ -42,13 +42,13 @@ impl Queue {
     pub fn pop(&self) -> Option<Event> {
         let event = self.events.borrow_mut().pop_front()?;
         self.path_bytes.set(self.path_bytes.get() - event.path_bytes());
-        if event == Event::overflow() {
+        if event.kind == Kind::Overflow {
             self.is_full.set(false);
         }
         Some(event)
     }
 
-    /// No more events will come.
+    /// Ends the queue after the events it holds.
     pub fn close(&self) {
         self.is_closed.set(true);
         self.changed.notify_one();
@@ -71,14 +71,13 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::event::Path;
 
     fn create(name: usize) -> Event {
-        Event::Create { path: Path(name.to_string().into_bytes()) }
+        Event::new(Kind::Create, name.to_string().into_bytes())
     }
 
     #[test]
-    fn what_does_not_fit_becomes_one_overflow_and_later_events_are_heard_again() {
+    fn replaces_excess_events_by_one_overflow_and_then_accepts_new_ones() {
         let queue = Queue::default();
         for name in 0..MAX_EVENTS + 100 {
             queue.push(create(name));
@@ -86,26 +85,26 @@ mod tests {
         for name in 0..MAX_EVENTS {
             assert_eq!(queue.pop(), Some(create(name)));
         }
-        assert_eq!(queue.pop(), Some(Event::overflow()));
+        assert_eq!(queue.pop(), Some(Event::of_top(Kind::Overflow)));
         assert_eq!(queue.pop(), None);
         queue.push(create(7));
         assert_eq!(queue.pop(), Some(create(7)));
     }
 
     #[test]
-    fn long_paths_fill_it_sooner() {
+    fn holds_fewer_events_with_long_paths() {
         let queue = Queue::default();
         for _ in 0..100 {
-            queue.push(Event::Create { path: Path(vec![b'x'; 4096]) });
+            queue.push(Event::new(Kind::Create, vec![b'x'; 4096]));
         }
         let popped = std::iter::from_fn(|| queue.pop()).count();
         assert_eq!(popped, MAX_PATH_BYTES / 4096 + 1);
     }
 
     #[test]
-    fn repeated_writes_to_one_file_are_one_event() {
+    fn joins_repeated_writes_to_one_file() {
         let queue = Queue::default();
-        let write = |name: &str| Event::Write { path: Path(name.into()) };
+        let write = |name: &str| Event::new(Kind::Write, name.into());
         for event in [write("a"), write("a"), write("b"), write("a")] {
             queue.push(event);
         }

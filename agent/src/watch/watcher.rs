@@ -1,12 +1,13 @@
-//! Makes events of what the kernel reports, and keeps every directory of the tree watched.
+//! Turns the kernel's events into events for the caller, and watches every directory of the tree.
 
 use super::directories::{Directories, join};
-use super::event::{Event, Path};
-use super::inotify::{Inotify, RawEvent};
+use super::event::{Event, Kind};
+use super::inotify::Inotify;
 use super::queue::Queue;
 use crate::files::dir::{Dir, c_string};
-use crate::files::temp_file::is_temp_name;
+use crate::files::temp_entry::is_temp_name;
 use crate::files::walk::{Limits, Visit, Walk, is_gone, is_unreadable};
+use crate::os::inotify::RawEvent;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::AsFd;
@@ -15,12 +16,12 @@ use std::time::Duration;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-/// How long the first half of a rename waits for the second, which the kernel reports right after it.
+/// How long to wait for the second event of a rename, which the kernel reports right after the first.
 const RENAME_WINDOW: Duration = Duration::from_millis(10);
-/// How often a tree is looked through that is moved about meanwhile.
+/// How often to scan a tree that other programs move during the scan.
 const MAX_ROUNDS: usize = 8;
-/// Entries found by looking that are remembered until the kernel's own report of them has passed.
-const MAX_FOUND: usize = 4096;
+/// The most scanned entries to remember until the kernel reports them too.
+const MAX_SCANNED: usize = 4096;
 
 pub struct Watcher<'a> {
     inotify: Inotify,
@@ -28,15 +29,16 @@ pub struct Watcher<'a> {
     top: PathBuf,
     top_identity: (u64, u64),
     top_watch: i32,
-    /// Set when one entry of the top is watched and not the top itself.
+    /// Set when only one entry of the top is watched.
     only: Option<Vec<u8>>,
     is_recursive: bool,
     directories: Directories,
-    found: HashSet<(i32, Vec<u8>)>,
+    /// Entries that a scan has reported.
+    scanned: HashSet<(i32, Vec<u8>)>,
 }
 
 impl<'a> Watcher<'a> {
-    /// A single file is watched through its directory, so that its replacements are seen too.
+    /// Watches a single file through its directory, to see its replacements too.
     pub async fn new(path: PathBuf, is_recursive: bool, queue: &'a Queue) -> io::Result<Self> {
         let path = path.canonicalize()?;
         let (top, only) = if path.is_dir() {
@@ -46,38 +48,39 @@ impl<'a> Watcher<'a> {
             (path.parent().map_or_else(PathBuf::new, PathBuf::from), name)
         };
         let inotify = Inotify::new()?;
-        // Closed again at once: the kernel does not report the removal of a directory that somebody holds open.
+        // Closed at once: the kernel does not report the removal of an open directory.
         let (top_identity, top_watch) = {
             let dir = Dir::open_for_reading(&top)?;
             (dir.stat()?.identity(), inotify.add(dir.as_fd())?)
         };
         let is_recursive = is_recursive && only.is_none();
-        let (directories, found) = (Directories::default(), HashSet::new());
-        let mut watcher = Self { inotify, queue, top, top_identity, top_watch, only, is_recursive, directories, found };
+        let (directories, scanned) = (Directories::default(), HashSet::new());
+        let mut watcher =
+            Self { inotify, queue, top, top_identity, top_watch, only, is_recursive, directories, scanned };
         watcher.directories.insert(top_watch, b"");
-        // First in the queue, and sent when this is done.
-        queue.push(Event::ready());
-        watcher.look_again().await?;
+        // First in the queue, but the caller takes it only after the scan.
+        queue.push(Event::of_top(Kind::Ready));
+        watcher.scan_again().await?;
         Ok(watcher)
     }
 
-    /// Until what is watched is gone.
+    /// Runs until the watched path is removed.
     pub async fn run(&mut self) -> io::Result<()> {
         loop {
             let batch = match self.inotify.try_read()? {
                 Some(batch) => batch,
                 None => {
-                    // The kernel's own reports of what was found by looking have all been read.
-                    self.found = HashSet::new();
+                    // All of the kernel's own reports about scanned entries have been read.
+                    self.scanned = HashSet::new();
                     self.inotify.read().await?
                 }
             };
-            // The code inside may make events faster than they can be read.
+            // The code inside may cause events faster than this reads them.
             yield_now().await;
             let mut batch = VecDeque::from(batch);
             while let Some(event) = batch.pop_front() {
                 if event.is(libc::IN_MOVED_FROM) {
-                    let to = self.second_half(&mut batch, event.cookie).await?;
+                    let to = self.rename_target(&mut batch, event.cookie).await?;
                     self.moved(&event, to.as_ref()).await?;
                 } else if !self.changed(&event).await? {
                     self.queue.close();
@@ -87,7 +90,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    async fn second_half(&self, batch: &mut VecDeque<RawEvent>, cookie: u32) -> io::Result<Option<RawEvent>> {
+    async fn rename_target(&self, batch: &mut VecDeque<RawEvent>, cookie: u32) -> io::Result<Option<RawEvent>> {
         if batch.is_empty()
             && let Ok(more) = timeout(RENAME_WINDOW, self.inotify.read()).await
         {
@@ -98,16 +101,16 @@ impl<'a> Watcher<'a> {
     }
 
     async fn moved(&mut self, from: &RawEvent, to: Option<&RawEvent>) -> io::Result<()> {
-        self.found.remove(&(from.watch, from.name.clone()));
+        self.scanned.remove(&(from.watch, from.name.clone()));
         let was = self.path_of(from);
         let is = to.and_then(|to| self.path_of(to));
         let is_directory = from.is(libc::IN_ISDIR);
         match (was, is) {
             (Some(path), Some(to)) => {
-                self.queue.push(Event::Rename { path: Path(path.clone()), to: Path(to.clone()) });
+                self.queue.push(Event::rename(path.clone(), to.clone()));
                 if is_directory && self.is_recursive {
                     self.directories.rename(&path, &to);
-                    // It may have been renamed before there was time to watch it under its first name.
+                    // The rename may have come before the watch under the first name.
                     self.watch_tree(&to, true).await?;
                 }
             }
@@ -115,11 +118,11 @@ impl<'a> Watcher<'a> {
                 if is_directory {
                     self.directories.remove_tree(&path).into_iter().for_each(|watch| self.inotify.remove(watch));
                 }
-                self.queue.push(Event::Remove { path: Path(path) });
+                self.queue.push(Event::new(Kind::Remove, path));
             }
-            // A file that the agent wrote aside to replace this one.
+            // The agent has replaced this file with a temporary one.
             (None, Some(path)) if is_temp_name(&from.name) && !is_directory => {
-                self.queue.push(Event::Write { path: Path(path) });
+                self.queue.push(Event::new(Kind::Write, path));
             }
             (None, Some(path)) => self.appeared(path, is_directory).await?,
             (None, None) => {}
@@ -127,11 +130,11 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// False when what is watched is gone.
+    /// False when the watched path is gone.
     async fn changed(&mut self, event: &RawEvent) -> io::Result<bool> {
         if event.is(libc::IN_Q_OVERFLOW) {
-            self.queue.push(Event::overflow());
-            self.look_again().await?;
+            self.queue.push(Event::of_top(Kind::Overflow));
+            self.scan_again().await?;
             return Ok(true);
         }
         if event.name.is_empty() {
@@ -140,20 +143,20 @@ impl<'a> Watcher<'a> {
         let Some(path) = self.path_of(event) else { return Ok(true) };
         let key = (event.watch, event.name.clone());
         if event.is(libc::IN_CREATE | libc::IN_MOVED_TO) {
-            if !self.found.remove(&key) {
+            if !self.scanned.remove(&key) {
                 self.appeared(path, event.is(libc::IN_ISDIR)).await?;
             }
         } else if event.is(libc::IN_DELETE) {
-            self.found.remove(&key);
-            self.queue.push(Event::Remove { path: Path(path) });
+            self.scanned.remove(&key);
+            self.queue.push(Event::new(Kind::Remove, path));
         } else {
-            let path = Path(path);
-            self.queue.push(if event.is(libc::IN_MODIFY) { Event::Write { path } } else { Event::Chmod { path } });
+            let kind = if event.is(libc::IN_MODIFY) { Kind::Write } else { Kind::Chmod };
+            self.queue.push(Event::new(kind, path));
         }
         Ok(true)
     }
 
-    /// An event of a watched directory itself. Those of subdirectories come from their parents as well.
+    /// An event of a watched directory itself. Subdirectories are skipped: their parents report the same.
     fn changed_itself(&mut self, event: &RawEvent) -> bool {
         if event.is(libc::IN_IGNORED) {
             self.directories.remove(event.watch);
@@ -162,16 +165,16 @@ impl<'a> Watcher<'a> {
             return true;
         }
         if event.is(libc::IN_ATTRIB) && self.only.is_none() {
-            self.queue.push(Event::Chmod { path: Path::default() });
+            self.queue.push(Event::of_top(Kind::Chmod));
         }
         let is_gone = event.is(libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_UNMOUNT | libc::IN_IGNORED);
         if is_gone {
-            self.queue.push(Event::Remove { path: Path::default() });
+            self.queue.push(Event::of_top(Kind::Remove));
         }
         !is_gone
     }
 
-    /// None for what is not to be reported.
+    /// None for an entry that the watch does not report.
     fn path_of(&self, event: &RawEvent) -> Option<Vec<u8>> {
         if is_temp_name(&event.name) {
             return None;
@@ -183,15 +186,15 @@ impl<'a> Watcher<'a> {
     }
 
     async fn appeared(&mut self, path: Vec<u8>, is_directory: bool) -> io::Result<()> {
-        self.queue.push(Event::Create { path: Path(path.clone()) });
+        self.queue.push(Event::new(Kind::Create, path.clone()));
         if is_directory && self.is_recursive {
             self.watch_tree(&path, true).await?;
         }
         Ok(())
     }
 
-    /// Watches the whole tree anew, after events were lost.
-    async fn look_again(&mut self) -> io::Result<()> {
+    /// Scans and watches the whole tree, also after events were lost.
+    async fn scan_again(&mut self) -> io::Result<()> {
         if !self.is_recursive {
             return Ok(());
         }
@@ -204,15 +207,15 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Watches a directory and everything below. With `announce`, what is in it already is reported as created: it may
-    /// have come before the watch.
+    /// Watches a directory and everything below. With `announce`, reports its entries as created: they may be older than
+    /// the watch.
     async fn watch_tree(&mut self, path: &[u8], announce: bool) -> io::Result<()> {
         for _ in 0..MAX_ROUNDS {
             match self.watch_below(path, announce).await {
                 Err(error) if is_gone(&error) || is_unreadable(&error) => return Ok(()),
-                // Moved while it was looked through: what was missed is watched in the next round, but not reported.
+                // Moved during the scan: the next round watches what this one missed, but does not report it.
                 Err(error) if error.raw_os_error() == Some(libc::ESTALE) => {
-                    self.queue.push(Event::overflow());
+                    self.queue.push(Event::of_top(Kind::Overflow));
                     self.directories.remove_tree(path);
                 }
                 outcome => return outcome,
@@ -232,12 +235,11 @@ impl<'a> Watcher<'a> {
         while let Some(visit) = walk.next().await? {
             match visit {
                 Visit::Entry(name) if announce => {
-                    let path = join(path, &walk.path_of(&name));
-                    self.queue.push(Event::Create { path: Path(path) });
+                    self.queue.push(Event::new(Kind::Create, join(path, &walk.path_of(&name))));
                     if let Some(watch) = watches.last()
-                        && self.found.len() < MAX_FOUND
+                        && self.scanned.len() < MAX_SCANNED
                     {
-                        self.found.insert((*watch, name.into_bytes()));
+                        self.scanned.insert((*watch, name.into_bytes()));
                     }
                 }
                 Visit::Entry(_) => {}
@@ -254,7 +256,7 @@ impl<'a> Watcher<'a> {
         Ok(())
     }
 
-    /// Opens a directory of the tree; fails when the top is not where it was.
+    /// Opens a directory of the tree; fails when the top has been moved.
     fn open(&self, path: &[u8]) -> io::Result<Dir> {
         let mut dir = Dir::open_for_reading(&self.top)?;
         if dir.stat()?.identity() != self.top_identity {

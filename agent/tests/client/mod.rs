@@ -1,20 +1,20 @@
-//! A caller for tests: runs the built agent on a pair of pipes and talks to it.
+//! A caller for tests, which runs the built agent on a pair of pipes.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod processes;
 pub mod wire;
 
-use sandpiper_agent::frame::{Decoder, Frame};
+use sandpiper_agent::wire::frame::{Decoder, Frame};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, PartialEq)]
 pub struct Failure {
@@ -25,7 +25,7 @@ pub struct Failure {
 
 pub type Answer = Result<Value, Failure>;
 
-/// What arrives about one call.
+/// A message about one call.
 #[derive(Debug, PartialEq)]
 pub enum Event {
     Data { params: Value, bytes: Vec<u8> },
@@ -55,7 +55,7 @@ impl Client {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the agent starts");
         let input = child.stdin.take();
         let mut output = child.stdout.take().expect("stdout is piped");
-        // Bounded, so that a test that does not read holds the agent back as a slow caller would.
+        // Bounded, so that a test that does not read acts like a slow caller.
         let (sender, frames) = sync_channel(64);
         std::thread::spawn(move || {
             let mut decoder = Decoder::default();
@@ -73,7 +73,6 @@ impl Client {
         Self { child, input, frames, waiting: VecDeque::new(), last_id: 0 }
     }
 
-    /// Writes bytes as they are.
     pub fn write(&mut self, bytes: &[u8]) {
         self.input.as_mut().expect("input is open").write_all(bytes).expect("the agent reads");
     }
@@ -91,7 +90,7 @@ impl Client {
         }
     }
 
-    /// Starts a call and gives its id.
+    /// Starts a call and returns its id.
     pub fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.begin_with(method, params, None)
     }
@@ -138,32 +137,42 @@ impl Client {
         }
     }
 
-    /// The next thing about one call; what concerns others waits for them.
+    /// The next message about one call. Messages about other calls stay queued.
     pub fn event(&mut self, call: u64) -> Event {
-        self.event_within(call, PATIENCE).unwrap_or_else(|| panic!("nothing about call {call} in {PATIENCE:?}"))
-    }
-
-    pub fn event_within(&mut self, call: u64, patience: Duration) -> Option<Event> {
-        if let Some(at) = self.waiting.iter().position(|frame| concerns(frame, call)) {
-            return self.waiting.remove(at).map(event_of);
+        if let Some(frame) = self.queued(call).and_then(|at| self.waiting.remove(at)) {
+            return event_of(frame);
         }
         loop {
-            let frame = self.frames.recv_timeout(patience).ok()?;
+            let frame = self.receive();
             if concerns(&frame, call) {
-                return Some(event_of(frame));
+                return event_of(frame);
             }
             self.waiting.push_back(frame);
         }
     }
 
-    /// The next frame whatever it concerns.
-    pub fn frame(&mut self) -> Frame {
-        self.waiting
-            .pop_front()
-            .unwrap_or_else(|| self.frames.recv_timeout(PATIENCE).expect("the agent says something"))
+    /// Fails if the agent has sent a message about a call. A few answered pings give every task of the agent its turn.
+    pub fn assert_silent(&mut self, call: u64) {
+        for _ in 0..5 {
+            self.call("ping", json!({})).expect("the agent answers");
+        }
+        assert_eq!(self.queued(call), None, "the agent sent a message about call {call}");
     }
 
-    /// Reads a stream to the answer, granting what it has read.
+    fn queued(&self, call: u64) -> Option<usize> {
+        self.waiting.iter().position(|frame| concerns(frame, call))
+    }
+
+    /// The next frame about any call.
+    pub fn frame(&mut self) -> Frame {
+        self.waiting.pop_front().unwrap_or_else(|| self.receive())
+    }
+
+    fn receive(&self) -> Frame {
+        self.frames.recv_timeout(TIMEOUT).expect("the agent sends a frame")
+    }
+
+    /// Reads a stream up to the answer and grants what it reads.
     pub fn collect(&mut self, call: u64) -> (Vec<u8>, Answer) {
         let mut all = Vec::new();
         loop {
@@ -178,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Writes a whole file, sending as the agent grants.
+    /// Writes a whole file as the agent grants credit.
     pub fn write_file(&mut self, params: Value, contents: &[u8]) -> Answer {
         let call = self.begin("file.write", params);
         let mut rest = contents;
@@ -186,7 +195,7 @@ impl Client {
             let mut granted = match self.event(call) {
                 Event::Credit(bytes) => bytes as usize,
                 Event::Answer(answer) => return answer,
-                other => panic!("a write gives credit or an answer, not {other:?}"),
+                other => panic!("expected credit or an answer, got {other:?}"),
             };
             while granted > 0 && !rest.is_empty() {
                 let size = granted.min(rest.len()).min(256 * 1024);
@@ -203,7 +212,7 @@ impl Client {
         self.input = None;
     }
 
-    /// Resident memory of the agent in KiB, at its highest.
+    /// The peak resident memory of the agent.
     pub fn peak_memory_kib(&self) -> u64 {
         status_field(self.child.id(), "VmHWM:")
     }
@@ -214,30 +223,26 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Told to end, the agent takes everything it has started with it; killed, it could not.
+    /// SIGTERM lets the agent kill the processes it has started.
     fn drop(&mut self) {
         self.input = None;
         // SAFETY: the child has not been waited for, so the pid is its own.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
-        for _ in 0..500 {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        if !becomes_true(Duration::from_secs(5), || matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
-/// An empty directory that is removed afterwards.
+/// An empty directory, removed on drop.
 pub struct TempDir(std::path::PathBuf);
 
 impl TempDir {
     pub fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("sandpiper-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).expect("a temporary directory can be made");
+        std::fs::create_dir_all(&path).expect("a temporary directory");
         Self(path)
     }
 
@@ -249,6 +254,24 @@ impl TempDir {
 impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits for a condition and fails if it does not become true.
+pub fn eventually(what: &str, condition: impl FnMut() -> bool) {
+    assert!(becomes_true(TIMEOUT, condition), "timed out after {TIMEOUT:?} waiting for {what}");
+}
+
+fn becomes_true(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + timeout;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -264,7 +287,7 @@ fn event_of(frame: Frame) -> Event {
         Some("stream.data") => Event::Data { params, bytes: frame.attachment.unwrap_or_default() },
         Some("stream.end") => Event::End,
         Some("stream.credit") => Event::Credit(params["bytes"].as_u64().expect("credit has bytes")),
-        Some(other) => panic!("the agent sent {other}"),
+        Some(other) => panic!("unexpected message {other}"),
         None => Event::Answer(answer_of(&message)),
     }
 }

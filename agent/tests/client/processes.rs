@@ -1,4 +1,4 @@
-//! What tests of processes ask for again and again.
+//! Calls that tests of processes share.
 
 use super::{Answer, Client, Event};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub struct Piece {
     pub bytes: Vec<u8>,
 }
 
-/// A journal from some offset to its end.
+/// A journal from an offset to its end.
 #[derive(Debug)]
 pub struct Output {
     pub pieces: Vec<Piece>,
@@ -43,7 +43,7 @@ impl Client {
         answer["pid"].as_u64().expect("a pid")
     }
 
-    /// Starts a process and reads it to its end.
+    /// Starts a process and reads its output to the end.
     pub fn run(&mut self, id: &str, params: Value) -> (Output, Value) {
         self.start_process(id, params);
         let output = self.read_output(id, 0);
@@ -75,12 +75,12 @@ impl Client {
                     let end = answer.expect("the output is read")["offset"].as_u64().expect("an offset");
                     return Output { pieces, end };
                 }
-                other => panic!("an output gives data and an answer, not {other:?}"),
+                other => panic!("expected data or an answer, got {other:?}"),
             }
         }
     }
 
-    /// Reads one call's output until it holds `text`.
+    /// Reads one call's output until it contains `text`.
     pub fn read_until(&mut self, call: u64, text: &str) -> String {
         let mut seen = Vec::new();
         loop {
@@ -93,7 +93,7 @@ impl Client {
                     self.credit(call, bytes.len());
                     seen.extend_from_slice(&bytes);
                 }
-                other => panic!("waited for {text:?} after {shown:?}, but got {other:?}"),
+                other => panic!("expected {text:?} after {shown:?}, got {other:?}"),
             }
         }
     }
@@ -124,19 +124,8 @@ pub fn piece(params: &Value, bytes: Vec<u8>) -> Piece {
     }
 }
 
-/// Whether a process with this pid runs; a zombie does not.
+/// Whether a process runs. A zombie does not.
 pub fn is_alive(pid: u64) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !matches!(stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next()), Some("Z" | "X") | None)
-}
-
-/// Waits for something that happens soon, and fails when it does not.
-pub fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if happened() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{what} did not happen");
 }

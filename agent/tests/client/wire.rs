@@ -1,6 +1,6 @@
-//! A caller on any byte stream, for the channels that are not pipes.
+//! A caller on any byte stream, for channels other than pipes.
 
-use sandpiper_agent::frame::{Decoder, Frame};
+use sandpiper_agent::wire::frame::{Decoder, Frame};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 
@@ -33,7 +33,7 @@ impl<S: Read + Write> Wire<S> {
         self.stream.write_all(&line).expect("the agent reads");
     }
 
-    /// The whole message that answers `id`; what comes before it is skipped.
+    /// Skips messages up to the answer to `id` and returns it.
     pub fn answer(&mut self, id: &Value) -> Value {
         loop {
             let frame = self.frame();

@@ -89,7 +89,7 @@ describe("a launch that fails", () => {
   it("starts nothing for a parent that has ended", async () => {
     const { exitCode } = await runProgram([launcher, "1", directory, "/bin/true"]);
     expect(exitCode).toBe(1);
-    expect(await readFile(join(directory, "launch.log"), "utf8")).toContain("its parent has ended");
+    expect(await readFile(join(directory, "launch.log"), "utf8")).toContain("its parent has exited");
   });
 });
 

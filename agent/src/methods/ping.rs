@@ -1,6 +1,0 @@
-use crate::error::Result;
-use serde_json::{Value, json};
-
-pub fn run() -> Result<Value> {
-    Ok(json!({ "pong": true }))
-}
