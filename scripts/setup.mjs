@@ -15,8 +15,6 @@ import { planQemu } from "./setup/qemu.mjs";
 import { isReporting, reportFailure } from "./setup/report.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
-import { planTunedKernel } from "./setup/tuned-kernel.mjs";
-import { planTunedQemu } from "./setup/tuned-qemu.mjs";
 
 /** Each step looks without changing anything, and hands back what has to be done. */
 const steps = {
@@ -32,14 +30,9 @@ const steps = {
   kernel: planKernel,
   image: planImage,
   "docker-image": planDockerImage,
-  "tuned-qemu": planTunedQemu,
-  "tuned-kernel": planTunedKernel,
 };
 /** Done when they are named: only tests need the first four, and only virtual machines the others. */
-const namedSteps = [
-  ...["cluster", "docker", "podman", "servers"],
-  ...["qemu", "kernel", "image", "docker-image", "tuned-qemu", "tuned-kernel"],
-];
+const namedSteps = [...["cluster", "docker", "podman", "servers"], ...["qemu", "kernel", "image", "docker-image"]];
 
 const isQuiet = isReporting || process.argv.includes("--quiet");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet" && argument !== "--report");
