@@ -2,8 +2,8 @@
 // nobody asked it for; npm then writes a lock file without them, and `npm ci` refuses that lock file everywhere.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { repoDirectory } from "./setup/directories.mjs";
 import { missingOptionalPackages, platformOf } from "./setup/lock-file.mjs";
-import { repoDirectory } from "./setup/repo-directory.mjs";
 
 const path = join(repoDirectory, "package-lock.json");
 const lock = JSON.parse(readFileSync(path, "utf8"));

@@ -14,7 +14,7 @@ const ROOT = "/sys/fs/cgroup";
 
 /**
  * @typedef {{ argv: readonly [string, ...string[]] } | { path: string, text: string }} CgroupAction a command to run, or a file to write
- * @typedef {{ detail: string, actions: CgroupAction[], problems: import("./plan.d.ts").Problem[] }} CgroupPlan
+ * @typedef {{ detail: string, actions: CgroupAction[], problems: import("./plan.mjs").Problem[] }} CgroupPlan
  */
 
 /**

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Command, CommandError, runCommand } from "./command.mjs";
+import { type Command, runCommand } from "./command.mjs";
+import { SetupError } from "./setup-error.mjs";
 
 describe("a command of set-up", () => {
   it("that fails says what ran, how it ended, both ends of its output and what to do", async () => {
     const error = await run({ argv: ["sh", "-c", "seq 1000; echo broken >&2; exit 3"] }).catch((thrown) => thrown);
-    expect(error).toBeInstanceOf(CommandError);
+    expect(error).toBeInstanceOf(SetupError);
     const lines = error.message.split("\n");
     expect(lines[0]).toBe("Counting: `sh -c seq 1000; echo broken >&2; exit 3` exited with 3");
     expect(lines[1]).toBe("  │ 1");

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { repoDirectory } from "./repo-directory.mjs";
+import { repoDirectory } from "./directories.mjs";
 
 /** Raised when the same recipe is followed in another way. */
 const GENERATION = 1;

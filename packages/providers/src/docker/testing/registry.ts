@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { provideRegistry } from "../../../../../scripts/setup/registry.mjs";
+import { provideRegistry } from "../../../../../scripts/setup/servers.mjs";
 import { freePort } from "./free-port.ts";
 
 /** Of util-linux: runs a program that ends with whoever started it. */
