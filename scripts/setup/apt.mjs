@@ -55,7 +55,7 @@ export class Apt {
    */
   async closure(names) {
     const output = await this.run({
-      title: `Resolving ${names.join(", ")}`,
+      title: "Choosing packages",
       args: ["install", "--simulate", ...names],
       cwd: "/",
     });
@@ -83,7 +83,7 @@ export class Apt {
    */
   async downloadBytes(entries) {
     const output = await this.run({
-      title: "Adding up the download",
+      title: "Measuring the download",
       args: ["download", "--print-uris", ...entries],
       cwd: "/",
     });
