@@ -52,7 +52,7 @@ function nothingMatches(): Tally {
   const faults = unmatched.map(
     (pattern) =>
       `no ${isUnitRun ? "unit " : ""}test matches "${pattern}": give a part of a test file's path (packages/core), ` +
-      "a path in agent/ (agent/src/files), or the name of a Rust test (outbox::tests::drains)",
+      "a path in agent/ (agent/src/files), or the name of a Rust test (outbox::tests)",
   );
   return { passed: 0, failures: [], skips: [], faults };
 }

@@ -45,7 +45,7 @@ function vitestTally(modules: readonly TestModule[]): Tally {
   return { passed, failures, skips, faults };
 }
 
-/** The reason is the note of `context.skip("why")`, or stands at the end of the title: `(skipped: why)`. */
+/** The reason is the note of `context.skip("why")`, or the end of the title, `(skipped: why)`. */
 export function skipOf(title: string, note: string | undefined): Skip {
   const [, test = title, reason] = /^(.*) \(skipped: (.+)\)$/.exec(title) ?? [];
   return { test, reason: note ?? reason };
