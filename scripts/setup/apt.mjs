@@ -4,7 +4,7 @@ import { runCommand } from "./command.mjs";
 import { outputOf } from "./programs.mjs";
 
 export const APT_HINT =
-  "Do what apt-get says above, or check the network and /etc/apt/sources.list*; then run the same command again.";
+  "Fix what apt-get reports above (the network, /etc/apt/sources.list*, a full disk), then run the same command again.";
 
 /**
  * Asks apt as a machine on which no package is installed. What apt chooses then depends on the package lists alone, not on

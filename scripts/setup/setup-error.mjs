@@ -34,11 +34,15 @@ const NEXT_STEPS = {
  */
 export function explain(error, step) {
   if (error instanceof SetupError) return error.message;
-  const { code = "", message } = /** @type {NodeJS.ErrnoException} */ (
-    error instanceof Error ? error : new Error(String(error))
-  );
+  const {
+    code = "",
+    syscall,
+    message,
+  } = /** @type {NodeJS.ErrnoException} */ (error instanceof Error ? error : new Error(String(error)));
   const nextStep =
     NEXT_STEPS[code] ??
-    `This is a bug in set-up: please report it with the output of \`node scripts/setup.mjs --trace ${step}\`.`;
+    (syscall === undefined
+      ? `This is a bug in set-up: please report it with the output of \`node scripts/setup.mjs --trace ${step}\`.`
+      : "Correct that path (set-up writes to this clone and to XDG_CACHE_HOME), then run the same command again.");
   return `Set-up failed in the step "${step}": ${message}\n${nextStep}`;
 }

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { explain, InterruptedError, SetupError } from "./setup-error.mjs";
 
+const noDirectory = Object.assign(new Error("ENOTDIR: not a directory, mkdir '/file/sandpiper'"), {
+  code: "ENOTDIR",
+  syscall: "mkdir",
+});
 const diskFull = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
 
 describe("a failure of set-up", () => {
@@ -12,6 +16,7 @@ describe("a failure of set-up", () => {
       diskFull,
       'Set-up failed in the step "docker": ENOSPC: no space left on device, write\nFree some disk space, then run the same command again.',
     ],
+    ["a wrong path", noDirectory, /mkdir '\/file\/sandpiper'\nCorrect that path .* run the same command again\.$/],
     [
       "a bug",
       new TypeError("x is undefined"),
