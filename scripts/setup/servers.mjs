@@ -29,7 +29,7 @@ export function planServers() {
   return {
     detail,
     problems: findGoProblem("the servers that tests start"),
-    announcement: { name: "test servers", seconds: 60 },
+    announcement: { name: "test servers", seconds: 80 },
     work: async () => {
       await provideS3Server();
       await provideRegistry();
