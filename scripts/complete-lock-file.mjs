@@ -1,9 +1,9 @@
-// Adds to package-lock.json the optional packages that npm left out. A registry mirror may lack those of platforms that
-// nobody asked it for; npm then writes a lock file without them, and `npm ci` refuses that lock file everywhere.
+// Adds to package-lock.json the optional packages that npm left out. A registry mirror may lack packages for other
+// platforms; npm then writes a lock file without them, and `npm ci` refuses that lock file on every platform.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { repoDirectory } from "./setup/directories.mjs";
 import { missingOptionalPackages, platformOf } from "./setup/lock-file.mjs";
-import { repoDirectory } from "./setup/repo-directory.mjs";
 
 const path = join(repoDirectory, "package-lock.json");
 const lock = JSON.parse(readFileSync(path, "utf8"));

@@ -1,4 +1,4 @@
-// Writes the snapshot of a new protocol generation. A frozen one is never written again: agents in the field speak it.
+// Writes the snapshot of a new protocol generation. It never overwrites a frozen one, because deployed agents speak it.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PROTOCOL_GENERATION } from "../packages/protocol/src/agent/generation.ts";
@@ -12,8 +12,8 @@ try {
 } catch (error) {
   if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   console.error(
-    `Generation ${PROTOCOL_GENERATION} is frozen in ${name} already. Raise PROTOCOL_GENERATION in ` +
-      "packages/protocol/src/agent/generation.ts and in the agent, then run this again.",
+    `Generation ${PROTOCOL_GENERATION} is already frozen in ${name}. Raise PROTOCOL_GENERATION in ` +
+      "packages/protocol/src/agent/generation.ts and in the agent, then run `npm run freeze-protocol` again.",
   );
   process.exitCode = 1;
 }

@@ -3,20 +3,20 @@
 import { planAgent } from "./setup/agent.mjs";
 import { planCgroups } from "./setup/cgroups.mjs";
 import { planCluster } from "./setup/cluster.mjs";
-import { CommandError } from "./setup/command.mjs";
 import { planDocker } from "./setup/docker.mjs";
 import { findHostProblems } from "./setup/host.mjs";
-import { planImage } from "./setup/image.mjs";
-import { planDockerImage } from "./setup/image-docker.mjs";
+import { planDockerImage, planImage } from "./setup/images.mjs";
 import { planKernel } from "./setup/kernel.mjs";
 import { planPackages } from "./setup/packages.mjs";
+import { announce } from "./setup/plan.mjs";
 import { planPodman } from "./setup/podman.mjs";
+import { isReporting, report } from "./setup/progress.mjs";
 import { planQemu } from "./setup/qemu.mjs";
-import { isReporting, reportFailure } from "./setup/report.mjs";
 import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
+import { explain } from "./setup/setup-error.mjs";
 
-/** Each step looks without changing anything, and hands back what has to be done. */
+/** Each function looks without changing anything, and returns what there is to do. */
 const steps = {
   packages: planPackages,
   agent: planAgent,
@@ -31,55 +31,68 @@ const steps = {
   image: planImage,
   "docker-image": planDockerImage,
 };
-/** Done when they are named: only tests need the first four, and only virtual machines the others. */
-const namedSteps = [...["cluster", "docker", "podman", "servers"], ...["qemu", "kernel", "image", "docker-image"]];
+/** The steps that `npm start` needs; tests and virtual machines name the others. */
+const defaultSteps = ["packages", "agent", "runsc", "cgroups"];
 
 const isQuiet = isReporting || process.argv.includes("--quiet");
-const chosen = process.argv.slice(2).filter((argument) => argument !== "--quiet" && argument !== "--report");
-const unknown = chosen.filter((name) => !Object.hasOwn(steps, name));
-if (unknown.length > 0) {
-  console.error(`Set-up has no step ${unknown.join(", ")}. Its steps: ${Object.keys(steps).join(", ")}.`);
-  process.exit(1);
-}
-const names = chosen.length > 0 ? chosen : Object.keys(steps).filter((name) => !namedSteps.includes(name));
+const isTracing = process.argv.includes("--trace");
+const chosen = process.argv.slice(2).filter((argument) => !["--quiet", "--report", "--trace"].includes(argument));
+const names = chosen.length > 0 ? chosen : defaultSteps;
+let currentStep = "host";
 
-try {
-  await setUp();
-} catch (error) {
-  if (!(error instanceof CommandError)) throw error;
-  if (isReporting) reportFailure(error.message);
-  else console.error(`\n${error.message}`);
-  process.exit(1);
-}
+process.on("uncaughtException", fail);
+await setUp().catch(fail);
 
 async function setUp() {
   const startedAtMs = performance.now();
-  const needsRoot = names.includes("runsc") || names.includes("cgroups");
-  const hostProblems = findHostProblems({ needsRoot });
+  const unknown = names.filter((name) => !Object.hasOwn(steps, name));
+  if (unknown.length > 0) {
+    stop(`Unknown set-up step ${unknown.join(", ")}.\nThe steps are: ${Object.keys(steps).join(", ")}.`);
+  }
+  const hostProblems = findHostProblems({ needsRoot: names.includes("runsc") || names.includes("cgroups") });
   if (hostProblems.length > 0) stop(hostProblems);
 
   const plans = [];
   for (const [name, plan] of Object.entries(steps)) {
-    if (names.includes(name)) plans.push({ name, ...plan() });
+    if (!names.includes(name)) continue;
+    currentStep = name;
+    plans.push({ name, ...plan() });
   }
-  // All that is missing is named at once, before minutes go into the steps that would work.
+  // Name all that is missing at once, before spending minutes on the steps that would work.
   const problems = plans.flatMap((plan) => plan.problems);
   if (problems.length > 0) stop(problems);
 
-  for (const plan of plans) await plan.work?.();
+  const announcement = announce(plans);
+  if (announcement !== undefined && !isReporting) console.error(announcement);
+  for (const plan of plans) {
+    currentStep = plan.name;
+    await plan.work?.();
+  }
   if (!isQuiet) {
     const states = plans.map((plan) => `${plan.name}: ${plan.detail}`).join("\n  ");
     console.error(`Set-up is complete (${Math.round(performance.now() - startedAtMs)} ms).\n  ${states}`);
   }
 }
 
-/** @param {import("./setup/plan.d.ts").Problem[]} problems */
-function stop(problems) {
-  if (isReporting) {
-    reportFailure(problems);
-    process.exit(1);
-  }
-  const text = problems.map((problem) => `  ✗ ${problem.missing}\n    ${problem.remedy.replaceAll("\n", "\n    ")}`);
-  console.error(`Sandpiper cannot be set up yet:\n\n${text.join("\n\n")}\n`);
+/** @param {unknown} error */
+function fail(error) {
+  if (isTracing) console.error(error);
+  stop(explain(error, currentStep));
+}
+
+/**
+ * Ends set-up with what is missing, or with what failed.
+ * @param {string | readonly import("./setup/plan.mjs").Problem[]} reason
+ * @returns {never}
+ */
+function stop(reason) {
+  if (isReporting) report(typeof reason === "string" ? { error: reason } : { problems: reason });
+  else
+    console.error(typeof reason === "string" ? `\n${reason}` : `Sandpiper cannot be set up yet:\n\n${list(reason)}\n`);
   process.exit(1);
+}
+
+/** @param {readonly import("./setup/plan.mjs").Problem[]} problems */
+function list(problems) {
+  return problems.map(({ missing, remedy }) => `  ✗ ${missing}\n    ${remedy.replaceAll("\n", "\n    ")}`).join("\n\n");
 }

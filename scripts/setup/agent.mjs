@@ -1,21 +1,20 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "./command.mjs";
-import { findProgram, isProgram } from "./find-program.mjs";
+import { repoDirectory } from "./directories.mjs";
 import { installCommand } from "./host.mjs";
-import { outputOf } from "./output-of.mjs";
-import { repoDirectory } from "./repo-directory.mjs";
-import { isReporting, tellComplete } from "./report.mjs";
+import { findProgram, isProgram, outputOf } from "./programs.mjs";
+import { isReporting, tellComplete } from "./progress.mjs";
 
 const agentDirectory = join(repoDirectory, "agent");
 const binaryDirectory = join(agentDirectory, "target/release");
 const agentBinary = join(binaryDirectory, "sandpiper-agent");
 
-/** @returns {import("./plan.d.ts").Plan} */
+/** @returns {import("./plan.mjs").Plan} */
 export function planAgent() {
-  const problems = findProblems();
-  // Cargo knows best whether something changed, and says so in a few hundredths of a second.
-  return { detail: agentBinary, problems, work: build };
+  const announcement = isProgram(agentBinary) ? undefined : { name: "agent", seconds: 30 };
+  // Cargo finds out in a few hundredths of a second whether the agent has changed.
+  return { detail: agentBinary, problems: findProblems(), announcement, work: build };
 }
 
 async function build() {
@@ -25,13 +24,13 @@ async function build() {
     cwd: agentDirectory,
     describe: (line) => /^\s+(Compiling|Downloaded|Downloading) (.*)$/.exec(line)?.slice(1, 3).join(" ").toLowerCase(),
     work: { part: "agent", status: "building" },
-    hint: "The agent did not build; the lines above say why.",
+    hint: "Fix the error above, then run the same command again.",
   });
   linkBinaries();
   if (isReporting) tellComplete("agent", agentBinary);
 }
 
-/** Cargo puts binaries for a named target into a directory of its own; everybody else looks in one place. */
+/** Links the binaries of the named target, which cargo puts elsewhere, into the directory where the others look for them. */
 function linkBinaries() {
   const targetDirectory = `${process.arch === "arm64" ? "aarch64" : "x86_64"}-unknown-linux-gnu/release`;
   mkdirSync(binaryDirectory, { recursive: true });
@@ -45,9 +44,9 @@ function findProblems() {
   const cargo = findProgram("cargo");
   const version = oldestRust();
   if (cargo === undefined) {
-    return [{ missing: `cargo, to build the agent with (Rust ${version} or newer).`, remedy: installRust(version) }];
+    return [{ missing: `cargo, to build the agent (Rust ${version} or newer).`, remedy: installRust(version) }];
   }
-  // The rest is only in doubt before the first build.
+  // After a first build, the compiler and the linker are known to work.
   if (isProgram(agentBinary)) return [];
   return [...findRustProblem(cargo, version), ...findLinkerProblem()];
 }
@@ -63,7 +62,7 @@ function oldestRust() {
 function findRustProblem(cargo, oldest) {
   const found = /\d+\.\d+/.exec(outputOf(cargo, ["--version"]))?.[0] ?? "0.0";
   if (Number(found.split(".")[1]) >= Number(oldest.split(".")[1])) return [];
-  const missing = `Rust ${oldest} or newer, to build the agent with; ${cargo} is ${found}.`;
+  const missing = `Rust ${oldest} or newer, to build the agent; ${cargo} is ${found}.`;
   return [{ missing, remedy: installRust(oldest) }];
 }
 
@@ -78,7 +77,7 @@ function installRust(version) {
 
 function findLinkerProblem() {
   const compiler = findProgram("cc");
-  // The compiler answers with a path when it has the file, and with the bare name when it has not.
+  // The compiler prints a path when it has the file, and the bare name when it does not.
   if (compiler !== undefined && outputOf(compiler, ["-print-file-name=libc.a"]).startsWith("/")) return [];
   const remedy = installCommand({
     debian: "gcc libc6-dev",
@@ -86,5 +85,5 @@ function findLinkerProblem() {
     arch: "gcc glibc",
     suse: "gcc glibc-devel-static",
   });
-  return [{ missing: "A C linker and a static C library, to link the agent with.", remedy }];
+  return [{ missing: "A C linker and a static C library, to link the agent.", remedy }];
 }

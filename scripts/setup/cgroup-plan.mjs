@@ -1,24 +1,24 @@
-/** What the limits of a sandbox need. */
+/** The controllers that the limits of a sandbox need. */
 const NEEDED = ["cpu", "memory", "pids"];
-/** Version 2: gVisor refuses a host that lacks one of these, though no limit uses the other two. */
+/** gVisor refuses a version 2 host that lacks one of these, although no limit uses cpuset and io. */
 const NEEDED_V2 = ["cpuset", "cpu", "io", "memory", "pids"];
 const ROOT = "/sys/fs/cgroup";
 
 /**
- * @typedef {object} CgroupView what a host shows of its cgroups
+ * @typedef {object} CgroupView the cgroups of a host
  * @property {string} mounts the text of /proc/self/mounts
  * @property {string} controllers the text of /proc/cgroups
- * @property {(path: string) => string} read the text of a file, empty when it is not there
+ * @property {(path: string) => string} read the text of a file, empty when the file does not exist
  * @property {(path: string) => boolean} isWritable
  */
 
 /**
  * @typedef {{ argv: readonly [string, ...string[]] } | { path: string, text: string }} CgroupAction a command to run, or a file to write
- * @typedef {{ detail: string, actions: CgroupAction[], problems: import("./plan.d.ts").Problem[] }} CgroupPlan
+ * @typedef {{ detail: string, actions: CgroupAction[], problems: import("./plan.mjs").Problem[] }} CgroupPlan
  */
 
 /**
- * Decides from what a host shows; changes nothing.
+ * Decides what to mount and to enable; changes nothing.
  * @param {CgroupView} view
  * @returns {CgroupPlan}
  */
@@ -26,7 +26,7 @@ export function planCgroupMounts(view) {
   const mounts = parseMounts(view.mounts);
   const missing = NEEDED.filter((name) => !mounts.v1.has(name));
   if (missing.length < NEEDED.length) return planV1(view, mounts.v1, missing);
-  // Some hosts mount version 2 beside version 1, without controllers; that one limits nothing.
+  // Some hosts mount version 2 without controllers beside version 1; it limits nothing.
   const unified =
     mounts.v2.find((path) => hasWords(view.read(`${path}/cgroup.controllers`), NEEDED_V2)) ?? mounts.v2[0];
   if (unified !== undefined) return planV2(view, unified);
@@ -72,7 +72,7 @@ function planV2(view, path) {
  */
 function planNothingMounted(view) {
   const hierarchies = parseHierarchies(view.controllers);
-  // A controller that belongs to a version 1 hierarchy cannot be used through version 2 until that is gone.
+  // Version 2 cannot use a controller that belongs to a version 1 hierarchy.
   if (NEEDED.every((name) => (hierarchies.get(name) ?? 0) === 0)) {
     return { detail: "version 2", actions: [{ argv: ["mount", "-t", "cgroup2", "cgroup2", ROOT] }], problems: [] };
   }
@@ -89,7 +89,7 @@ function planNothingMounted(view) {
 function mountV1(view, name) {
   const hierarchies = parseHierarchies(view.controllers);
   const own = hierarchies.get(name) ?? 0;
-  // Controllers that share a hierarchy can only be mounted together.
+  // The kernel mounts controllers that share a hierarchy only together.
   const together = own === 0 ? [name] : [...hierarchies].filter(([, id]) => id === own).map(([other]) => other);
   const path = `${ROOT}/${name}`;
   return [

@@ -9,17 +9,17 @@ const v1Mounts = ["cpu", "memory", "pids"].map(v1Mount).join("\n");
 const v2Mount = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
 const done = { actions: [], problems: [] };
 
-describe("cgroups of version 1", () => {
-  it("need nothing when cpu, memory and pids are mounted and writable", () => {
+describe("set-up on cgroups of version 1", () => {
+  it("does nothing when cpu, memory and pids are mounted and writable", () => {
     expect(plan({ mounts: v1Mounts })).toMatchObject({ detail: "version 1", ...done });
   });
 
-  it("are used also where an empty version 2 is mounted beside them", () => {
+  it("uses them even if an empty version 2 is mounted beside them", () => {
     const mounts = `${v1Mounts}\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n`;
     expect(plan({ mounts })).toMatchObject({ detail: "version 1", ...done });
   });
 
-  it("get the controller that is not mounted yet", () => {
+  it("mounts the controller that is not mounted yet", () => {
     const mounts = [v1Mount("cpu"), v1Mount("memory")].join("\n");
     expect(commands({ mounts })).toEqual([
       "mkdir -p /sys/fs/cgroup/pids",
@@ -27,14 +27,14 @@ describe("cgroups of version 1", () => {
     ]);
   });
 
-  it("are mounted together where they share a hierarchy", () => {
+  it("mounts controllers that share a hierarchy together", () => {
     const controllers = separateHierarchies.replace("cpu\t1", "cpu\t1\t1\t1\ncpuacct\t1");
     expect(commands({ mounts: v1Mount("memory"), controllers })).toContain(
       "mount -t cgroup -o cpu,cpuacct cgroup /sys/fs/cgroup/cpu",
     );
   });
 
-  it("are named when they are read-only", () => {
+  it("reports a read-only controller", () => {
     const { problems } = plan({ mounts: v1Mounts, isWritable: (path) => !path.endsWith("/memory") });
     expect(problems.map((problem) => problem.missing)).toEqual([
       "Write access to the cgroups at /sys/fs/cgroup/memory.",
@@ -42,22 +42,22 @@ describe("cgroups of version 1", () => {
   });
 });
 
-describe("cgroups of version 2", () => {
+describe("set-up on cgroups of version 2", () => {
   const controllers = "cpuset cpu io memory pids\n";
 
-  it("need nothing when the five controllers are shared out", () => {
+  it("does nothing when the five controllers are enabled", () => {
     const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": controllers };
     expect(plan({ mounts: v2Mount, files })).toMatchObject({ detail: "version 2", ...done });
   });
 
-  it("get the controllers shared out when they are not", () => {
+  it("enables the controllers that are not enabled", () => {
     const files = { "cgroup.controllers": controllers, "cgroup.subtree_control": "cpu memory pids\n" };
     expect(plan({ mounts: v2Mount, files }).actions).toEqual([
       { path: "/sys/fs/cgroup/cgroup.subtree_control", text: "+cpuset +cpu +io +memory +pids" },
     ]);
   });
 
-  it.each(["cpuset", "cpu", "io", "memory", "pids"])("are named when the controller %s is missing", (name) => {
+  it.each(["cpuset", "cpu", "io", "memory", "pids"])("reports that the controller %s is missing", (name) => {
     const files = { "cgroup.controllers": controllers.replace(new RegExp(`\\b${name}\\b`), "") };
     const { problems, actions } = plan({ mounts: v2Mount, files });
     expect(problems[0]?.missing).toContain("/sys/fs/cgroup/cgroup.controllers lacks some");
@@ -65,18 +65,18 @@ describe("cgroups of version 2", () => {
   });
 });
 
-describe("a host without mounted cgroups", () => {
-  it("gets version 2 when no controller belongs to version 1", () => {
+describe("set-up on a host without mounted cgroups", () => {
+  it("mounts version 2 when no controller belongs to version 1", () => {
     expect(commands({ mounts: "", controllers: unusedHierarchies })).toEqual([
       "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
     ]);
   });
 
-  it("gets version 2 when the kernel lists no version 1 controllers at all", () => {
+  it("mounts version 2 when the kernel lists no version 1 controllers", () => {
     expect(commands({ mounts: "", controllers: "" })).toEqual(["mount -t cgroup2 cgroup2 /sys/fs/cgroup"]);
   });
 
-  it("gets version 1 when its controllers belong to version 1", () => {
+  it("mounts version 1 when its controllers belong to version 1", () => {
     expect(commands({ mounts: "", controllers: separateHierarchies })).toEqual([
       "mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup",
       "mkdir -p /sys/fs/cgroup/cpu",

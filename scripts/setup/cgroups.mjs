@@ -1,11 +1,12 @@
 import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
 import { planCgroupMounts } from "./cgroup-plan.mjs";
-import { CommandError, runCommand } from "./command.mjs";
+import { runCommand } from "./command.mjs";
+import { SetupError } from "./setup-error.mjs";
 
-/** Mounting, and then enabling what was mounted, takes two rounds. */
+/** Mounting, and then enabling controllers, takes two rounds. */
 const MAX_ROUNDS = 3;
 
-/** @returns {import("./plan.d.ts").Plan} */
+/** @returns {import("./plan.mjs").Plan} */
 export function planCgroups() {
   const { detail, problems, actions } = planCgroupMounts(viewOfThisHost());
   return { detail, problems, work: actions.length === 0 ? undefined : prepare };
@@ -15,12 +16,14 @@ async function prepare() {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const { actions, problems } = planCgroupMounts(viewOfThisHost());
     const [problem] = problems;
-    if (problem !== undefined)
-      throw new CommandError(`Set-up of cgroups: missing ${problem.missing}\n${problem.remedy}`);
+    if (problem !== undefined) throw new SetupError(`Cgroups: missing: ${problem.missing}`, problem.remedy);
     if (actions.length === 0) return;
     for (const action of actions) await ("argv" in action ? run(action.argv) : write(action.path, action.text));
   }
-  throw new CommandError("Set-up of cgroups: mounted, and still not usable. Look at: mount | grep cgroup");
+  throw new SetupError(
+    "Cgroups are mounted and still lack controllers.",
+    "Look at `mount | grep cgroup`, unmount what is incomplete, then run the same command again.",
+  );
 }
 
 /** @param {readonly [string, ...string[]]} argv */
@@ -37,11 +40,11 @@ function write(path, text) {
   try {
     writeFileSync(path, text);
   } catch (error) {
-    // In a container the processes stand in its top cgroup, and only a cgroup without processes may share out controllers.
+    // A container's processes are in its top cgroup, and only a cgroup without processes may enable controllers for others.
     const directory = path.slice(0, path.lastIndexOf("/"));
-    throw new CommandError(
-      `Set-up of cgroups: writing "${text}" to ${path} failed (${error instanceof Error ? error.message : error}). Run:\n` +
-        `  mkdir -p ${directory}/init && xargs -rn1 < ${directory}/cgroup.procs > ${directory}/init/cgroup.procs; ` +
+    throw new SetupError(
+      `Cgroups: writing "${text}" to ${path} failed (${error instanceof Error ? error.message : error}).`,
+      `Run: mkdir -p ${directory}/init && xargs -rn1 < ${directory}/cgroup.procs > ${directory}/init/cgroup.procs; ` +
         `echo ${text} > ${path}`,
     );
   }

@@ -1,26 +1,30 @@
-import { findProgram, isProgram } from "./find-program.mjs";
+import { APT_HINT } from "./apt.mjs";
+import { runCommand } from "./command.mjs";
 import { installCommand } from "./host.mjs";
-import { installPackages } from "./install-packages.mjs";
+import { findAnywhere, findProgram } from "./programs.mjs";
 
-/** What the tests of several nodes run: a load balancer, and networks of their own. */
+/** What tests of several nodes run, with its package: a load balancer, and networks. */
 const PROGRAMS = { haproxy: "haproxy", ip: "iproute2" };
 
-/** @returns {import("./plan.d.ts").Plan} */
+/** @returns {import("./plan.mjs").Plan} */
 export function planCluster() {
-  const missing = Object.entries(PROGRAMS).filter(([program]) => !isThere(program));
+  const missing = Object.entries(PROGRAMS).filter(([program]) => findAnywhere(program) === undefined);
   if (missing.length === 0) return { detail: Object.keys(PROGRAMS).join(", "), problems: [] };
   const packages = missing.map(([, name]) => name);
   const detail = packages.join(", ");
   if (findProgram("apt-get") !== undefined && process.getuid?.() === 0) {
-    return { detail, problems: [], work: () => installPackages(packages) };
+    const announcement = { name: detail, seconds: 10 };
+    return { detail, problems: [], announcement, work: () => installPackages(packages) };
   }
   const names = packages.join(" ");
   const remedy = installCommand({ debian: names, fedora: names, arch: names, suse: names });
-  return { detail, problems: [{ missing: `${detail}, to test several nodes with.`, remedy }] };
+  return { detail, problems: [{ missing: `${detail}, to test several nodes.`, remedy }] };
 }
 
-/** @param {string} program */
-function isThere(program) {
-  // A root shell that was not a login has no sbin on its PATH.
-  return findProgram(program) !== undefined || isProgram(`/usr/sbin/${program}`);
+/** @param {readonly string[]} names */
+async function installPackages(names) {
+  const common = { cwd: "/", env: { DEBIAN_FRONTEND: "noninteractive" }, hint: APT_HINT };
+  await runCommand({ ...common, title: "Reading Debian's package lists", argv: ["apt-get", "update"] });
+  const argv = /** @type {const} */ (["apt-get", "install", "-y", "--no-install-recommends"]);
+  await runCommand({ ...common, title: `Installing ${names.join(", ")}`, argv: [...argv, ...names] });
 }

@@ -1,15 +1,10 @@
 import { spawn } from "node:child_process";
 import { showProgress } from "./progress.mjs";
+import { InterruptedError, SetupError } from "./setup-error.mjs";
 
 const PATIENCE_MS = 1000;
 const KEPT_FIRST_LINES = 15;
 const KEPT_LAST_LINES = 25;
-
-/** A command of set-up that failed; its message is all the user needs. */
-export class CommandError extends Error {}
-
-/** Somebody wanted it to end. */
-export class InterruptedError extends CommandError {}
 
 /**
  * @typedef {object} Command
@@ -17,14 +12,13 @@ export class InterruptedError extends CommandError {}
  * @property {readonly [string, ...string[]]} argv
  * @property {string} cwd
  * @property {Record<string, string | undefined>} [env] added to this process's own
- * @property {(line: string) => string | undefined} [describe] turns a line of output into a word on progress
- * @property {(line: string) => number | undefined} [expectedBytes] finds in a line of output how much it will be
- * @property {import("./progress.mjs").Work | undefined} [work] told to a program that started set-up
+ * @property {(line: string) => string | undefined} [describe] turns a line of output into a note on progress
+ * @property {import("./progress.mjs").Work | undefined} [work] for reports
  * @property {string} hint what to do when it fails
  */
 
 /**
- * Runs a command without showing its output, only that it goes on; when it fails, its output's ends are in the error.
+ * Runs a command and shows progress instead of its output. When it fails, the error has the beginning and the end of the output.
  * @param {Command} command
  * @returns {Promise<void>}
  */
@@ -50,7 +44,6 @@ export function runCommand(command) {
           lines.push(line);
           if (lines.length > KEPT_FIRST_LINES + KEPT_LAST_LINES) wasCut = lines.splice(KEPT_FIRST_LINES, 1).length > 0;
           progress.say(command.describe?.(line));
-          progress.expect(command.expectedBytes?.(line));
         }
       });
       stream.on("end", () => rest !== "" && lines.push(rest));
@@ -59,8 +52,8 @@ export function runCommand(command) {
     const fail = (outcome) => {
       progress.end("✗");
       if (wasCut) lines.splice(KEPT_FIRST_LINES, 0, "⋮");
-      const tail = lines.map((line) => `  │ ${line}`).join("\n");
-      reject(new CommandError(`${command.title}: \`${command.argv.join(" ")}\` ${outcome}\n${tail}\n${command.hint}`));
+      const output = lines.map((line) => `\n  │ ${line}`).join("");
+      reject(new SetupError(`${command.title}: \`${command.argv.join(" ")}\` ${outcome}${output}`, command.hint));
     };
     child.once("error", (error) => {
       interruption.stop();
@@ -70,7 +63,7 @@ export function runCommand(command) {
       interruption.stop();
       if (interruption.signal !== undefined) {
         progress.end("✗");
-        reject(new InterruptedError(`${command.title}: interrupted. The next run takes it up again.`));
+        reject(new InterruptedError(command.title));
       } else if (code === 0) {
         progress.end("✓");
         resolve();

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Command, CommandError, runCommand } from "./command.mjs";
+import { type Command, runCommand } from "./command.mjs";
+import { SetupError } from "./setup-error.mjs";
 
 describe("a command of set-up", () => {
-  it("that fails says what ran, how it ended, both ends of its output and what to do", async () => {
+  it("reports, when it fails, what ran, how it ended, both ends of its output and what to do", async () => {
     const error = await run({ argv: ["sh", "-c", "seq 1000; echo broken >&2; exit 3"] }).catch((thrown) => thrown);
-    expect(error).toBeInstanceOf(CommandError);
+    expect(error).toBeInstanceOf(SetupError);
     const lines = error.message.split("\n");
     expect(lines[0]).toBe("Counting: `sh -c seq 1000; echo broken >&2; exit 3` exited with 3");
     expect(lines[1]).toBe("  │ 1");
@@ -14,15 +15,15 @@ describe("a command of set-up", () => {
     expect(lines.length).toBeLessThan(50);
   });
 
-  it("that is not there says so", async () => {
+  it("reports that it could not be started", async () => {
     await expect(run({ argv: ["no-such-program"] })).rejects.toThrow("`no-such-program` could not be started");
   });
 
-  it("that a signal ends says which", async () => {
+  it("reports the signal that ended it", async () => {
     await expect(run({ argv: ["sh", "-c", "kill -9 $$"] })).rejects.toThrow("was ended by SIGKILL");
   });
 
-  it("gets its environment and has every line described", async () => {
+  it("runs with its environment, and describes every line of its output", async () => {
     const lines: string[] = [];
     const describeLine = (line: string) => void lines.push(line);
     await run({ argv: ["sh", "-c", 'echo "$WORD"; echo b'], env: { WORD: "a" }, describe: describeLine });

@@ -1,64 +1,29 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { homedir } from "node:os";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { InterruptedError, runCommand } from "./command.mjs";
-import { findProgram } from "./find-program.mjs";
-import { outputOf } from "./output-of.mjs";
+import { Apt } from "./apt.mjs";
+import { runCommand } from "./command.mjs";
+import { cacheDirectory } from "./directories.mjs";
+import { findProgram } from "./programs.mjs";
+import { InterruptedError } from "./setup-error.mjs";
 
-/** Where set-up keeps what it fetched or built. */
-export const cacheDirectory = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper");
-
-/** Where packages are unpacked; the number of the process that does it follows. */
+/** Where packages are unpacked; the id of the process that unpacks them follows. */
 const STAGING = ".packages-";
-const APT_HINT = "Check the network and /etc/apt/sources.list, then run the same command again.";
-const DISK_HINT = "Look whether the disk is full, then run the same command again.";
 
-/** Whether packages can be fetched and unpacked here. */
+/** Whether packages can be downloaded and unpacked here. */
 export function hasDebianPackages() {
   return process.getuid?.() === 0 && ["apt-get", "dpkg-deb", "tar"].every((name) => findProgram(name) !== undefined);
 }
 
 /**
- * The version that apt would install.
- * @param {string} name
- * @returns {string | undefined}
- */
-export function candidateVersion(name) {
-  return /^\s+Candidate: (?!\(none\))(\S+)$/m.exec(outputOf("apt-cache", ["policy", name]))?.[1];
-}
-
-/** @param {string} name */
-export function isListed(name) {
-  return candidateVersion(name) !== undefined;
-}
-
-/** Reads the list of packages, unless it knows these. @param {readonly string[]} names */
-export async function ensureListed(names) {
-  const candidates = outputOf("apt-cache", ["policy", ...names]).match(/^\s+Candidate: (?!\(none\))/gm) ?? [];
-  if (candidates.length < names.length) await update("Reading the list of packages");
-}
-
-/**
- * What packages to fetch, and whether for a machine that has none yet.
  * @typedef {object} Request
- * @property {string} part what they are for, in a word
+ * @property {string} part what the packages are for, in a word
  * @property {string} title
- * @property {readonly string[]} names
- * @property {"none" | "missing" | "all"} dependencies those that this machine lacks, or all there are
+ * @property {(apt: Apt) => readonly string[]} names chooses packages, `name` or `name=version`, once the lists are read
+ * @property {"none" | "beyond base" | "all"} dependencies which of their dependencies to fetch as well
  */
 
 /**
- * Runs `work` with a directory that has the packages' files unpacked, and nothing of which stays. Nothing is installed.
+ * Runs `work` with a directory that has the packages' files, and removes the directory afterwards. Nothing is installed.
  * @param {Request} request
  * @param {(root: string) => Promise<void>} work
  */
@@ -69,30 +34,64 @@ export async function withPackages(request, work) {
   const staging = mkdtempSync(join(cacheDirectory, `${STAGING}${process.pid}-`));
   try {
     const archives = join(staging, "archives");
-    mkdirSync(join(archives, "partial"), { recursive: true });
-    // apt knows policies of packages, not of their versions.
-    await ensureListed(request.names.map((name) => name.replace(/=.*/, "")));
-    await download(request, staging).catch(async (error) => {
-      if (error instanceof InterruptedError) throw error;
-      // The list names packages that the server has replaced since.
-      await update("Reading the list of packages again");
-      await download(request, staging);
-    });
+    mkdirSync(archives);
+    const apt = new Apt(staging);
+    await fetch(apt, request, archives);
+    interruption.check();
     const root = join(staging, "root");
     mkdirSync(root);
-    if (request.dependencies === "all") mergeDirectories(root);
-    interruption.check();
+    mergeDirectories(root);
     await unpack(request.part, archives, root);
     interruption.check();
     await work(root);
   } finally {
     interruption.stop();
-    // What was interrupted may still be writing for a moment.
+    // A command that was interrupted may still be writing for a moment.
     rmSync(staging, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 }
 
-/** A signal between two commands must not end set-up before it has cleared away. @param {string} title */
+/**
+ * @param {Apt} apt
+ * @param {Request} request
+ * @param {string} archives
+ */
+async function fetch(apt, request, archives) {
+  // Without lists, apt knows no package at all.
+  if (apt.candidate("dpkg") === undefined) await apt.update("Reading Debian's package lists");
+  await download(apt, request, archives).catch(async (error) => {
+    if (error instanceof InterruptedError) throw error;
+    // Lists of some days ago name packages that the server has replaced since.
+    await apt.update("Reading Debian's package lists again");
+    await download(apt, request, archives);
+  });
+}
+
+/**
+ * @param {Apt} apt
+ * @param {Request} request
+ * @param {string} archives
+ */
+async function download(apt, { part, title, names, dependencies }, archives) {
+  const chosen = names(apt);
+  const entries =
+    dependencies === "none"
+      ? chosen
+      : await (dependencies === "all" ? apt.closure(chosen) : apt.closureBeyondBase(chosen));
+  await apt.run({
+    title,
+    args: ["download", ...entries],
+    cwd: archives,
+    work: {
+      part,
+      status: "downloading",
+      doneBytes: () => filesSize(archives),
+      totalBytes: await apt.downloadBytes(entries),
+    },
+  });
+}
+
+/** A signal between two commands must not end set-up before it has cleaned up. @param {string} title */
 function noteInterruption(title) {
   let isInterrupted = false;
   const note = () => {
@@ -101,7 +100,7 @@ function noteInterruption(title) {
   process.on("SIGINT", note).on("SIGTERM", note);
   return {
     check() {
-      if (isInterrupted) throw new InterruptedError(`${title}: interrupted. The next run takes it up again.`);
+      if (isInterrupted) throw new InterruptedError(title);
     },
     stop() {
       process.off("SIGINT", note).off("SIGTERM", note);
@@ -109,7 +108,7 @@ function noteInterruption(title) {
   };
 }
 
-/** What set-ups left that were killed. */
+/** Removes the directories of set-ups that were killed. */
 function removeAbandoned() {
   for (const name of readdirSync(cacheDirectory)) {
     const pid = name.startsWith(STAGING) ? name.slice(STAGING.length).split("-")[0] : undefined;
@@ -120,7 +119,7 @@ function removeAbandoned() {
 }
 
 /**
- * Gives a finished directory or file its name; whoever finds it finds all of it.
+ * Moves a finished directory or file to its place, so that readers see all of it or nothing.
  * @param {string} from
  * @param {string} to
  */
@@ -129,39 +128,7 @@ export function publish(from, to) {
   renameSync(from, to);
 }
 
-/**
- * @param {Request} request
- * @param {string} staging
- */
-async function download({ part, title, names, dependencies }, staging) {
-  const archives = join(staging, "archives");
-  /** @type {import("./progress.mjs").Work} */
-  const work = { part, status: "downloading", doneBytes: () => filesSize(archives) };
-  if (dependencies === "none") {
-    await apt(title, ["download", ...names], archives, work);
-    return;
-  }
-  const flags = ["--download-only", "--yes", "--no-install-recommends", "-o", `Dir::Cache::archives=${archives}`];
-  if (dependencies === "all") {
-    // For apt, a machine with an empty list of installed packages.
-    const status = join(staging, "status");
-    writeFileSync(status, "");
-    flags.push("-o", `Dir::State::status=${status}`, "-o", "APT::Install-Suggests=false");
-  }
-  await apt(title, ["install", ...flags, ...names], archives, work);
-}
-
-/** As apt says how much it is about to fetch: `Need to get 38.5 MB of archives.` and `Get:1 … [14.2 MB]`. @param {string} line */
-function expectedBytes(line) {
-  const [, amount, unit = ""] =
-    /^Need to get ([\d.,]+) (k?M?G?)B/.exec(line) ?? /^Get:1 .*\[([\d.,]+) (k?M?G?)B\]$/.exec(line) ?? [];
-  const factors = { k: 1e3, M: 1e6, G: 1e9 };
-  return amount === undefined
-    ? undefined
-    : Number(amount.replaceAll(",", "")) * (factors[/** @type {"k"} */ (unit)] ?? 1);
-}
-
-/** Of the files in a directory, and of those that are not whole yet. @param {string} directory */
+/** Of all files in a directory, finished or not. @param {string} directory */
 function filesSize(directory) {
   let bytes = 0;
   for (const name of readdirSync(directory, { recursive: true, encoding: "utf8" })) {
@@ -171,8 +138,15 @@ function filesSize(directory) {
   return bytes;
 }
 
+/** Some packages still have files in /bin and /lib, which are links on every current system. @param {string} root */
+function mergeDirectories(root) {
+  for (const name of ["bin", "sbin", "lib", "lib64"]) {
+    mkdirSync(join(root, "usr", name), { recursive: true });
+    symlinkSync(`usr/${name}`, join(root, name));
+  }
+}
+
 /**
- * Directories that a package has and the root has as links (/bin, /lib) stay links.
  * @param {string} part
  * @param {string} archives
  * @param {string} root
@@ -188,30 +162,6 @@ async function unpack(part, archives, root) {
     cwd: archives,
     describe: (line) => line.split("_")[0],
     work: { part, status: "unpacking" },
-    hint: DISK_HINT,
+    hint: "Check that the disk is not full, then run the same command again.",
   });
-}
-
-/** As Debian's own installer begins: some packages still have files in the old places. @param {string} root */
-function mergeDirectories(root) {
-  for (const name of ["bin", "sbin", "lib", "lib64"]) {
-    mkdirSync(join(root, "usr", name), { recursive: true });
-    symlinkSync(`usr/${name}`, join(root, name));
-  }
-}
-
-/** @param {string} title */
-function update(title) {
-  return apt(title, ["update"], "/");
-}
-
-/**
- * @param {string} title
- * @param {readonly string[]} args
- * @param {string} cwd
- * @param {import("./progress.mjs").Work} [work]
- */
-function apt(title, args, cwd, work) {
-  const env = { DEBIAN_FRONTEND: "noninteractive" };
-  return runCommand({ title, argv: ["apt-get", ...args], cwd, env, work, expectedBytes, hint: APT_HINT });
 }

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** The oldest Node that set-up itself runs on; everything else runs on the Node that npm installs. */
+/** The oldest Node that runs set-up; everything else runs on the Node that npm installs. */
 const OLDEST_NODE = 20;
 
 /**
- * What no step can work without.
+ * What every step needs.
  * @param {{ needsRoot: boolean }} options
- * @returns {import("./plan.d.ts").Problem[]}
+ * @returns {import("./plan.mjs").Problem[]}
  */
 export function findHostProblems({ needsRoot }) {
   if (process.platform !== "linux") return [notLinux(process.platform)];
@@ -19,8 +19,8 @@ export function findHostProblems({ needsRoot }) {
   }
   if (process.arch !== "x64" && process.arch !== "arm64") {
     problems.push({
-      missing: `A processor that Sandpiper knows; this one is ${process.arch}.`,
-      remedy: "Use a machine with an x86-64 or arm64 processor.",
+      missing: `An x86-64 or arm64 processor; this one is ${process.arch}.`,
+      remedy: "Use another machine.",
     });
   }
   if (needsRoot && process.getuid?.() !== 0) {
@@ -43,7 +43,7 @@ export function installCommand(packages) {
   if (family === "fedora") return `Run: ${sudo}dnf install -y ${packages.fedora}`;
   if (family === "arch") return `Run: ${sudo}pacman -S --needed --noconfirm ${packages.arch}`;
   if (family === "suse") return `Run: ${sudo}zypper install -y ${packages.suse}`;
-  return `Install what Debian calls: ${packages.debian}`;
+  return `Install the packages that Debian calls: ${packages.debian}`;
 }
 
 /**
@@ -77,7 +77,7 @@ function ownCommand() {
 
 /**
  * @param {string} platform
- * @returns {import("./plan.d.ts").Problem}
+ * @returns {import("./plan.mjs").Problem}
  */
 function notLinux(platform) {
   const machine =

@@ -15,12 +15,12 @@ import { runCommand } from "./command.mjs";
 import { recipeLines } from "./image-recipe.mjs";
 
 const USER = 1000;
-/** For those who read about packages, which nobody inside does. */
+/** Documentation and translations, which take space and which no sandbox reads. */
 const UNUSED = ["bug", "doc", "doc-base", "info", "lintian", "locale", "man"].map((name) => `usr/share/${name}`);
 
 /**
- * Does to unpacked packages what their scripts would have done, as far as a sandbox needs it: the scripts themselves
- * expect a system that is being installed.
+ * Does what the packages' own scripts would do, as far as a sandbox needs it. The scripts themselves expect a system that
+ * is being installed.
  * @param {string} root
  * @param {import("./image-recipe.mjs").Recipe} recipe
  */
@@ -30,12 +30,12 @@ export async function finishImage(root, recipe) {
   makeLinks(root, recipe);
   makeDirectories(root);
   bundleCertificates(root);
-  await inside(root, "Listing the image's libraries", ["/sbin/ldconfig"]);
+  await inside(root, "Indexing the image's libraries", ["/sbin/ldconfig"]);
   await compilePython(root);
 }
 
 /**
- * The choices that Debian leaves to its alternatives.
+ * Makes the links that Debian's alternatives system would make.
  * @param {string} root
  * @param {import("./image-recipe.mjs").Recipe} recipe
  */
@@ -57,7 +57,7 @@ function makeDirectories(root) {
   chownSync(join(root, "home/user"), USER, USER);
 }
 
-/** One file with all authorities, where programs look for it. @param {string} root */
+/** Writes all certificate authorities into the one file where programs look for them. @param {string} root */
 function bundleCertificates(root) {
   const directory = join(root, "usr/share/ca-certificates/mozilla");
   const texts = readdirSync(directory)
@@ -67,7 +67,7 @@ function bundleCertificates(root) {
   writeFileSync(join(root, "etc/ssl/certs/ca-certificates.crt"), `${texts.join("\n")}\n`);
 }
 
-/** A user inside cannot keep what Python compiles of its library, and would wait for it at each start. @param {string} root */
+/** A user in the sandbox cannot write Python's compiled library, and would wait for its compilation at each start. @param {string} root */
 async function compilePython(root) {
   const version = readdirSync(join(root, "usr/lib")).find((name) => /^python3\.\d+$/.test(name));
   if (version === undefined || !existsSync(join(root, "usr/bin", version))) return;
@@ -89,6 +89,6 @@ async function compilePython(root) {
  */
 function inside(root, title, argv) {
   const env = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
-  const hint = "A program of the image did not work; the lines above say why.";
+  const hint = "A program of the image failed; if the disk is not full, report the lines above.";
   return runCommand({ title, argv: ["chroot", root, ...argv], cwd: "/", env, hint });
 }

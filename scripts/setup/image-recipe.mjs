@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { repoDirectory } from "./repo-directory.mjs";
+import { repoDirectory } from "./directories.mjs";
 
-/** Raised when the same recipe is followed in another way. */
+/** Raise it when set-up builds the same recipe differently. */
 const GENERATION = 1;
 
 /**
- * What an image is made of: a directory with `packages.txt` and `links.txt`, and directories whose files are put over those of
- * the packages, one after the other.
+ * What an image is made of: a directory with `packages.txt` and `links.txt`, and directories whose files replace those of
+ * the packages, in this order.
  * @typedef {object} Recipe
  * @property {string} directory
  * @property {readonly string[]} files
@@ -26,7 +26,7 @@ export const dockerRecipe = {
   files: [defaultFiles, join(images, "docker/files")],
 };
 
-/** Changes with every file of the recipe, so that an image is named for what it is made of. @param {Recipe} recipe */
+/** Changes with every file of the recipe; it is the name of the image. @param {Recipe} recipe */
 export function recipeDigest({ directory, files }) {
   const hash = createHash("sha256").update(`${GENERATION}`);
   for (const part of [directory, ...files.filter((path) => !path.startsWith(directory))]) {
@@ -39,7 +39,7 @@ export function recipeDigest({ directory, files }) {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** @param {Recipe} recipe @param {string} name of a file with one entry a line */
+/** @param {Recipe} recipe @param {string} name of a file with one entry per line */
 export function recipeLines({ directory }, name) {
   return readFileSync(join(directory, name), "utf8").trim().split("\n");
 }

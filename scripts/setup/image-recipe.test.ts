@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { recipeDigest } from "./image-recipe.mjs";
 
-test("an image has another name when a file of its recipe has changed, and only then", () => {
+test("the digest of a recipe changes exactly when one of its files changes", () => {
   const directory = mkdtempSync(join(tmpdir(), "recipe-"));
   try {
     writeFileSync(join(directory, "packages.txt"), "bash\n");

@@ -1,72 +1,57 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { CommandError } from "./command.mjs";
-import {
-  cacheDirectory,
-  candidateVersion,
-  ensureListed,
-  hasDebianPackages,
-  publish,
-  withPackages,
-} from "./debian-packages.mjs";
+import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
+import { cacheDirectory, repoDirectory } from "./directories.mjs";
 import { withLock } from "./lock.mjs";
-import { outputOf } from "./output-of.mjs";
-import { repoDirectory } from "./repo-directory.mjs";
-import { tellComplete, tellWaiting } from "./report.mjs";
+import { tellComplete, tellWaiting } from "./progress.mjs";
+import { SetupError } from "./setup-error.mjs";
 
-/** Names the newest kernel, and is of its version. */
+/** Depends on the newest kernel, and has its version. */
 const META_PACKAGE = "linux-image-cloud-amd64";
 const PART = "kernel";
 const root = join(cacheDirectory, "kernel");
-const missing = {
-  missing: "A kernel for machines: Debian's packages, which only root can fetch, and only on a Debian or Ubuntu.",
-  remedy: "Copy ~/.cache/sandpiper/kernel from a Debian machine, as root of which `npm run setup kernel` makes it.",
+const problem = {
+  missing: "A kernel for virtual machines: set-up takes Debian's, which needs root on a Debian or Ubuntu.",
+  remedy: "Copy ~/.cache/sandpiper/kernel from a Debian machine, on which root has run `npm run setup kernel`.",
 };
 
-/** @returns {import("./plan.d.ts").Plan} */
+/** @returns {import("./plan.mjs").Plan} */
 export function planKernel() {
-  const found = findKernel();
-  if (found !== undefined) return { detail: found, problems: [] };
-  if (!hasDebianPackages()) return { detail: "missing", problems: [missing] };
-  const onWait = () => tellWaiting(PART, "fetch the kernel");
-  const fetchOnce = async () => (findKernel() === undefined ? fetchKernel() : undefined);
-  return { detail: root, problems: [], work: () => withLock("kernel", fetchOnce, onWait) };
-}
-
-/** As the cache has it: an update is fetched when that is removed. */
-function findKernel() {
   const version = kernelVersion();
-  return version === undefined ? undefined : join(root, version, "vmlinuz");
+  if (version !== undefined) return { detail: join(root, version, "vmlinuz"), problems: [] };
+  if (!hasDebianPackages()) return { detail: "missing", problems: [problem] };
+  const fetchOnce = async () => (kernelVersion() === undefined ? fetchKernel() : undefined);
+  return {
+    detail: root,
+    problems: [],
+    announcement: { name: "guest kernel", seconds: 10 },
+    work: () => withLock("kernel", fetchOnce, () => tellWaiting(PART, "download the kernel")),
+  };
 }
 
-/** Of the kernel that machines boot with, as Debian counts. */
+/** The version of the cached kernel. Set-up downloads a newer one when the cached one is removed. */
 export function kernelVersion() {
   const versions = existsSync(root) ? readdirSync(root) : [];
   return versions.find((version) => existsSync(join(root, version, "vmlinuz")));
 }
 
-/** What the package of a kernel is called. @param {string} version */
-export function kernelPackage(version) {
-  const known = outputOf("apt-cache", ["depends", `${META_PACKAGE}=${version}`]);
-  const name = /Depends: (linux-image-\S+)/.exec(known)?.[1];
-  if (name !== undefined) return name;
-  throw new CommandError(
-    `apt knows no kernel ${version} any more. Remove ${root} and run the same command with \`kernel\` before it.`,
-  );
-}
-
-/** Debian's cloud kernel, which is made for virtual machines and little else, and the modules that the agent loads. */
+/** Debian's cloud kernel, which is made for virtual machines, and the modules that the agent loads. */
 async function fetchKernel() {
-  await ensureListed([META_PACKAGE]);
-  const version = candidateVersion(META_PACKAGE);
-  if (version === undefined) throw new CommandError(`apt knows no package ${META_PACKAGE}.`);
-  const name = kernelPackage(version);
-  const title = `Downloading Debian's cloud kernel ${version} (once; nothing is installed)`;
-  await withPackages({ part: PART, title, names: [name], dependencies: "none" }, async (unpacked) => {
+  let version = "";
+  const request = {
+    part: PART,
+    title: "Downloading Debian's cloud kernel",
+    dependencies: /** @type {const} */ ("none"),
+    names: (/** @type {import("./apt.mjs").Apt} */ apt) => {
+      version = apt.candidate(META_PACKAGE) ?? "";
+      return [kernelPackage(apt, version)];
+    },
+  };
+  await withPackages(request, async (unpacked) => {
     const draft = join(unpacked, "sandpiper");
     mkdirSync(draft);
     const kernel = readdirSync(join(unpacked, "boot")).find((file) => file.startsWith("vmlinuz-"));
-    if (kernel === undefined) throw new CommandError(`The package ${name} has no kernel in it.`);
+    if (kernel === undefined) throw noKernel(version);
     cpSync(join(unpacked, "boot", kernel), join(draft, "vmlinuz"));
     copyModules(unpacked, { list: join(repoDirectory, "images/kernel/modules.txt"), to: join(draft, "modules") });
     publish(draft, join(root, version));
@@ -75,8 +60,25 @@ async function fetchKernel() {
 }
 
 /**
- * Copies modules of an unpacked kernel, with names in the order in which they are loaded; what a kernel has built in it does not
- * have as a file.
+ * The package of a kernel, as `name=version`.
+ * @param {import("./apt.mjs").Apt} apt
+ * @param {string} version
+ */
+export function kernelPackage(apt, version) {
+  const name = apt.dependencies(META_PACKAGE, version).find((dependency) => dependency.startsWith("linux-image-"));
+  if (name === undefined) throw noKernel(version);
+  return `${name}=${version}`;
+}
+
+/** @param {string} version */
+function noKernel(version) {
+  const what = `apt has no kernel package ${META_PACKAGE} ${version}.`;
+  return new SetupError(what, `Run: rm -rf ${root} && apt-get update && npm run setup kernel`);
+}
+
+/**
+ * Copies modules of an unpacked kernel, with names in the order in which the agent loads them. A kernel has no file for a
+ * module that is built in.
  * @param {string} unpacked
  * @param {{ list: string, to: string }} options
  */

@@ -10,7 +10,7 @@
  */
 
 /**
- * Compares contents, not times: a checkout or a copy changes times, and `npm install` by hand is just as good.
+ * Whether npm has installed what the lock file says. Compares contents, since a checkout or a copy changes times.
  * @param {LockedPackages} wanted the packages of package-lock.json
  * @param {LockedPackages} installed the packages of node_modules/.package-lock.json
  */
@@ -18,7 +18,7 @@ export function matchesLock(wanted, installed) {
   const isInPlace = Object.entries(wanted).every(([path, entry]) => {
     if (path === "") return true;
     const found = installed[path];
-    // Optional packages for other platforms are left out by npm.
+    // npm leaves out optional packages for other platforms.
     if (found === undefined) return entry.optional === true;
     return found.version === entry.version && found.integrity === entry.integrity && found.link === entry.link;
   });
@@ -26,7 +26,7 @@ export function matchesLock(wanted, installed) {
 }
 
 /**
- * Optional packages that another package names and the lock file does not hold.
+ * Optional packages that another package names and that the lock file lacks.
  * @param {LockedPackages} packages
  */
 export function missingOptionalPackages(packages) {
@@ -42,7 +42,7 @@ const systems = ["android", "darwin", "freebsd", "linux", "netbsd", "openbsd", "
 const processors = ["arm64", "arm", "ia32", "loong64", "ppc64", "riscv64", "s390x", "wasm32", "x64"];
 
 /**
- * The platform in the name of a package, in the fields that make npm skip it elsewhere.
+ * The platform in the name of a package, as the fields that make npm skip the package elsewhere.
  * @param {string} name for example `@scope/binding-linux-arm64-musl`
  */
 export function platformOf(name) {

@@ -1,12 +1,12 @@
 import { connect, createServer } from "node:net";
 
 /**
- * Runs `work` while no other set-up runs under the same name. The lock is an abstract socket: the kernel gives it to
- * one process and takes it back when that process ends, however it ends, so there is no stale lock to clean up.
+ * Runs `work` while no other set-up holds the lock of this name. The lock is an abstract socket: the kernel gives it to one
+ * process and frees it when that process ends in any way, so there are no stale locks to clean up.
  * @template T
  * @param {string} name
  * @param {() => Promise<T>} work
- * @param {() => void} onWait called once when somebody else holds the lock
+ * @param {() => void} onWait called once when another process holds the lock
  * @returns {Promise<T>}
  */
 export async function withLock(name, work, onWait) {
@@ -60,7 +60,7 @@ function untilReleased(address) {
   return new Promise((resolve) => {
     const socket = connect(address);
     socket.on("error", () => {});
-    // The pause keeps a holder that accepts nothing any more from being asked in a tight loop.
+    // Without the pause, a holder that no longer accepts connections would be asked in a tight loop.
     socket.on("close", () => setTimeout(resolve, 50));
   });
 }

@@ -27,7 +27,7 @@ it("lets one holder of a lock work at a time, and the next one after it", async 
   expect(events).toEqual(["first begins", "second waits", "first ends", "second works"]);
 });
 
-it("gives the lock back when the work fails", async () => {
+it("frees the lock when the work fails", async () => {
   const name = randomUUID();
   const fail = () => Promise.reject(new Error("broken"));
   await expect(withLock(name, fail, () => {})).rejects.toThrow("broken");

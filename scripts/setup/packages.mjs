@@ -2,30 +2,33 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "./command.mjs";
-import { findProgram, isProgram } from "./find-program.mjs";
+import { repoDirectory } from "./directories.mjs";
 import { withLock } from "./lock.mjs";
 import { matchesLock } from "./lock-file.mjs";
-import { repoDirectory } from "./repo-directory.mjs";
+import { findProgram, isProgram } from "./programs.mjs";
+import { tellWaiting } from "./progress.mjs";
 
-/** @returns {import("./plan.d.ts").Plan} */
+const projectNode = join(repoDirectory, "node_modules/.bin/node");
+
+/** @returns {import("./plan.mjs").Plan} */
 export function planPackages() {
   if (isInstalled()) return { detail: "as package-lock.json says", problems: [] };
   if (findProgram("npm") === undefined) {
     const remedy = "Install it with Node.js from https://nodejs.org/en/download.";
     return { detail: "missing", problems: [{ missing: "npm, to install Sandpiper's packages.", remedy }] };
   }
-  return { detail: "installed", problems: [], work: install };
+  return { detail: "installed", problems: [], announcement: { name: "npm packages", seconds: 20 }, work: install };
 }
 
 async function install() {
   const lockName = createHash("sha256").update(repoDirectory).digest("hex").slice(0, 16);
-  const onWait = () => console.error("  ▸ Waiting for another set-up of this clone to install the packages");
-  await withLock(`packages-${lockName}`, async () => (isInstalled() ? undefined : npmCi()), onWait);
+  const installOnce = async () => (isInstalled() ? undefined : npmCi());
+  await withLock(`packages-${lockName}`, installOnce, () => tellWaiting("packages", "install the npm packages"));
 }
 
 async function npmCi() {
-  // No package needs its scripts: they would only build native parts that nothing here uses.
-  // Under an older Node npm warns that some packages want a newer one, which is the one it is about to install.
+  // No package needs its scripts: they only build native parts that Sandpiper does not use.
+  // An older Node makes npm warn that some packages want the newer Node that npm is about to install.
   const quiet = ["--loglevel=error", "--no-audit", "--no-fund"];
   await runCommand({
     title: "Installing npm packages",
@@ -41,12 +44,10 @@ async function npmCi() {
   });
 }
 
-const projectNode = join(repoDirectory, "node_modules/.bin/node");
-
 function isInstalled() {
   try {
     const wanted = JSON.parse(readFileSync(join(repoDirectory, "package-lock.json"), "utf8"));
-    // npm writes this file last, so an installation that was cut short does not have it.
+    // npm writes this file last, so an interrupted installation does not have it.
     const installed = JSON.parse(readFileSync(join(repoDirectory, "node_modules/.package-lock.json"), "utf8"));
     return isProgram(projectNode) && matchesLock(wanted.packages, installed.packages);
   } catch {

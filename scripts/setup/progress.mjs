@@ -1,36 +1,47 @@
-import { isReporting, reportPart } from "./report.mjs";
+import { outputOf } from "./programs.mjs";
 
-/** Below this a command's progress is noise. */
+/** Shorter commands print nothing. */
 const SILENT_MS = 700;
 const TERMINAL_INTERVAL_MS = 250;
 const LOG_INTERVAL_MS = 10_000;
 
+/** With --report, set-up writes lines of JSON to standard output for the program that started it, and nothing for people. */
+export const isReporting = process.argv.includes("--report");
+
+// The program that started set-up may be gone; the work is still of use to the next one.
+if (isReporting) process.stdout.on("error", () => {});
+
 /**
- * What a program that started set-up is told of what goes on.
- * @typedef {object} Work
- * @property {string} part what it is done for
+ * @typedef {object} Work what a command does, for reports
+ * @property {string} part
  * @property {"downloading" | "unpacking" | "building"} status
  * @property {() => number} [doneBytes]
+ * @property {number} [totalBytes]
  */
 
 /**
- * Shows on standard error that something goes on, and for how long: on a terminal in one line, otherwise in a line now and then.
+ * Shows on standard error that a command is running, and for how long: on a terminal in one line, otherwise in a line now and then.
  * @param {string} title
  * @param {Work} [work]
  */
 export function showProgress(title, work) {
-  return isReporting ? reportProgress(work) : drawProgress(title);
+  return isReporting ? reportProgress(work) : drawProgress(title, work);
 }
 
-/** @param {string} title */
-function drawProgress(title) {
+/**
+ * @param {string} title
+ * @param {Work} [work]
+ */
+function drawProgress(title, work) {
   const startedAtMs = performance.now();
   const isTerminal = process.stderr.isTTY === true;
+  const elapsed = () => `${Math.round((performance.now() - startedAtMs) / 1000)} s`;
   let word = "";
   let hasShown = false;
   const show = () => {
     hasShown = true;
-    const line = `  ▸ ${title}: ${seconds(startedAtMs)}${word === "" ? "" : `, ${word}`}`;
+    const detail = work?.totalBytes === undefined ? word : bytesOf(work, work.totalBytes);
+    const line = `  ▸ ${title}: ${elapsed()}${detail === "" ? "" : `, ${detail}`}`;
     process.stderr.write(isTerminal ? `\r\x1b[K${line.slice(0, process.stderr.columns || 80)}` : `${line}\n`);
   };
   /** @type {NodeJS.Timeout | undefined} */
@@ -44,44 +55,57 @@ function drawProgress(title) {
     say(next) {
       word = next ?? word;
     },
-    /** @param {number | undefined} _bytes */
-    expect(_bytes) {},
     /** @param {string} mark */
     end(mark) {
       clearTimeout(first);
       clearInterval(interval);
-      if (hasShown)
-        process.stderr.write(`${isTerminal ? "\r\x1b[K" : ""}  ${mark} ${title}: ${seconds(startedAtMs)}\n`);
+      if (hasShown) process.stderr.write(`${isTerminal ? "\r\x1b[K" : ""}  ${mark} ${title}: ${elapsed()}\n`);
     },
   };
+}
+
+/**
+ * @param {Work} work
+ * @param {number} totalBytes
+ */
+function bytesOf({ doneBytes = () => 0 }, totalBytes) {
+  return `${Math.floor(Math.min(doneBytes(), totalBytes) / 1e6)} of ${Math.ceil(totalBytes / 1e6)} MB`;
 }
 
 /** @param {Work | undefined} work */
 function reportProgress(work) {
-  /** @type {number | undefined} */
-  let totalBytes;
   const show = () => {
     if (work === undefined) return;
-    const { part, status, doneBytes = () => 0 } = work;
-    reportPart({ part, status, doneBytes: Math.min(doneBytes(), totalBytes ?? Number.MAX_SAFE_INTEGER), totalBytes });
+    const { part, status, doneBytes = () => 0, totalBytes } = work;
+    report({ part, status, doneBytes: Math.min(doneBytes(), totalBytes ?? Number.MAX_SAFE_INTEGER), totalBytes });
   };
   show();
   const interval = setInterval(show, TERMINAL_INTERVAL_MS);
-  return {
-    /** @param {string | undefined} _next */
-    say(_next) {},
-    /** @param {number | undefined} bytes */
-    expect(bytes) {
-      totalBytes ??= bytes;
-    },
-    /** @param {string} _mark */
-    end(_mark) {
-      clearInterval(interval);
-    },
-  };
+  return { say() {}, end: () => clearInterval(interval) };
 }
 
-/** @param {number} startedAtMs */
-function seconds(startedAtMs) {
-  return `${Math.round((performance.now() - startedAtMs) / 1000)} s`;
+/**
+ * Says that another set-up is doing the work, and that this one waits for it.
+ * @param {string} part
+ * @param {string} what the other does, for example "build gVisor"
+ */
+export function tellWaiting(part, what) {
+  if (isReporting) report({ part, status: "waiting" });
+  else console.error(`  ▸ Waiting for another set-up to ${what}`);
+}
+
+/**
+ * Says that a part is in place, and its size.
+ * @param {string} part
+ * @param {string} path
+ */
+export function tellComplete(part, path) {
+  const kibibytes = Number(/^\d+/.exec(outputOf("du", ["-skD", path]))?.[0] ?? 0);
+  if (isReporting) report({ part, status: "complete", doneBytes: kibibytes * 1024 });
+  else console.error(`  ✓ ${part}: ${Math.ceil(kibibytes / 1024)} MiB in ${path}`);
+}
+
+/** Writes a line of the report: the state of a part, the problems, or the error. @param {object} line */
+export function report(line) {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
 }

@@ -18,7 +18,7 @@ const output = [
 ];
 
 describe("the output of cargo test", () => {
-  it("is added up over its binaries, with the names and words of failed tests and the reasons of ignored ones", () => {
+  it("is summed over all test programs, with the messages of failed tests and the reasons of ignored ones", () => {
     expect(cargoTally(output, "cargo test ended with 101")).toEqual({
       passed: 5,
       failures: [
@@ -36,7 +36,7 @@ describe("the output of cargo test", () => {
     });
   });
 
-  it("counts a test that says it could not do its work here as skipped, and not as passed", () => {
+  it("counts a test that prints SKIP as skipped, not as passed", () => {
     const skipping = [
       "test vsock_carries_calls ... ok",
       "---- vsock_carries_calls stdout ----",
@@ -51,7 +51,7 @@ describe("the output of cargo test", () => {
     });
   });
 
-  it("shows a failure in which no test failed, such as a build that broke", () => {
+  it("reports a failure without a failed test, such as a broken build", () => {
     expect(cargoTally([], "cargo test ended with 101").faults).toEqual(["cargo test ended with 101"]);
   });
 });

@@ -4,28 +4,40 @@ import { createInterface } from "node:readline";
 import { stripVTControlCharacters } from "node:util";
 import type { Failure, Skip, Tally } from "./tally.ts";
 
-/** Runs the agent's tests, showing one line of each program as it ends, and all that was printed when a test fails. */
-export async function runCargoTests(agentDirectory: string): Promise<Tally> {
+/**
+ * Runs the agent's tests. Shows one line for each test program, and all of the output when a test fails.
+ * @param args options of `cargo test`, and behind `--` the names of tests
+ */
+export async function runCargoTests(agentDirectory: string, args: readonly string[]): Promise<Tally> {
   const color = process.stdout.isTTY ? "--color=always" : "--color=never";
-  // What a passed test printed is told too, since that is where it says that it could not do its work here.
-  const child = spawn("cargo", ["test", "--locked", "--no-fail-fast", color, "--", "--show-output"], {
-    cwd: agentDirectory,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const exit = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+  const names = args.includes("--") ? args.slice(args.indexOf("--") + 1) : [];
+  const options = args.slice(0, args.length - names.length).filter((word) => word !== "--");
+  // A test that cannot run here passes and prints the reason, so the output of passed tests is needed as well.
+  const child = spawn(
+    "cargo",
+    ["test", "--locked", "--no-fail-fast", color, ...options, "--", "--show-output", ...names],
+    { cwd: agentDirectory, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const exit = once(child, "close").then(
+    ([code, signal]) => (code === 0 ? undefined : `cargo test ended with ${code ?? signal}`),
+    (error: Error) => `cargo test could not be started (${error.message}): install Rust, as the README says`,
+  );
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     const plain = stripVTControlCharacters(line);
     if (plain.startsWith("test result:")) console.log(line);
     lines.push(plain);
   }
-  const [code, signal] = await exit;
-  if (code !== 0) console.log(lines.join("\n"));
-  return cargoTally(lines, code === 0 ? undefined : `cargo test ended with ${code ?? signal}`);
+  const fault = await exit;
+  if (fault !== undefined) console.log(lines.join("\n"));
+  const tally = cargoTally(lines, fault);
+  const ran = tally.passed + tally.failures.length + tally.skips.length;
+  if (ran > 0 || fault !== undefined || names.length === 0) return tally;
+  return { ...tally, faults: [`no agent test's name contains "${names.join('" or "')}"`] };
 }
 
 /**
- * Reads what `cargo test` printed; `fault` says how it failed, if it did. cargo counts a test that printed `SKIP: why` as
+ * Reads the output of `cargo test`; `fault` says how cargo failed, if it did. cargo counts a test that prints `SKIP: why` as
  * passed; here it is a skip.
  */
 export function cargoTally(lines: readonly string[], fault: string | undefined): Tally {

@@ -4,7 +4,7 @@ import { countFailures, formatTally, sumTallies } from "./tally.ts";
 const clean = { passed: 3, failures: [], skips: [], faults: [] };
 
 describe("a tally", () => {
-  it("ends with what was skipped and what failed, and with the totals over all runners alone on the last line", () => {
+  it("lists skips and failures, and ends with the totals of all runners alone on the last line", () => {
     const other = {
       ...clean,
       failures: [{ test: "a.test.ts > forks", message: "expected 1 to be 2\n\nand much more" }],
@@ -23,7 +23,7 @@ describe("a tally", () => {
     expect(formatTally(tally)).toBe("skipped without a reason: adopts\n3 passed, 1 failed, 0 skipped");
   });
 
-  it("counts what went wrong outside a test as a failure", () => {
+  it("counts a failure outside a test as a failed test", () => {
     expect(countFailures({ ...clean, faults: ["cargo test ended with 101"] })).toBe(1);
   });
 });

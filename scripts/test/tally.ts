@@ -1,9 +1,9 @@
-/** What became of the tests of one runner. */
+/** The results of one test runner. */
 export interface Tally {
   readonly passed: number;
   readonly failures: readonly Failure[];
   readonly skips: readonly Skip[];
-  /** What else went wrong, in words; makes the run fail even when no test did. */
+  /** Other failures, in words; each of them fails the run. */
   readonly faults: readonly string[];
 }
 
@@ -26,12 +26,12 @@ export function sumTallies(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** A fault, or a skip that nobody gave a reason for, counts as a failed test: it hides one. */
+/** A fault, or a skip without a reason, counts as a failed test: it may hide one. */
 export function countFailures(tally: Tally): number {
   return tally.failures.length + tally.faults.length + tally.skips.filter((skip) => skip.reason === undefined).length;
 }
 
-/** The lines that end a test run: what was skipped and what failed, and at last `N passed, N failed, N skipped`. */
+/** The lines that end a test run: skips, failures, and on the last line `N passed, N failed, N skipped`. */
 export function formatTally(tally: Tally): string {
   const reasoned = tally.skips.filter((skip) => skip.reason !== undefined);
   return [

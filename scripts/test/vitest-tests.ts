@@ -1,14 +1,24 @@
 import { startVitest, type TestModule } from "vitest/node";
 import type { Failure, Skip, Tally } from "./tally.ts";
 
-/** Runs the Vitest suites whose paths contain one of the filters, or all of them. */
-export async function runVitestTests(filters: readonly string[]): Promise<Tally> {
-  const vitest = await startVitest("test", [...filters], { run: true, watch: false });
+/**
+ * Runs Vitest files, given by their paths.
+ * @param options.isIsolated gives each file a process of its own; sharing one takes half the time
+ */
+export async function runVitestTests(
+  files: readonly string[],
+  options: { readonly isIsolated: boolean },
+): Promise<Tally> {
+  const vitest = await startVitest("test", [], {
+    run: true,
+    watch: false,
+    include: [...files],
+    isolate: options.isIsolated,
+  });
   const modules = vitest.state.getTestModules();
   const unhandled = vitest.state.getUnhandledErrors().map((error) => `unhandled error: ${messageOf(error)}`);
   const tally = vitestTally(modules);
   await vitest.close();
-  if (modules.length === 0) return { ...tally, faults: ["vitest found no test files"] };
   return { ...tally, faults: [...tally.faults, ...unhandled] };
 }
 
@@ -35,7 +45,7 @@ function vitestTally(modules: readonly TestModule[]): Tally {
   return { passed, failures, skips, faults };
 }
 
-/** The reason is the note of `context.skip("why")`, or stands at the end of the title: `(skipped: why)`. */
+/** The reason is the note of `context.skip("why")`, or the end of the title, `(skipped: why)`. */
 export function skipOf(title: string, note: string | undefined): Skip {
   const [, test = title, reason] = /^(.*) \(skipped: (.+)\)$/.exec(title) ?? [];
   return { test, reason: note ?? reason };

@@ -44,6 +44,7 @@ function* more(rest: number): Generator<number> {
   yield left;
 }
 
+// Not a unit test: it unpacks the kernel that set-up downloads.
 describe("unpackKernel", () => {
   it.each([
     ["LZ4", lz4()],

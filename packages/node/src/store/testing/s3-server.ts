@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CreateBucketCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
-import { provideS3Server } from "../../../../../scripts/setup/s3-server.mjs";
+import { provideS3Server } from "../../../../../scripts/setup/servers.mjs";
 import { freePort } from "./free-port.ts";
 
 const REGION = "us-east-1";

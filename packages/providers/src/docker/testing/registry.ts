@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { provideRegistry } from "../../../../../scripts/setup/registry.mjs";
+import { provideRegistry } from "../../../../../scripts/setup/servers.mjs";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./free-port.ts";
 

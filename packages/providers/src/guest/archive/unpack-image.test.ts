@@ -77,6 +77,7 @@ const refusal = (why: string) => ({
   message: expect.stringContaining(why),
 });
 
+// Not a unit test: it sets owners, which needs root.
 describe("an archive", () => {
   it("of a container's files is unpacked with owners, modes and times", async () => {
     const tool = { ...file("usr/bin/tool", "x"), mode: 0o4755, uid: 7, gid: 8, mtime: new Date(1_000_000_000_000) };
