@@ -6,14 +6,14 @@ import { systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
-import { CheckpointVault } from "../../packages/node/src/store/checkpoint-store.ts";
 import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
+import { CheckpointVault } from "../../packages/node/src/store/checkpoint-store.ts";
 import { SmallDisk } from "./small-disk.ts";
 
 const MIB = 1024 * 1024;
 const { signal } = new AbortController();
 
-/** A vault on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
+/** A checkpoint store on a disk of 24 MiB, with a checkpoint of the given size, that counts the chunks it reads. */
 async function openVault(sizeMib: number) {
   const cleanUp = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-room-"));
@@ -37,13 +37,13 @@ async function openVault(sizeMib: number) {
   return { vault, disk, sandbox, content, reads, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
 }
 
-it("what fits on the disk four times is fetched ahead", async () => {
+it("a checkpoint that fits on the disk four times is prefetched", async () => {
   await using opened = await openVault(4);
   await opened.vault.fetchAhead(opened.sandbox, "c", signal);
   expect(opened.reads.count).toBeGreaterThan(0);
 });
 
-it("what does not is not fetched ahead, and comes when it is needed", async () => {
+it("a checkpoint that does not fit on the disk four times is downloaded only when it is needed", async () => {
   await using opened = await openVault(8);
   const { vault, sandbox } = opened;
   await vault.fetchAhead(sandbox, "c", signal);
@@ -53,7 +53,7 @@ it("what does not is not fetched ahead, and comes when it is needed", async () =
   expect(Buffer.compare(await readFile(join(scratch.path, "image")), opened.content)).toBe(0);
 });
 
-it("a disk that is nearly full is said to be before anything is saved or restored, and nothing is left on it", async () => {
+it("a nearly full disk is refused with disk_full before anything is saved or restored, and nothing is left on it", async () => {
   await using opened = await openVault(1);
   const { vault, disk } = opened;
   await disk.fill(4 * MIB);
