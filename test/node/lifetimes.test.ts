@@ -9,13 +9,15 @@ describe("lifetimes on gVisor", () => {
     const { sandboxes } = node.client;
     const [plain, longer, shorter, idle, busy] = await Promise.all([
       sandboxes.create({ ttlMs: 3000 }),
-      sandboxes.create({ ttlMs: 3000 }),
+      sandboxes.create(),
       sandboxes.create({ ttlMs: 3_600_000 }),
       sandboxes.create({ idleTimeoutMs: 2000 }),
-      sandboxes.create({ idleTimeoutMs: 2000 }),
+      sandboxes.create(),
     ]);
     const ids = [plain.id, shorter.id, idle.id];
     const running = await busy.start("sleep 3600");
+    await busy.update({ idleTimeoutMs: 2000 });
+    await longer.update({ ttlMs: 2000 });
     await longer.update({ ttlMs: 3_600_000 });
     const { expiresAt } = await shorter.update({ ttlMs: 2000 });
     await using events = node.client.events({ after: 0 });
