@@ -29,7 +29,8 @@ describe("a client behind a load balancer", () => {
     await using cat = await behind.start("cat", { stdin: true });
     let moves = 0;
     let lines = 0;
-    const counting = behind.exec("for i in $(seq 1 60); do seq $((i*500-499)) $((i*500)); sleep 0.01; done", {
+    const count = "i=0; while [ ! -e enough ]; do i=$((i+1)); seq $((i*500-499)) $((i*500)); sleep 0.01; done";
+    const counting = behind.exec(count, {
       onStdout: (bytes) => {
         const before = Math.floor(lines / 3_000);
         lines += bytes.filter((byte) => byte === 10).length;
@@ -37,14 +38,15 @@ describe("a client behind a load balancer", () => {
       },
     });
     for (let line = 1; line <= 100; line++) await cat.write(`${line}\n`);
+    await expect.poll(() => moves).toBeGreaterThanOrEqual(5);
+    await sandbox.files.write("enough", "");
     const { stdout, exitCode, truncated } = await counting;
-    expect({ exitCode, truncated, isSame: stdout === numbersTo(30_000) }).toEqual({
+    expect({ exitCode, truncated, isSame: stdout === numbersTo(lines) }).toEqual({
       exitCode: 0,
       truncated: false,
       isSame: true,
     });
     await cat.closeStdin();
     expect(await collectOutput(cat).ended).toBe(numbersTo(100));
-    expect(moves).toBeGreaterThanOrEqual(5);
   });
 });
