@@ -6,14 +6,14 @@ import { systemClock } from "@sandpiper/core";
 import { MemoryStore } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
-import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
 import { CheckpointVault } from "../../packages/node/src/store/checkpoint-store.ts";
+import { CheckpointRepository } from "../../packages/node/src/store/checkpoint-repository.ts";
 import { SmallDisk } from "./small-disk.ts";
 
 const MIB = 1024 * 1024;
 const { signal } = new AbortController();
 
-/** A checkpoint store on a disk of 24 MiB, with a checkpoint of the given size, that counts the chunks it reads. */
+/** A vault on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
 async function openVault(sizeMib: number) {
   const cleanUp = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-room-"));

@@ -87,7 +87,7 @@ describe("authentication", () => {
 });
 
 describe("authentication in a cluster", () => {
-  it("accepts the token of a sandbox on another node, and resolves its tenant once the sandbox is here", () => {
+  it("lets the token of a sandbox in that another node holds, and knows its tenant when it comes here", () => {
     const inCluster = new NodeAuthenticator({ keys, tokens, records, isInCluster: true });
     const record = sandboxRecord({ tenant: "a" });
     const token = tokens.tokenOf(record.id);

@@ -8,12 +8,12 @@ const bind =
     requireSafeBind({ host, tls: noTls, allowInsecure: false, ...more });
 
 describe("listening without TLS", () => {
-  it.each(["127.0.0.1", "127.1.2.3", "::1", "localhost", "LOCALHOST"])("is allowed on %s", (host) => {
+  it.each(["127.0.0.1", "127.1.2.3", "::1", "localhost", "LOCALHOST"])("is fine on %s", (host) => {
     expect(bind(host)).not.toThrow();
   });
 
   it.each(["0.0.0.0", "::", "192.168.1.4", "example.com", "localhost.example.com", "::ffff:10.0.0.1", "fe80::1"])(
-    "is refused on %s, with a hint",
+    "is refused on %s, with what to do instead",
     (host) => {
       expect(bind(host)).toThrow(
         expect.objectContaining({ reason: "insecure_bind", hint: expect.stringContaining("--allow-insecure") }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { configFields } from "./config-field.ts";
 import { type ConfigSources, loadNodeConfig, parseNodeConfig } from "./load-node-config.ts";
 
-/** A file system with these files. */
+/** Files by their path; what is not there is not found. */
 function load(argv: string[] = [], env: NodeJS.ProcessEnv = {}, files: Record<string, unknown> = {}) {
   const readFile: ConfigSources["readFile"] = async (path) => {
     const content = files[path];
@@ -22,7 +22,7 @@ async function refusal(...sources: Parameters<typeof load>): Promise<string> {
 }
 
 describe("the configuration of a node", () => {
-  it("is complete without any setting", async () => {
+  it("is complete when nobody says anything", async () => {
     expect(await load()).toMatchObject({
       host: "127.0.0.1",
       port: 4747,
@@ -48,13 +48,13 @@ describe("the configuration of a node", () => {
     });
   });
 
-  it("comes from the file named by flag or variable, in this order", async () => {
+  it("reads another file when one is named, by flag before variable", async () => {
     const files = { "/state/config.json": { port: 1 }, "/etc/a.json": { port: 2 }, "/etc/b.json": { port: 3 } };
     expect(await load([], { SANDPIPER_CONFIG: "/etc/a.json" }, files)).toMatchObject({ port: 2 });
     expect(await load(["--config=/etc/b.json"], { SANDPIPER_CONFIG: "/etc/a.json" }, files)).toMatchObject({ port: 3 });
   });
 
-  it("accepts every kind of value as text", async () => {
+  it("takes every kind of value as text", async () => {
     const argv = ["--allow-insecure", "--cors-origins", "https://a.example", "--cors-origins=https://b.example"];
     const pools = ["--pools", '[{"memoryMib":512,"target":4}]', "--defaults-ttl-ms=none", "--defaults-vcpu-count=0.5"];
     expect(await load([...argv, ...pools], { SANDPIPER_DEFAULTS_TTL_MS: "1000" })).toMatchObject({
@@ -73,11 +73,11 @@ describe("the configuration of a node", () => {
     });
   });
 
-  it("treats an empty variable as unset", async () => {
+  it("takes an empty variable for one that is not set", async () => {
     expect(await load([], { SANDPIPER_PORT: "" })).toMatchObject({ port: 4747 });
   });
 
-  it("combines TLS settings from the file and the environment", async () => {
+  it("lets one half of TLS stand in the file and the other in the environment", async () => {
     const files = { "/state/config.json": { tls: { certFile: "/c.pem" } } };
     expect(await load([], { SANDPIPER_TLS_KEY_FILE: "/k.pem" }, files)).toMatchObject({
       tls: { certFile: "/c.pem", keyFile: "/k.pem" },
@@ -85,18 +85,18 @@ describe("the configuration of a node", () => {
     expect(await refusal([], {}, files)).toContain("tls.certFile is set and tls.keyFile is not");
   });
 
-  it("is immutable", async () => {
+  it("cannot be changed afterwards", async () => {
     const config = await load();
     expect([config, config.tls, config.defaults, config.pools].every((part) => Object.isFrozen(part))).toBe(true);
   });
 
-  it("is validated when a program passes it", () => {
+  it("can be written down by a program, and is checked as any other", () => {
     expect(parseNodeConfig({ home: "/h", port: 0 })).toMatchObject({ home: "/h", imagesDir: "/h/images", port: 0 });
     expect(() => parseNodeConfig({ port: -1 })).toThrow("port -1 (from the program)");
   });
 });
 
-describe("an invalid configuration", () => {
+describe("a wrong configuration", () => {
   it.each([
     [["--port", "abc"], {}, 'port "abc" (from --port) is not allowed; allowed is a whole number from 0 to 65535'],
     [[], { SANDPIPER_PORT: "70000" }, "port 70000 (from SANDPIPER_PORT) is not allowed; allowed is a whole number"],
@@ -127,7 +127,7 @@ describe("an invalid configuration", () => {
     [[], { SANDPIPER_PROT: "1" }, "there is no variable SANDPIPER_PROT | did you mean SANDPIPER_PORT?"],
     [["--config", "/nowhere.json"], {}, "the file /nowhere.json cannot be read"],
   ] as [string[], NodeJS.ProcessEnv, string][])(
-    "is refused for %j %j, with the allowed values",
+    "%j %j is refused, saying what would be right",
     async (argv, env, text) => {
       expect(await refusal(argv, env)).toContain(text);
     },
@@ -145,17 +145,17 @@ describe("an invalid configuration", () => {
     ["{", "/state/config.json is not JSON"],
     [[], "/state/config.json holds no JSON object"],
     [{ port: -1, maxSandboxes: -1 }, "maxSandboxes -1"],
-  ])("is refused for %j in the file, with the allowed values", async (file, text) => {
+  ])("in the file, %j is refused, saying what would be right", async (file, text) => {
     expect(await refusal([], {}, { "/state/config.json": file })).toContain(text);
   });
 
-  it("does not show a refused secret", async () => {
+  it("does not tell a secret that it refuses", async () => {
     const text = await refusal([], { SANDPIPER_CLUSTER_SECRET: "too short" });
     expect(text).toContain("clusterSecret [hidden] (from SANDPIPER_CLUSTER_SECRET) is not allowed");
     expect(text).not.toContain("too short");
   });
 
-  it("may contain variables of other programs", async () => {
+  it("leaves variables of other programs alone", async () => {
     await load([], { SANDPIPER_URL: "http://x", SANDPIPER_API_KEY: "k", SANDPIPER_SOMETHING_ELSE: "1" });
   });
 });
@@ -171,7 +171,7 @@ describe("the fields of a configuration", () => {
     }
   });
 
-  it("all have a description", () => {
+  it("are all described", () => {
     expect(configFields.filter(({ description, allowed }) => description === "" || allowed === "")).toEqual([]);
   });
 });

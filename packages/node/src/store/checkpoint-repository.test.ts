@@ -8,8 +8,8 @@ import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { CheckpointRepository } from "./checkpoint-repository.ts";
-import { DirectoryStore } from "./directory-store.ts";
 import { ChunksAhead } from "./prefetched-chunks.ts";
+import { DirectoryStore } from "./directory-store.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandpiper-checkpoints-"));
 afterAll(() => rm(root, { recursive: true, force: true }));
@@ -121,8 +121,8 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   });
 });
 
-describe("prefetched chunks", () => {
-  it("are not downloaded again by a load; missing ones are", async () => {
+describe("what was fetched ahead", () => {
+  it("is not read from the store again, and the rest is", async () => {
     let gets = 0;
     const store = new MemoryStore({
       fault: ({ operation }) => {

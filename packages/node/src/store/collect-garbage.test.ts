@@ -64,7 +64,7 @@ const stores: readonly [string, () => Promise<AgingStore>][] = [
   ],
 ];
 
-describe.each(stores)("garbage collection in %s", (_, openStore) => {
+describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   const isLoadable = async (repository: CheckpointRepository, files: readonly CheckpointFile[]) =>
     repository.load(files, await mkdtemp(join(root, "l-")), never).then(
       () => true,

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import type { CreatedKey, CreateKeyBody } from "@sandpiper/protocol";
 import { Client } from "@sandpiper/sdk";
+import { startNode } from "../../start/start-node.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import type { NodeConfig, NodeConfigOptions } from "../../config/node-config.ts";
 import { createLogger } from "../../daemon/logger.ts";
-import { startNode } from "../../start/start-node.ts";
 
 export interface McpNodeOptions {
   readonly provider: Provider;

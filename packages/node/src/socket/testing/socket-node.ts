@@ -7,10 +7,10 @@ import { join } from "node:path";
 import type { Clock, Provider } from "@sandpiper/core";
 import type { AuditEntry, CreateKeyBody, SandboxResource } from "@sandpiper/protocol";
 import { pino } from "pino";
+import { composeParts } from "../../start/domain.ts";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import type { NodeConfig } from "../../config/node-config.ts";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
-import { composeParts } from "../../start/domain.ts";
 import { attachSockets } from "../../upgrade/attach-sockets.ts";
 import { TestClient } from "./test-client.ts";
 
