@@ -94,11 +94,11 @@ describe("a node with virtual machines", () => {
     expect(home.left()).toEqual([]);
   });
 
-  it("removes its prepared machines when it stops", async () => {
+  it("that keeps machines ready has none left when it stops", async () => {
     await node.stop();
     node = await NodeProcess.start(home.config({ qemu: { preStarted: 1 } }));
     await (await node.client.sandboxes.create(MACHINE)).destroy();
-    // The prepared machine's process and its directory.
+    // A process, and the directory that it has while nobody has asked for it.
     await expect.poll(() => home.left()).toHaveLength(2);
     const ready = home.left().find((name) => name.includes("~")) ?? "";
     await node.stop();

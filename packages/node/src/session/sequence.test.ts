@@ -63,7 +63,7 @@ describe("a session on gVisor", () => {
   it("rejects a second execution while one runs, which continues", async () => {
     const client = node.client(`/attach/${id}`);
     await client.next();
-    // The gate opens after the second execution was rejected.
+    // The gate opens when the second piece has been rejected.
     const live = node.service.open(node.owner, id);
     expect((await live.exec({ command: "mkfifo /tmp/gate" })).exitCode).toBe(0);
     await client.send({ language: "bash", code: "read line < /tmp/gate; echo $line" });

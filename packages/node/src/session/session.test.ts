@@ -107,7 +107,7 @@ describe("code in a session", () => {
     ]);
   });
 
-  it("has the sandbox's environment and working directory", async () => {
+  it("gives the code the sandbox's environment and working directory", async () => {
     const made = await node.service.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
     const client = await attach(made.id);
     await client.send(run("echo $GREETING; pwd"));

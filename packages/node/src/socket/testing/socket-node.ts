@@ -26,7 +26,7 @@ export interface ConnectOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A node that serves only WebSockets, on a free port. */
+/** A node with nothing but its WebSockets, on a free port. */
 export async function startSocketNode({ provider, clock, corsOrigins }: SocketNodeOptions) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-socket-"));
   // The API offers no mock provider.
