@@ -4,6 +4,7 @@ import { createSandboxId, encodeDataFrame, SandboxError, type SandboxId } from "
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import type { Whereabout } from "../handoff/locator.ts";
+import { untilSettled } from "../testing/until-settled.ts";
 import { type Owner, RelayNodes } from "./testing/relay-nodes.ts";
 
 let nodes: RelayNodes;
@@ -43,7 +44,7 @@ function ownerHeard(): string[] {
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 2));
+  await expect.poll(isTrue, { interval: 2 }).toBe(true);
 }
 
 describe("a stream about a sandbox of another node", () => {
@@ -249,8 +250,10 @@ describe("a node that holds a sandbox", () => {
     await until(() => got.length === 1);
     owner.sockets[0]?.terminate();
     await once(owner.sockets[0] as WebSocket, "close");
-    // The other end of the connection hears of it a moment later.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // By the time the relay answers this ping, it has handled the end of the other connection.
+    const ponged = once(client, "pong");
+    client.ping();
+    await ponged;
     client.send(open(2));
     await until(() => owner.sockets.length === 2);
     expect(client.readyState).toBe(client.OPEN);
@@ -278,10 +281,11 @@ describe("a node that holds a sandbox", () => {
     }
     expect(isClosed).toBe(false);
     socket.pause();
-    while (!isClosed) {
+    const waitOn = async () => {
       await clock.advance(1000);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      return isClosed;
+    };
+    await expect.poll(waitOn, { interval: 20 }).toBe(true);
     expect((await closed)[0]).toBe(1012);
   });
 
@@ -347,9 +351,6 @@ async function sentUntilItRests(socket: WebSocket): Promise<number> {
     });
   };
   next();
-  for (let before = -1; before !== sent; ) {
-    before = sent;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
+  await untilSettled(() => sent);
   return sent;
 }

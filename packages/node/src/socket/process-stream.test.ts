@@ -2,6 +2,7 @@ import { type DataFrame, errorBodySchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import { untilSettled } from "../testing/until-settled.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
 import { isFrame } from "./testing/test-client.ts";
 
@@ -203,13 +204,7 @@ describe("a client that does not read", () => {
       await stalled.send(open({ stream: n, process: `flood-${n}`, window: 64 * 1024 * 1024, spawn }));
     }
     const produced = async () => (await live.processes()).reduce((sum, { endOffset }) => sum + endOffset, 0);
-    const looks: number[] = [];
-    const hasStopped = async () => {
-      looks.push(await produced());
-      const last = looks.slice(-4);
-      return last.length === 4 && last.every((bytes) => bytes > 0 && bytes === last[0]);
-    };
-    await expect.poll(hasStopped, { interval: 100 }).toBe(true);
+    await untilSettled(produced);
     // The connection's buffers, and each stream's journal and data in transit.
     expect(await produced()).toBeLessThan(64 * 1024 * 1024);
     const other = node.client("/v1/socket");
