@@ -1,11 +1,10 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
+import { untilSettled } from "../testing/until-settled.ts";
 import { createSandboxId, errorBodySchema, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sendNudge } from "./nudge.ts";
 import { ClusterNodes, KEY } from "../forward/testing/cluster-nodes.ts";
-import { untilSettled } from "../testing/until-settled.ts";
 
 let nodes: ClusterNodes;
 let id: SandboxId;
