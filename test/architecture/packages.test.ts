@@ -22,7 +22,7 @@ const manifests = files
 const workspaces = manifests.filter(({ path }) => path !== "package.json");
 
 describe.each(manifests)("$path", ({ license, dependencies, devDependencies, optionalDependencies, ...manifest }) => {
-  it("is private, under the one license", () => {
+  it("is private and has the repository's license", () => {
     expect([manifest.private, license]).toEqual([true, "Apache-2.0"]);
   });
 
@@ -47,14 +47,11 @@ describe("agent/Cargo.toml", () => {
 describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, bin = {}, version }) => {
   const targets = [...Object.values(exports), ...Object.values(bin)].map((target) => join(dirname(path), target));
 
-  it("has the version of the whole", () => {
+  it("has the version of the repository", () => {
     expect(version).toBe(manifests.find((manifest) => manifest.path === "package.json")?.version);
-  });
-
-  it("is there", () => {
+  });=>   it("exists", () => => 
     expect(targets).not.toEqual([]);
-    expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]);
-  });
+    expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]););
 
   it("is a list of names written by hand", () => {
     const roots = files.filter((file) => targets.includes(file.path) && file.path.endsWith("/index.ts"));
@@ -63,5 +60,4 @@ describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, 
         /^(\s*(\/\/.*|\/\*[\s\S]*?\*\/|export (type )?\{[^}]*\} from "[^"]+";))*\s*$/,
       );
     }
-  });
-});
+  }););

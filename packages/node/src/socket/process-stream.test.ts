@@ -204,6 +204,7 @@ describe("a client that does not read", () => {
       await stalled.send(open({ stream: n, process: `flood-${n}`, window: 64 * 1024 * 1024, spawn }));
     }
     const produced = async () => (await live.processes()).reduce((sum, { endOffset }) => sum + endOffset, 0);
+    await expect.poll(produced).toBeGreaterThan(0);
     await untilSettled(produced);
     // The connection's buffers, and each stream's journal and data in transit.
     expect(await produced()).toBeLessThan(64 * 1024 * 1024);
