@@ -49,9 +49,12 @@ describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, 
 
   it("has the version of the repository", () => {
     expect(version).toBe(manifests.find((manifest) => manifest.path === "package.json")?.version);
-  });=>   it("exists", () => => 
+  });
+
+  it("exists", () => {
     expect(targets).not.toEqual([]);
-    expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]););
+    expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]);
+  });
 
   it("is a list of names written by hand", () => {
     const roots = files.filter((file) => targets.includes(file.path) && file.path.endsWith("/index.ts"));
@@ -60,4 +63,5 @@ describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, 
         /^(\s*(\/\/.*|\/\*[\s\S]*?\*\/|export (type )?\{[^}]*\} from "[^"]+";))*\s*$/,
       );
     }
-  }););
+  });
+});
