@@ -13,7 +13,7 @@ const stories = readdirSync(import.meta.dirname, { withFileTypes: true })
   .map((entry) => entry.name);
 
 describe("an example", () => {
-  it.each(stories)("asserts what it shows and exits with 0: %s", async (story) => {
+  it.each(stories)("passes its own assertions and exits with 0: %s", async (story) => {
     const program = join(import.meta.dirname, story, "main.ts");
     const env = { ...process.env, SANDPIPER_HOME: home, NO_COLOR: "1" };
     const { stdout } = await promisify(execFile)(process.execPath, [program], { env });

@@ -6,7 +6,7 @@ import { join, relative, resolve } from "node:path";
 import { compileSteps } from "./build/compile.ts";
 import { readPackage, type SourcePackage } from "./build/source-package.ts";
 import { packedName, stagePackage } from "./build/stage-package.ts";
-import { type Check, runCheck } from "./check/run-check.ts";
+import { type Check, runCheck } from "./run-check.ts";
 
 const repo = join(import.meta.dirname, "..");
 const given = process.argv[2];

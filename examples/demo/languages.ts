@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Sandbox } from "@sandpiper/core";
 import { printStep } from "./terminal.ts";
 
-/** Python leaves a file that Node reads, and Bash counts what both left: the sandbox keeps its state between commands. */
+/** Node.js reads a file that Python wrote: the sandbox keeps its state between commands. */
 const programs = [
   {
     label: "Python",
@@ -13,14 +13,14 @@ const programs = [
   {
     label: "Node.js",
     language: "javascript",
-    code: "console.log('squares that Python left:', JSON.parse(require('fs').readFileSync('/tmp/squares.json')).join(' '))",
-    expected: "squares that Python left: 0 1 4 9 16",
+    code: "console.log('squares from Python:', JSON.parse(require('fs').readFileSync('/tmp/squares.json')).join(' '))",
+    expected: "squares from Python: 0 1 4 9 16",
   },
   {
     label: "Bash",
     language: "bash",
-    code: 'echo "$(whoami) sees $(ls /proc | grep -c "^[0-9]") processes, and $(ls /sys/class/net 2>/dev/null | grep -vxc lo) networks"',
-    expected: /^user sees \d processes, and 0 networks$/,
+    code: 'echo "$(whoami) sees $(ls /proc | grep -c "^[0-9]") processes and $(ls /sys/class/net 2>/dev/null | grep -vxc lo) networks"',
+    expected: /^user sees \d processes and 0 networks$/,
   },
 ];
 

@@ -4,7 +4,7 @@ import { type CreateSandboxOptions, createSandbox } from "@sandpiper/node";
 const interruption = new AbortController();
 const creations = new Set<Promise<Sandbox>>();
 
-/** Like createSandbox, for a program that may be interrupted: no sandbox outlives it then either. */
+/** Like createSandbox, and remembers the sandbox so that an interruption destroys it. */
 export function createDemoSandbox(options: CreateSandboxOptions): Promise<Sandbox> {
   const creation = createSandbox({ provider: "gvisor", signal: interruption.signal, ...options });
   creations.add(creation);

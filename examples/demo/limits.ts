@@ -21,14 +21,14 @@ for child in children:
 export async function showTimeLimit(sandbox: Sandbox): Promise<void> {
   const result = await sandbox.exec("sleep 60", { timeoutMs: 200 });
   assert.equal(result.timedOut, true);
-  printStep("time", "`sleep 60` with 200 ms: killed, and reported as timed out", result.durationMs);
+  printStep("time", "`sleep 60` with a limit of 200 ms: killed, reported as timed out", result.durationMs);
 }
 
 export async function showDiskLimit(sandbox: Sandbox): Promise<void> {
   const { diskMib } = sandbox.config;
   const result = await sandbox.exec(`head -c ${2 * diskMib}M /dev/zero > /tmp/filler; s=$?; rm /tmp/filler; exit $s`);
   assert.match(result.stderr, /No space left on device/);
-  printStep("disk", `${2 * diskMib} MiB into ${diskMib} MiB: no space left on device`, result.durationMs);
+  printStep("disk", `${2 * diskMib} MiB on a ${diskMib} MiB disk: no space left on device`, result.durationMs);
 }
 
 export async function showProcessLimit(sandbox: Sandbox): Promise<void> {
@@ -38,7 +38,7 @@ export async function showProcessLimit(sandbox: Sandbox): Promise<void> {
   printStep("processes", `a fork loop: ${result.stdout.trim()}`, result.durationMs);
 }
 
-/** In a sandbox of its own: whoever takes all memory may lose the whole sandbox, never more than that. */
+/** Uses its own sandbox: a program that exceeds the memory limit may end the whole sandbox, but nothing else. */
 export async function showMemoryLimit(): Promise<void> {
   await using sandbox = await createDemoSandbox({ memoryMib: 64 });
   const startedAtMs = performance.now();
@@ -48,6 +48,6 @@ export async function showMemoryLimit(): Promise<void> {
     (error) => SandboxError.from(error).reason === "out_of_memory",
   );
   assert.equal(wasKilled, true);
-  const text = "256 MiB in a sandbox for 64: killed, reported as out of memory";
+  const text = "256 MiB in a 64 MiB sandbox: killed, reported as out of memory";
   printStep("memory", text, performance.now() - startedAtMs);
 }

@@ -1,4 +1,4 @@
-// What `npm start` shows: a real sandbox, three languages in it, its limits at work, and what it all costs.
+// The demo of `npm start`: a real sandbox, three languages, its limits, and the duration of each step.
 import { SandboxError } from "@sandpiper/core";
 import { showExecCost } from "./costs.ts";
 import { showLanguages } from "./languages.ts";
@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   try {
     printStep("created", `${sandbox.id} on ${sandbox.provider}`, performance.now() - startedAtMs);
 
-    printTitle("Three languages, one state");
+    printTitle("Three languages, shared state");
     await showLanguages(sandbox);
 
     printTitle("Limits");
@@ -22,15 +22,15 @@ async function main(): Promise<void> {
     await showProcessLimit(sandbox);
     await showMemoryLimit();
 
-    printTitle("A command, start to end");
+    printTitle("A command from start to exit");
     await showExecCost(sandbox);
   } finally {
     const destroyStartedAtMs = performance.now();
     await sandbox.destroy();
-    printStep("destroyed", "with its processes, files and limits", performance.now() - destroyStartedAtMs);
+    printStep("destroyed", "with its processes, files and cgroups", performance.now() - destroyStartedAtMs);
   }
   console.log(
-    `\nDone in ${formatMs(performance.now() - startedAtMs)}. Now yours: npx sandpiper run -- python3 -c 'print(1)'`,
+    `\nDone in ${formatMs(performance.now() - startedAtMs)}. Try it: npx sandpiper run -- python3 -c 'print(1)'`,
   );
 }
 

@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 const LABEL_WIDTH = 12;
 const TEXT_WIDTH = 68;
 
-/** Colours appear only on a terminal, and not under NO_COLOR: styleText looks at both. */
+/** styleText uses colours only on a terminal and without NO_COLOR. */
 export function printTitle(text: string): void {
   console.log(`\n${styleText("bold", text)}`);
 }

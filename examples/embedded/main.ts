@@ -1,4 +1,4 @@
-// Sandboxes in a program of one's own, without a node; each output is held to what it should be.
+// Uses a sandbox in a program, without a node, and asserts each output.
 import assert from "node:assert/strict";
 import { createSandbox } from "@sandpiper/node";
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Check } from "../check/run-check.ts";
+import type { Check } from "../run-check.ts";
 import { publishedFiles, type SourcePackage } from "./source-package.ts";
 
 interface CompileOptions {

@@ -13,7 +13,7 @@ describe("the agent's binary", () => {
     expect(statSync(agent).size).toBeLessThanOrEqual(2.5 * MIB);
   });
 
-  it("is static: it names no program interpreter, so it starts in any image", () => {
+  it("is statically linked, so that it starts in any image", () => {
     expect(segmentTypes(readFileSync(agent))).not.toContain(PT_INTERP);
   });
 

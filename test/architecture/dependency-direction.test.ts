@@ -27,7 +27,7 @@ const allowed: Record<string, { workspaces: readonly string[]; others: readonly 
 describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => {
   const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
 
-  it("has imports to look at", () => {
+  it("has imports", () => {
     expect(own).not.toEqual([]);
   });
 
@@ -36,7 +36,7 @@ describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => 
     expect(wrong(own, ({ to }) => !isWorkspace(to) || names.includes(packageOf(to)))).toEqual([]);
   });
 
-  it("reaches other packages by their names, never by their files", () => {
+  it("imports other packages by name, never by file", () => {
     expect(wrong(own, ({ to }) => !to.includes("packages/") || to.startsWith(`packages/${name}/`))).toEqual([]);
   });
 });
@@ -44,7 +44,7 @@ describe.each(Object.entries(allowed))("packages/%s", (name, { workspaces }) => 
 describe.each(Object.entries(allowed).filter(([, { others }]) => others !== undefined))(
   "packages/%s",
   (name, { others }) => {
-    it(`imports nothing from elsewhere but ${others?.join(", ") || "its own"}, and test tools in tests`, () => {
+    it(`has no dependencies except ${others?.join(", ") || "Sandpiper's"}, and test tools in tests`, () => {
       const own = imports.filter(({ from }) => from.startsWith(`packages/${name}/`));
       const elsewhere = own.filter(({ to }) => !isWorkspace(to) && !to.startsWith("packages/") && !isBuiltin(to));
       expect(wrong(elsewhere, ({ from, to }) => isFree(from, packageOf(to)) || !!others?.includes(to))).toEqual([]);
@@ -52,15 +52,15 @@ describe.each(Object.entries(allowed).filter(([, { others }]) => others !== unde
   },
 );
 
-describe("the domain", () => {
-  it("runs anywhere: protocol and core import nothing of Node outside their tests", () => {
+describe("protocol and core", () => {
+  it("import nothing of Node.js outside their tests", () => {
     const domain = imports.filter(({ from }) => /^packages\/(protocol|core)\//.test(from) && !isTest(from));
     expect(wrong(domain, ({ to }) => !isBuiltin(to))).toEqual([]);
   });
 });
 
-describe("the client", () => {
-  it("runs in browsers: the SDK imports nothing of Node outside its tests", () => {
+describe("the SDK", () => {
+  it("imports nothing of Node.js outside its tests, so that it runs in browsers", () => {
     const client = imports.filter(({ from }) => from.startsWith("packages/sdk/") && !isTest(from));
     expect(wrong(client, ({ to }) => !isBuiltin(to))).toEqual([]);
   });
@@ -74,7 +74,7 @@ describe("providers", () => {
     expect(wrong(own, ({ from, to }) => [providerOf(from), "host", "guest"].includes(providerOf(to)))).toEqual([]);
   });
 
-  it("are named by their package's root and the composition root alone", () => {
+  it("are imported only by their package's root and one composition root", () => {
     const namers = imports
       .filter(({ from, to }) => packageOf(to) === "@sandpiper/providers" && !isTest(from))
       .map(({ from }) => from);

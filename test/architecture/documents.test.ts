@@ -12,7 +12,7 @@ describe("the documents", () => {
     expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
   });
 
-  it("link only to files that are there", () => {
+  it("link only to existing files", () => {
     const links = documents.flatMap(({ path, text }) =>
       [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = ""]) => ({ path, target })),
     );
@@ -20,14 +20,14 @@ describe("the documents", () => {
     expect(local.filter(({ path, target }) => !existsSync(join(repoDirectory, dirname(path), target)))).toEqual([]);
   });
 
-  it("number their decisions without gaps", () => {
+  it("number the decisions without gaps", () => {
     const numbers = documents
       .map(({ path }) => /^docs\/decisions\/(\d{4})-[a-z0-9-]+\.md$/.exec(path)?.[1])
       .filter(Boolean);
     expect(numbers.sort()).toEqual(numbers.map((_, index) => String(index + 1).padStart(4, "0")));
   });
 
-  it("name, in SPECIFICATION.md, only tests that are there", () => {
+  it("name only existing tests in SPECIFICATION.md", () => {
     const text = documents.find(({ path }) => path === "SPECIFICATION.md")?.text ?? "";
     const tests = [...text.matchAll(/`((?:packages|test|agent|scripts|bench|examples)\/[^`]+)`/g)].map(
       ([, path = ""]) => path,
@@ -40,7 +40,7 @@ describe("the documents", () => {
 describe("no file", () => {
   const mentions = (pattern: RegExp) => files.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
 
-  it("names a directory of somebody's machine", () => {
+  it("names a directory of a developer's machine", () => {
     expect(mentions(/(?<![\w.~-])\/work\/|\/root\/(go|\.cargo|\.cache)\b/)).toEqual([]);
   });
 

@@ -26,13 +26,13 @@ describe("a source file", () => {
     expect(indexes.filter((path) => !/^packages\/[^/]+\/src\/(testing\/)?index(\.test)?\.ts$/.test(path))).toEqual([]);
   });
 
-  it("leaves nothing for later", () => {
+  it("contains no notes about unfinished work", () => {
     expect(files.filter(({ text }) => /TO[D]O|FIX[M]E|X[X]X/.test(text)).map(({ path }) => path)).toEqual([]);
   });
 });
 
 describe("a folder", () => {
-  it("is named for a resource or a phase, not for being a drawer", () => {
+  it("is named after a resource or a phase, not utils, helpers, common or types", () => {
     const drawers = /^(utils?|helpers?|commons?|types)$/;
     expect(
       paths.filter((path) =>

@@ -24,7 +24,7 @@ const manifests = files
 const workspaces = manifests.filter(({ path }) => path !== "package.json");
 
 describe.each(manifests)("$path", ({ license, dependencies, devDependencies, optionalDependencies, ...manifest }) => {
-  it("is private, under the one license", () => {
+  it("is private and has the repository's license", () => {
     expect([manifest.private, license]).toEqual([true, "Apache-2.0"]);
   });
 
@@ -62,11 +62,11 @@ describe.each(workspaces)("what a registry shows of $name", ({ path, description
 describe.each(workspaces)("the public surface of $name", ({ path, exports = {}, bin = {}, version }) => {
   const targets = [...Object.values(exports), ...Object.values(bin)].map((target) => join(dirname(path), target));
 
-  it("has the version of the whole", () => {
+  it("has the version of the repository", () => {
     expect(version).toBe(manifests.find((manifest) => manifest.path === "package.json")?.version);
   });
 
-  it("is there", () => {
+  it("exists", () => {
     expect(targets).not.toEqual([]);
     expect(targets.filter((target) => !existsSync(join(repoDirectory, target)))).toEqual([]);
   });

@@ -15,7 +15,7 @@ import { StoreProxy } from "./store-proxy.ts";
 const NODES = ["a", "b", "c"];
 const STORE_MIB = 512;
 export const LEASE_MS = 2500;
-/** All nodes look at the clock of one machine. */
+/** All nodes share one machine's clock. */
 const MAX_SKEW_MS = 200;
 
 export type StoreKind = "file" | "s3";
@@ -28,13 +28,13 @@ export interface ChaosBedOptions {
 interface SharedStore {
   readonly store: ObjectStore;
   readonly env: NodeJS.ProcessEnv;
-  /** Of an S3 server. */
+  /** Only for an S3 store. */
   readonly proxy?: StoreProxy | undefined;
-  /** Of a directory. */
+  /** Only for a directory. */
   readonly disk?: SmallDisk | undefined;
 }
 
-/** Three nodes on one machine and one store, each of which can be made to fail. */
+/** Three nodes on one machine and a store; faults can be injected into each of them. */
 export class ChaosBed implements AsyncDisposable {
   readonly directory: string;
   readonly nodes: readonly ChaosNode[];
@@ -55,7 +55,7 @@ export class ChaosBed implements AsyncDisposable {
 
   static async start({ store, random }: ChaosBedOptions): Promise<ChaosBed> {
     await using parts = new AsyncDisposableStack();
-    // Named for its process: what a run that was killed has left can be told from that of one that goes on.
+    // The process id distinguishes a killed run's leftovers from a running one's files.
     const directory = mkdtempSync(join(tmpdir(), `sandpiper-chaos-${process.pid}-`));
     parts.defer(() => rmSync(directory, { recursive: true, force: true }));
     const shared = store === "s3" ? await openBucket(parts, random) : await openDirectory(parts, directory);
@@ -73,10 +73,10 @@ export class ChaosBed implements AsyncDisposable {
       parts.use(node.disk);
       nodes.push(node);
     }
-    // Whatever becomes of the nodes, nothing of theirs outlives the bed; their disks say what there was.
+    // Runs before the disks are unmounted: they tell which instances existed.
     parts.defer(() => removeLeftovers(directory));
     for (const node of nodes) parts.defer(() => node.kill9());
-    // The first makes the key that all of them share.
+    // The first node creates the key that all share.
     for (const node of nodes) await node.start();
     return new ChaosBed(directory, nodes, shared, parts.move());
   }

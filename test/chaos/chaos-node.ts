@@ -16,7 +16,7 @@ export interface ChaosNodeOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A node of a cluster on one machine, with its home on a disk that can be filled. */
+/** A node of a cluster on one machine, with its home on a small disk that a fault can fill. */
 export class ChaosNode {
   readonly name: string;
   readonly url: string;
@@ -51,12 +51,12 @@ export class ChaosNode {
     return this.#node.homeDir;
   }
 
-  /** Where its guard has its post. */
+  /** The directory of its lease guard. */
   get guardDirectory(): string {
     return join("/run/sandpiper", createHash("sha256").update(this.home).digest("hex").slice(0, 16));
   }
 
-  /** What the cgroups of its instances end in. */
+  /** The suffix of its instances' cgroup names. */
   get place(): string {
     return createHash("sha256").update(join(this.home, "node")).digest("hex").slice(0, 8);
   }
@@ -65,7 +65,6 @@ export class ChaosNode {
     return new Client({ url: this.url, apiKey, reconnectTimeoutMs: RECONNECT_MS });
   }
 
-  /** False: it has ended, by itself unless somebody ended it. */
   get isRunning(): boolean {
     try {
       return process.kill(this.#node.pid, 0);
@@ -78,7 +77,7 @@ export class ChaosNode {
     return this.#node.start();
   }
 
-  /** As an operator's supervisor does: again and again until it runs. */
+  /** Starts the node, with retries like a supervisor's. */
   async revive(): Promise<void> {
     const endAt = performance.now() + START_MS;
     for (;;) {

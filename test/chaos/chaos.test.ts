@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { runChaos } from "./run-chaos.ts";
 
-describe("nodes, a store and disks that fail under clients who write", () => {
+describe("a cluster whose nodes, store and disks fail while clients write", () => {
   it.each(["s3", "file"] as const)(
-    "never run a sandbox twice, lose nothing that was acknowledged without saying so, and leave nothing (%s)",
+    "never runs a sandbox twice, reports every loss of an acknowledged write, and leaves nothing behind (%s)",
     async (store) => {
       const lines: string[] = [];
       const report = await runChaos({ rounds: 4, seed: 5, store, log: (line) => lines.push(line) });

@@ -9,7 +9,7 @@ interface FaultContext {
   readonly log: (line: string) => void;
 }
 
-/** Breaks something, and puts it in order again. */
+/** Injects a fault for a while and repairs it. */
 export type Fault = (context: FaultContext) => Promise<void>;
 
 const MIB = 1024 * 1024;
@@ -71,7 +71,7 @@ const diskFull: Fault = async ({ bed, random, log }) => {
   await disk.free();
 };
 
-/** Each as often as it is named. */
+/** A fault that appears twice is picked twice as often. */
 export const faults: readonly (readonly [string, Fault])[] = [
   ["kill", killed(0, 800)],
   ["kill for longer than the lease", killed(LEASE_MS + 300, LEASE_MS + 2500)],

@@ -9,7 +9,7 @@ import { SmallDisk } from "./small-disk.ts";
 
 const PAGE_BYTES = 4096;
 
-/** Appends them one after the other; gives those that were acknowledged. */
+/** Appends the lines in order and returns those that the sandbox acknowledged. */
 async function append(sandbox: Sandbox, lines: readonly number[]): Promise<number[]> {
   const acknowledged: number[] = [];
   for (const line of lines) {
@@ -19,7 +19,7 @@ async function append(sandbox: Sandbox, lines: readonly number[]): Promise<numbe
   return acknowledged;
 }
 
-it("a sandbox on a full disk keeps what was acknowledged, also when it cannot be saved", async () => {
+it("a sandbox on a full disk keeps acknowledged writes and runs on when its checkpoint fails", async () => {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-full-disk-"));
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => rm(directory, { recursive: true, force: true }));

@@ -3,16 +3,16 @@ import { runningInstances } from "./running-instances.ts";
 const LOOK_MS = 20;
 
 export interface InstanceWatchOptions {
-  /** Of the nodes, as the names of cgroups have them. */
+  /** The nodes' suffixes of cgroup names. */
   readonly places: readonly string[];
   readonly onOverlap: (sandbox: string, places: readonly string[]) => void;
 }
 
-/** Looks all the time whether any sandbox runs in two places at once. */
+/** Checks continuously that no sandbox runs on two nodes at once. */
 export class InstanceWatch implements Disposable {
   readonly #options: InstanceWatchOptions;
   readonly #timer: NodeJS.Timeout;
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   #looks = 0;
   #seen = 0;
 
@@ -25,7 +25,7 @@ export class InstanceWatch implements Disposable {
     return this.#looks;
   }
 
-  /** How many running instances it saw, over all looks: without any it would be blind. */
+  /** The number of instances seen, over all looks; 0 means that the watch does not work. */
   get seen(): number {
     return this.#seen;
   }
@@ -39,11 +39,11 @@ export class InstanceWatch implements Disposable {
     for (const [id, places] of runningInstances(this.#options.places)) {
       this.#seen += places.length;
       const name = [id, ...places].join(" ");
-      if (places.length < 2 || this.#told.has(name)) continue;
-      // Places are read one after the other: a sandbox may have gone from one to the next meanwhile.
+      if (places.length < 2 || this.#reported.has(name)) continue;
+      // One look is not atomic: the sandbox may have moved during it.
       const again = runningInstances(this.#options.places).get(id) ?? [];
       if (again.length < 2) continue;
-      this.#told.add(name);
+      this.#reported.add(name);
       this.#options.onOverlap(id, again);
     }
   }

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { listLeft } from "../../bench/leftovers.ts";
 import type { ChaosBed } from "./chaos-bed.ts";
 
-/** What a store keeps of sandboxes; chunks are shared, and collected in their own time. */
+/** A store's objects of single sandboxes; chunks are shared, and garbage collection removes them later. */
 const PREFIXES = ["locks/", "states/", "checkpoints/", "nodes/"];
 
-/** Everything that is left of sandboxes that were destroyed, on nodes that were stopped. */
+/** Leftovers of destroyed sandboxes on stopped nodes and in the store. */
 export async function findLeaks({ nodes, shared }: ChaosBed, ids: readonly string[]): Promise<string[]> {
   const left: string[] = [];
   for (const { home, name } of nodes) {

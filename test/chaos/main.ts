@@ -1,4 +1,4 @@
-// `npm run chaos -- --rounds 200 --seed 7 --store s3`; the same seed breaks the same things in the same order.
+// `npm run chaos -- --rounds 200 --seed 7 --store s3`; the same seed injects the same faults in the same order.
 import { parseArgs } from "node:util";
 import type { StoreKind } from "./chaos-bed.ts";
 import { runChaos } from "./run-chaos.ts";

@@ -1,4 +1,4 @@
-/** Chance that can be told again: the same seed makes the same choices. */
+/** A reproducible random number generator: the same seed makes the same choices. */
 export class Random {
   #state: number;
 
@@ -15,7 +15,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
   }
 
-  /** Whole, both ends included. */
+  /** An integer, both ends included. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }

@@ -10,11 +10,11 @@ interface RequestContext {
   readonly clients: readonly Client[];
   readonly apiKey: string;
   readonly random: Random;
-  /** A sandbox that nobody else will destroy. */
+  /** Called for each new sandbox, so that the run destroys it at the end. */
   readonly onMade: (id: string) => void;
 }
 
-/** What a client asks for while something is broken. It may fail; what was acknowledged must hold all the same. */
+/** A client's request during a fault. It may fail; acknowledged writes must survive it. */
 export type ChaosRequest = (context: RequestContext) => Promise<void>;
 
 async function connected({ id, clients, random }: RequestContext, signal: AbortSignal): Promise<Sandbox> {
@@ -61,7 +61,7 @@ const forked: ChaosRequest = async (context) => {
   for (const fork of forks) await fork.exec("true", { signal });
 };
 
-/** Each as often as it is named. */
+/** A request that appears twice is picked twice as often. */
 export const requests: readonly (readonly [string, ChaosRequest])[] = [
   ["handoff", handedOff],
   ["handoff", handedOff],

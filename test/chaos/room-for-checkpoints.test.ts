@@ -35,13 +35,13 @@ async function openVault(sizeMib: number) {
   return { checkpointStore, disk, sandbox, content, reads, [Symbol.asyncDispose]: () => cleanUp.disposeAsync() };
 }
 
-it("what fits on the disk four times is fetched ahead", async () => {
+it("a checkpoint that fits on the disk four times is prefetched", async () => {
   await using opened = await openVault(4);
   await opened.checkpointStore.prefetch(opened.sandbox, "c", signal);
   expect(opened.reads.count).toBeGreaterThan(0);
 });
 
-it("what does not is not fetched ahead, and comes when it is needed", async () => {
+it("a checkpoint that does not fit on the disk four times is downloaded only when it is needed", async () => {
   await using opened = await openVault(8);
   const { checkpointStore, sandbox } = opened;
   await checkpointStore.prefetch(sandbox, "c", signal);
@@ -51,7 +51,7 @@ it("what does not is not fetched ahead, and comes when it is needed", async () =
   expect(Buffer.compare(await readFile(join(scratch.path, "image")), opened.content)).toBe(0);
 });
 
-it("a disk that is nearly full is said to be before anything is saved or restored, and nothing is left on it", async () => {
+it("a nearly full disk is refused with disk_full before anything is saved or restored, and nothing is left on it", async () => {
   await using opened = await openVault(1);
   const { checkpointStore, disk } = opened;
   await disk.fill(4 * MIB);

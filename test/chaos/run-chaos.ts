@@ -10,9 +10,9 @@ import { Random } from "./random.ts";
 import { requests } from "./requests.ts";
 import { SandboxWriter } from "./sandbox-writer.ts";
 
-/** How each sandbox is saved by itself: often, with every command, or only when it moves. */
+/** The checkpoint policy of each sandbox: every second, after every command, or only on a handoff. */
 const POLICIES = [{ everyMs: 1000, keepLast: 3 }, { perCommand: true, keepLast: 2 }, null];
-/** Longer than the patience of whoever waits for a sandbox whose owner has died. */
+/** Longer than a node waits for a sandbox whose owner has died. */
 const PROGRESS_MS = 45_000;
 const DESTROY_MS = 45_000;
 
@@ -21,19 +21,19 @@ export interface ChaosOptions {
   readonly seed: number;
   readonly store: StoreKind;
   readonly log: (line: string) => void;
-  /** Where the nodes' logs are kept afterwards. */
+  /** Receives the nodes' logs at the end. */
   readonly logDirectory?: string | undefined;
 }
 
 export interface ChaosReport {
-  /** Everything that must never happen, and did. */
+  /** Broken promises. */
   readonly violations: readonly string[];
   readonly counts: Readonly<Record<string, number>>;
-  /** What broke, what was asked for and failed, and why calls of writers failed: how often each. */
+  /** The number of faults, failed requests and failed writes of each kind. */
   readonly happened: Readonly<Record<string, number>>;
 }
 
-/** Breaks nodes, store and disks, round by round, under clients that go on writing. */
+/** Injects faults into nodes, store and disks, round by round, while clients write. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const random = new Random(options.seed);
   await using bed = await ChaosBed.start({ store: options.store, random: new Random(options.seed + 1) });
@@ -59,7 +59,7 @@ class ChaosRun {
   readonly #happened = new Map<string, number>();
   readonly #writers: SandboxWriter[] = [];
   readonly #retired: SandboxWriter[] = [];
-  /** Of every sandbox that there ever was. */
+  /** Every sandbox that existed during the run. */
   readonly #ids = new Set<string>();
 
   constructor(options: ChaosOptions, bed: ChaosBed, random: Random) {
@@ -117,7 +117,7 @@ class ChaosRun {
     await sleep(this.#random.between(0, 1500));
     const asked = this.#ask(round);
     await Promise.all([broken, asked]);
-    // Some rounds begin before the one before them is over.
+    // Some rounds begin before the cluster has recovered from the previous one.
     if (this.#random.next() < 0.3) return;
     await this.#settle(round);
   }
@@ -137,11 +137,11 @@ class ChaosRun {
     }
   }
 
-  /** Everything is in order again: whoever writes must get on, or be told why not. */
+  /** After the repair every writer must succeed again or get a permanent error. */
   async #settle(round: number): Promise<void> {
     for (const node of this.#bed.nodes) {
       if (node.isRunning) continue;
-      this.violate(`round ${round}: node ${node.name} has ended by itself: ${node.log.slice(-8).join("\n")}`);
+      this.violate(`round ${round}: node ${node.name} exited unexpectedly: ${node.log.slice(-8).join("\n")}`);
       await node.revive();
     }
     await Promise.all(
@@ -149,7 +149,7 @@ class ChaosRun {
         const isFine = await writer.progress(PROGRESS_MS);
         if (!isFine) {
           const last = [...writer.failures].map(([what, times]) => `${what} ${times}×`).join(", ");
-          this.violate(`round ${round}: sandbox ${writer.id} can neither be used nor is it over (${last})`);
+          this.violate(`round ${round}: sandbox ${writer.id} neither works nor fails permanently (${last})`);
         }
         if (!isFine || writer.over !== undefined) await this.#replace(writer);
       }),
@@ -160,7 +160,7 @@ class ChaosRun {
     await writer.stop();
     const at = this.#writers.indexOf(writer);
     const policy = POLICIES[at] ?? null;
-    this.#count(`over: ${writer.over ?? "stuck"}${policy === null ? "" : ", although it was saved by itself"}`);
+    this.#count(`over: ${writer.over ?? "stuck"}${policy === null ? "" : ", with automatic checkpoints"}`);
     this.#log(`over ${writer.id}: ${writer.over}`);
     if (writer.over?.startsWith("not_found")) this.violate(`sandbox ${writer.id} has disappeared`);
     this.#retired.push(writer);
@@ -181,7 +181,7 @@ class ChaosRun {
     writer.start();
   }
 
-  /** Nothing may be left of what is destroyed, on nodes that have stopped. */
+  /** Destroys all sandboxes, stops the nodes and looks for leftovers. */
   async #finish(): Promise<void> {
     await this.#settle(this.#options.rounds);
     for (const writer of this.#writers) {

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** In version 1 any hierarchy will do that instances have a cgroup in. */
+/** With cgroup version 1, any hierarchy that holds the instances' cgroups. */
 const ROOT = ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"].find((path) => existsSync(join(path, "cgroup.procs"))) ?? "";
 const NAME = /^sandpiper-([0-9a-f-]{36})-([0-9a-f]{8})$/;
 
-/** In which of these places an agent runs, by sandbox. Asks the kernel alone: whatever nodes believe does not count. */
+/** The places where each sandbox's agent runs, as the kernel reports them, independent of the nodes' records. */
 export function runningInstances(places: readonly string[]): Map<string, string[]> {
   const running = new Map<string, string[]>();
   for (const name of readdirSync(ROOT)) {
@@ -17,9 +17,8 @@ export function runningInstances(places: readonly string[]): Map<string, string[
 }
 
 /**
- * gVisor runs each address space of its guest in a process without a command line, which is a child of another such one, a child
- * of its kernel. A sandbox that is being prepared has a kernel and its helpers, and no such pair; one that was saved or killed
- * has no process at all.
+ * gVisor runs each address space of its guest in a process without a command line, whose parent is another such process.
+ * A prepared sandbox has a kernel and its helpers but no such pair; a saved or killed one has no process at all.
  */
 function hasGuest(cgroup: string): boolean {
   const parents = new Map<string, string>();
@@ -34,12 +33,12 @@ function processesOf(cgroup: string): string[] {
   try {
     return readFileSync(join(cgroup, "cgroup.procs"), "utf8").split("\n").filter(Boolean);
   } catch {
-    // It was removed this very moment.
+    // The cgroup has been removed since it was listed.
     return [];
   }
 }
 
-/** Undefined: it has ended. */
+/** Undefined when the process has exited. */
 function parentOf(pid: string): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -6,23 +6,23 @@ import { WriteLedger } from "./write-ledger.ts";
 
 const CALL_MS = 12_000;
 const VERIFY_EVERY = 5;
-/** So often it must be said that a sandbox is over before it is believed: one node alone may be mistaken for a moment. */
+/** Permanent errors in a row before the writer gives up: a single node may report one by mistake for a moment. */
 const ENDS_BELIEVED = 4;
 const END_PAUSE_MS = 700;
 
 export interface SandboxWriterOptions {
   readonly id: string;
-  /** One for each node, whichever has the sandbox. */
+  /** One for each node. */
   readonly clients: readonly Client[];
   readonly random: Random;
   readonly onFault: (fault: string) => void;
 }
 
-/** Writes numbered lines into a file of a sandbox, through whichever node, and reads them back. */
+/** Writes numbered lines into a file of a sandbox through random nodes, and reads them back. */
 export class SandboxWriter {
   readonly id: string;
   readonly ledger = new WriteLedger();
-  /** Why calls failed, and how often. */
+  /** The number of failed calls by error. */
   readonly failures = new Map<string, number>();
   readonly #options: SandboxWriterOptions;
   readonly #handles = new Map<Client, Sandbox>();
@@ -37,7 +37,7 @@ export class SandboxWriter {
     this.#options = options;
   }
 
-  /** The reason for which it cannot be used any more. */
+  /** The permanent error that ended the sandbox. */
   get over(): string | undefined {
     return this.#over;
   }
@@ -51,7 +51,7 @@ export class SandboxWriter {
     await this.#running;
   }
 
-  /** Of the sandbox, by way of any node. */
+  /** A handle of the sandbox through a random node. */
   async handle(signal?: AbortSignal): Promise<Sandbox> {
     const client = this.#options.random.pick(this.#options.clients);
     const handle = this.#handles.get(client) ?? (await client.sandboxes.connect(this.id, { signal }));
@@ -59,7 +59,7 @@ export class SandboxWriter {
     return handle;
   }
 
-  /** Resolves when something was written that began after the call, or nothing can be any more; false: not in time. */
+  /** Waits for a write that began after the call or for a permanent error; false when neither comes in time. */
   async progress(withinMs: number): Promise<boolean> {
     const before = this.ledger.acknowledged;
     const endAt = performance.now() + withinMs;
@@ -70,7 +70,7 @@ export class SandboxWriter {
     return true;
   }
 
-  /** Compares what is in the sandbox with what was acknowledged. */
+  /** Compares the sandbox's lines with the acknowledged ones. */
   async verify(): Promise<void> {
     const signal = AbortSignal.timeout(CALL_MS);
     const handle = await this.handle(signal);

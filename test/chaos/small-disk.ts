@@ -6,7 +6,7 @@ import { run } from "../../bench/run.ts";
 const FILLING = ".filling";
 const MIB = 1024 * 1024;
 
-/** A directory that is a disk of its own, in memory, and so small that it can be filled. */
+/** A small file system in memory that a test can fill. */
 export class SmallDisk implements AsyncDisposable {
   readonly path: string;
 
@@ -20,7 +20,7 @@ export class SmallDisk implements AsyncDisposable {
     return new SmallDisk(path);
   }
 
-  /** Leaves nothing, or what is given. */
+  /** Fills the disk up to the given number of free bytes. */
   async fill(leftBytes = 0): Promise<void> {
     const { bavail, bsize } = await statfs(this.path);
     let missing = bavail * bsize - leftBytes;
@@ -29,7 +29,7 @@ export class SmallDisk implements AsyncDisposable {
         writeFileSync(join(this.path, `${FILLING}-${part}`), Buffer.alloc(Math.min(MIB, missing), 1));
       }
     } catch (thrown) {
-      // Somebody else wrote the last of it.
+      // Another process used the last free bytes.
       if ((thrown as NodeJS.ErrnoException).code !== "ENOSPC") throw thrown;
     }
   }

@@ -5,21 +5,21 @@ import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "./random.ts";
 
-/** How a store misbehaves: each is the share of requests, from 0 to 1. */
+/** The share of requests, from 0 to 1, that each kind of trouble affects. */
 export interface StoreTrouble {
-  /** Answered with 500 or 503, without being carried out. */
+  /** Answered with 500 or 503, without reaching the store. */
   readonly errors: number;
-  /** Cut before the store sees them. */
+  /** Cut before they reach the store. */
   readonly cuts: number;
-  /** Carried out, and cut before the answer. */
+  /** Executed by the store, and cut before the response. */
   readonly lostAnswers: number;
-  /** Held back before they are passed on, for up to this long. */
+  /** The longest delay before a request is forwarded. */
   readonly delayMs: number;
 }
 
 const none: StoreTrouble = { errors: 0, cuts: 0, lostAnswers: 0, delayMs: 0 };
 
-/** Stands between nodes and their S3 server, and makes trouble when told to. */
+/** A proxy between nodes and their S3 server that injects errors, cuts and delays. */
 export class StoreProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
@@ -70,7 +70,7 @@ export class StoreProxy implements AsyncDisposable {
     }
     const { method, url, headers } = incoming;
     const { hostname, port } = this.#target;
-    // The signature is over the name by which the node knows the store, so that is kept.
+    // The request's signature covers the Host header, so it stays as it is.
     const outgoing = request({ hostname, port, method, path: url, headers, agent: this.#agent });
     const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
     const [[answer]] = await Promise.all([answered, pipeline(incoming, outgoing)]);

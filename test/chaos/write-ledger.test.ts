@@ -8,19 +8,19 @@ const rollback = (createdAtMs: number, atMs: number) => ({
 });
 
 describe("a ledger of writes", () => {
-  it("finds nothing wrong where everything acknowledged is there, with what was not acknowledged", () => {
+  it("accepts all acknowledged lines, with or without others", () => {
     const ledger = new WriteLedger();
     ledger.acknowledge(1, write(1000));
     expect(ledger.check([1, 2])).toEqual([]);
   });
 
-  it("names a write that is lost without a word", () => {
+  it("reports an acknowledged write that is lost without a reported rollback", () => {
     const ledger = new WriteLedger();
     ledger.acknowledge(1, write(1000));
-    expect(ledger.check([])).toEqual([expect.stringContaining("line 1 was acknowledged")]);
+    expect(ledger.check([])).toEqual([expect.stringContaining("line 1, acknowledged")]);
   });
 
-  it("excuses what a reported rollback took, and nothing from before its checkpoint or after it", () => {
+  it("excuses a loss only between the checkpoint of a reported rollback and the rollback", () => {
     const ledger = new WriteLedger();
     for (const [line, atMs] of [1000, 2000, 4000].entries()) ledger.acknowledge(line, write(atMs));
     ledger.reported(rollback(1500, 3000));
@@ -28,7 +28,7 @@ describe("a ledger of writes", () => {
     expect(ledger.setBack).toBe(1);
   });
 
-  it("names a line that is there twice", () => {
-    expect(new WriteLedger().check([1, 2, 1])).toEqual(["line 1 is there twice"]);
+  it("reports a duplicated line", () => {
+    expect(new WriteLedger().check([1, 2, 1])).toEqual(["line 1 is duplicated"]);
   });
 });

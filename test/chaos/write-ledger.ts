@@ -1,4 +1,4 @@
-/** As the client is told of it. */
+/** A rollback as the API reports it. */
 export interface ReportedRollback {
   /** When the checkpoint was taken. */
   readonly createdAt: string;
@@ -10,7 +10,7 @@ interface Write {
   readonly acknowledgedAtMs: number;
 }
 
-/** What a client was told to be written, and what it was told to be lost again. */
+/** A client's acknowledged writes and reported rollbacks. */
 export class WriteLedger {
   readonly #writes = new Map<number, Write>();
   readonly #rollbacks = new Map<string, ReportedRollback>();
@@ -21,7 +21,7 @@ export class WriteLedger {
     return this.#acknowledged;
   }
 
-  /** Lost, and said to be. */
+  /** Writes that a reported rollback removed. */
   get setBack(): number {
     return this.#setBack;
   }
@@ -39,29 +39,29 @@ export class WriteLedger {
     if (rollback !== null) this.#rollbacks.set(rollback.at, rollback);
   }
 
-  /** Compares with what is there. Gives what is missing although nobody was told so, or is there twice. */
+  /** Compares with the lines in the sandbox. Returns lines that are lost without a reported rollback, or duplicated. */
   check(lines: readonly number[]): string[] {
     const present = new Set(lines);
-    const faults = lines.filter((line, at) => lines.indexOf(line) !== at).map((line) => `line ${line} is there twice`);
+    const faults = lines.filter((line, at) => lines.indexOf(line) !== at).map((line) => `line ${line} is duplicated`);
     for (const [line, write] of this.#writes) {
       if (present.has(line)) continue;
       this.#writes.delete(line);
       if (this.#isExcused(write)) this.#setBack++;
-      else faults.push(`line ${line} was acknowledged at ${iso(write.acknowledgedAtMs)} and is lost; ${this.#told()}`);
+      else faults.push(`line ${line}, acknowledged at ${iso(write.acknowledgedAtMs)}, is lost; ${this.#reported()}`);
     }
     return faults;
   }
 
-  /** A rollback takes what was written after its checkpoint and before itself, and nothing else. */
+  /** A rollback removes exactly the writes between its checkpoint and itself. */
   #isExcused({ beganAtMs, acknowledgedAtMs }: Write): boolean {
     return [...this.#rollbacks.values()].some(
       ({ createdAt, at }) => acknowledgedAtMs >= Date.parse(createdAt) && beganAtMs <= Date.parse(at),
     );
   }
 
-  #told(): string {
-    const told = [...this.#rollbacks.values()].map(({ createdAt, at }) => `to ${createdAt} at ${at}`);
-    return `rollbacks told: ${told.slice(-3).join(", ") || "none"}`;
+  #reported(): string {
+    const reported = [...this.#rollbacks.values()].map(({ createdAt, at }) => `to ${createdAt} at ${at}`);
+    return `reported rollbacks: ${reported.slice(-3).join(", ") || "none"}`;
   }
 }
 

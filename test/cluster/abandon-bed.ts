@@ -6,11 +6,11 @@ import { bedDirectory } from "./sweep.ts";
 
 export interface Abandoned {
   readonly name: string;
-  /** A process that goes on in the bed's network. */
+  /** A process that still runs in the bed's network. */
   readonly pid: number | undefined;
 }
 
-// Begins a bed and dies in the middle of it, as a test does that is killed.
+// Starts a bed and kills itself, like a test that is killed.
 const { name } = newBedName();
 mkdirSync(bedDirectory(name));
 const network = await Network.create(name);

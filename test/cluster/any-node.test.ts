@@ -1,18 +1,14 @@
-import { Client, Sandbox, SandboxError } from "@sandpiper/sdk";
+import { rejection } from "@sandpiper/core/testing";
+import { Client, Sandbox } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import type { ClusterNode } from "./cluster-node.ts";
 import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
-async function codeOf(work: Promise<unknown>): Promise<string> {
-  return await work.then(
-    () => "done",
-    (thrown) => SandboxError.from(thrown).code,
-  );
-}
+const codeOf = async (work: Promise<unknown>) => (await rejection(work)).code;
 
 describe("a cluster", () => {
-  it("answers about a sandbox on every node, with its token too, wherever it is and wherever it goes", async () => {
+  it("serves a sandbox from every node, by API key and by token, before and after a handoff", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second, third] = bed.nodes as [ClusterNode, ClusterNode, ClusterNode];
     const { apiKey } = first;
@@ -34,9 +30,9 @@ describe("a cluster", () => {
         expect(Buffer.concat(await Array.fromAsync(process.stdout)).toString()).toBe("to and fro\n");
       }
     }
-    const stranger = await third.client(apiKey).sandboxes.create({ memoryMib: 128 });
+    const other = await third.client(apiKey).sandboxes.create({ memoryMib: 128 });
     for (const { url } of bed.nodes) {
-      const denied = Sandbox.connect(made.id, { url, token: stranger.token });
+      const denied = Sandbox.connect(made.id, { url, token: other.token });
       expect(await codeOf(denied)).toMatch(/permission_denied|not_found/);
     }
     const handles = await Promise.all(bed.nodes.map((node) => node.client(apiKey).sandboxes.connect(made.id)));
@@ -44,7 +40,7 @@ describe("a cluster", () => {
     for (const handle of handles) expect(await codeOf(handle.exec("true"))).toMatch(/gone|not_found/);
   });
 
-  it("knows a key on every node at once, and forgets it everywhere", async () => {
+  it("accepts a new key on every node immediately, and rejects a revoked key on every node", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     const admin = first.client();
@@ -57,7 +53,7 @@ describe("a cluster", () => {
     expect(await codeOf(sleeping.wait())).toBe("unauthenticated");
   });
 
-  it("tells which nodes live and how many sandboxes each has", async () => {
+  it("lists which nodes are alive and how many sandboxes each runs", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second, third] = bed.nodes as [ClusterNode, ClusterNode, ClusterNode];
     const { apiKey } = first;

@@ -5,17 +5,17 @@ import { describe, expect, it } from "vitest";
 import { ClusterBed } from "./cluster-bed.ts";
 import type { ClusterNode } from "./cluster-node.ts";
 
-/** The node that a client is told to stay with. */
+/** The node that a response's cookie names. */
 function assigned(response: Response): string | undefined {
   return /^SANDPIPER_NODE=(node-\d);.* HttpOnly/.exec(response.headers.get("set-cookie") ?? "")?.[1];
 }
 
-/** Without a store each node has a key of its own, so an answer that is not 401 shows who gave it. */
+/** Without a store each node has its own key, so a response other than 401 shows which node sent it. */
 function clientOf(node: ClusterNode | undefined, cookie: string): Record<string, string> {
   return { authorization: `Bearer ${node?.apiKey}`, cookie: `SANDPIPER_NODE=${cookie}` };
 }
 
-/** Asks for a WebSocket as every client does; without a socket it was refused. */
+/** Requests a WebSocket; the socket is missing when the node refused. */
 async function upgrade(url: string, headers: Record<string, string>): Promise<[IncomingMessage, Socket?]> {
   const nonce = "dGhlIHNhbXBsZSBub25jZQ==";
   const socketHeaders = { upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": nonce };
@@ -34,7 +34,7 @@ async function becomes(bed: ClusterBed, states: readonly string[]): Promise<void
 }
 
 describe("three nodes behind HAProxy", () => {
-  it("share new clients, and a cookie keeps each on its node, with HTTP and with WebSocket", async () => {
+  it("share new clients, and a cookie keeps each client on its node over HTTP and WebSocket", async () => {
     await using bed = await startBed();
     const newcomers = await Promise.all(Array.from({ length: 6 }, () => fetch(`${bed.url}/health`)));
     expect(newcomers.map(({ status }) => status)).toEqual(Array(6).fill(200));
@@ -54,7 +54,7 @@ describe("three nodes behind HAProxy", () => {
     expect(misled.status).toBe(401);
   });
 
-  it("give a WebSocket its cookie in the answer to its first request", async () => {
+  it("set the cookie in the response to a WebSocket upgrade", async () => {
     await using bed = await startBed();
     for (const node of bed.nodes.slice(1))
       await bed.balancer.command(`set server sandpiper/${bed.nameOf(node)} state maint`);
@@ -64,7 +64,7 @@ describe("three nodes behind HAProxy", () => {
     socket?.destroy();
   });
 
-  it("lose the clients of one that cannot be reached to the others, and get new ones when it is back", {
+  it("take over the clients of an unreachable node, which gets its clients back when it recovers", {
     timeout: 60_000,
   }, async () => {
     await using bed = await startBed();
@@ -85,7 +85,7 @@ describe("three nodes behind HAProxy", () => {
     expect((await fetch(`${bed.url}/v1/sandboxes`, { headers })).status).toBe(200);
   });
 
-  it("keep the clients of one that is drained, and send it no new ones", async () => {
+  it("keep existing clients on a drained node and send it no new ones", async () => {
     await using bed = await startBed();
     await bed.balancer.command("set server sandpiper/node-1 state drain");
     await becomes(bed, ["DRAIN", "UP", "UP"]);

@@ -8,8 +8,8 @@ import type { ClusterNode } from "./cluster-node.ts";
 import { listNamespaces } from "./namespaces.ts";
 import { bedDirectory, removeAbandonedBeds } from "./sweep.ts";
 
-describe("a node in a network of its own", () => {
-  it("runs sandboxes, which are there again when it was killed with -9", async () => {
+describe("a node in its own network namespace", () => {
+  it("runs sandboxes and adopts them after kill -9", async () => {
     await using bed = await ClusterBed.start();
     const [first] = bed.nodes;
     const client = first?.client();
@@ -21,7 +21,7 @@ describe("a node in a network of its own", () => {
     client?.close();
   });
 
-  it("stands still while it is frozen", async () => {
+  it("does not answer while it is frozen", async () => {
     await using bed = await ClusterBed.start();
     const [first] = bed.nodes;
     first?.freeze();
@@ -31,8 +31,8 @@ describe("a node in a network of its own", () => {
   });
 });
 
-describe("a node that is cut off", () => {
-  it("reaches no other node and is reached by none, until it is healed", async () => {
+describe("a node that is cut off the network", () => {
+  it("neither reaches other nodes nor is reached until the network is healed", async () => {
     await using bed = await ClusterBed.start();
     const [first, second] = bed.nodes;
     const fetchSecond = "fetch('http://10.77.0.12:4747/health', { signal: AbortSignal.timeout(1000) })";
@@ -48,10 +48,10 @@ describe("a node that is cut off", () => {
   });
 });
 
-describe("what a test left that was killed with -9", () => {
+describe("the bed of a test that was killed with -9", () => {
   const program = fileURLToPath(new URL("abandon-bed.ts", import.meta.url));
 
-  it("is removed before the next one starts: processes, namespaces and files", async () => {
+  it("is removed before the next bed starts: processes, namespaces and files", async () => {
     const { name, pid } = JSON.parse(spawnSync(process.execPath, [program]).stdout.toString()) as Abandoned;
     const left = async () => [
       existsSync(bedDirectory(name)),
@@ -63,14 +63,14 @@ describe("what a test left that was killed with -9", () => {
     await expect.poll(left).toEqual([false, false, false]);
   });
 
-  it("is left alone while its process lives", async () => {
+  it("is kept while its process is alive", async () => {
     await using bed = await ClusterBed.start();
     await removeAbandonedBeds();
     expect((await fetch(`${bed.url}/health`)).status).toBe(200);
   });
 });
 
-/** One that has ended and was not collected yet has no command line. */
+/** A zombie process has no command line. */
 function isRunning(pid: number | undefined): boolean {
   return existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, "utf8") !== "";
 }

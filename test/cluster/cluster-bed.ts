@@ -10,7 +10,7 @@ import { Haproxy } from "./haproxy.ts";
 import { type Host, Network } from "./network.ts";
 import { bedDirectory, removeAbandonedBeds, removeBed } from "./sweep.ts";
 
-/** The very file that operators are given. */
+/** The file that operators deploy. */
 const balancerConfig = fileURLToPath(new URL("../../deploy/haproxy/haproxy.cfg", import.meta.url));
 const NODE_NAMES = ["node-1", "node-2", "node-3"] as const;
 const NODE_PORT = 4747;
@@ -20,17 +20,17 @@ const FIRST_DOOR_PORT = 4700;
 const DOORS_PER_BED = 10;
 const SHOWN_LINES = 20;
 
-/** An S3 server that a test has started on this machine. */
+/** An S3 server on this machine. */
 interface S3Store {
   readonly url: `s3://${string}`;
-  /** Where it listens; nodes reach it through the hub, so that a node that is cut off has lost it, too. */
+  /** Its address; nodes reach it through the hub, so that a node that is cut off loses the store, too. */
   readonly endpoint: string;
-  /** What the AWS SDK needs besides. */
+  /** Further variables of the AWS SDK. */
   readonly env: NodeJS.ProcessEnv;
 }
 
 interface ClusterBedOptions {
-  /** What the nodes share, a directory or an S3 server; without one, each is alone. */
+  /** The nodes' shared store, a directory or an S3 server; without one, the nodes are standalone. */
   readonly store?: "file" | S3Store | undefined;
   /** Settings of every node, as its environment. */
   readonly env?: NodeJS.ProcessEnv | undefined;
@@ -44,11 +44,11 @@ interface BedParts {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** Three nodes, each in a network namespace of its own, behind a real HAProxy in one more. */
+/** Three nodes and a real HAProxy in front of them, each in its own network namespace. */
 export class ClusterBed implements AsyncDisposable {
   readonly #name: string;
   readonly #network: Network;
-  /** The load balancer, as clients see it. */
+  /** The load balancer's address for clients. */
   readonly url: string;
   readonly balancer: Haproxy;
   readonly nodes: readonly ClusterNode[];
@@ -67,7 +67,7 @@ export class ClusterBed implements AsyncDisposable {
     const { name, number } = newBedName();
     try {
       const bed = new ClusterBed(await build(name, FIRST_DOOR_PORT + number * DOORS_PER_BED, options));
-      // A test that runs out of time never gets to the end of its block.
+      // A test that times out does not dispose its resources.
       onTestFinished(() => bed[Symbol.asyncDispose]());
       onTestFailed(() => bed.#printLogs());
       return bed;
@@ -77,12 +77,12 @@ export class ClusterBed implements AsyncDisposable {
     }
   }
 
-  /** What the balancer, its cookie and the network call a node. */
+  /** A node's name in the balancer, its cookie and the network. */
   nameOf(node: ClusterNode): string {
     return NODE_NAMES[this.nodes.indexOf(node)] as string;
   }
 
-  /** Nothing reaches this node and nothing leaves it, until `heal`. */
+  /** Drops all packets to and from this node until `heal`. */
   cut(node: ClusterNode): Promise<void> {
     return this.#network.cut(this.nameOf(node));
   }
@@ -129,7 +129,7 @@ async function build(name: string, doorPort: number, { store, env }: ClusterBedO
       env: { ...shared, ...advertised, ...env },
     });
   });
-  // The first makes the key that all of them share when they have a store.
+  // The first node creates the key that all share when they have a store.
   await nodes[0]?.start();
   await Promise.all(nodes.slice(1).map((node) => node.start()));
   const balancer = await startBalancer(directory, balancerHost, hosts);

@@ -16,13 +16,13 @@ export interface ClusterNodeOptions {
   readonly host: Host;
   readonly port: number;
   readonly homeDir: string;
-  /** Where the test reaches it. */
+  /** The address that the test uses. */
   readonly url: string;
-  /** Settings beyond those that its place in the network asks for. */
+  /** Further settings. */
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A node as its operator runs it, in a namespace of its own; it can be killed, frozen and started again. */
+/** A node's daemon in its own network namespace; a test can kill, freeze and restart it. */
 export class ClusterNode {
   readonly url: string;
   readonly homeDir: string;
@@ -36,7 +36,7 @@ export class ClusterNode {
     this.homeDir = options.homeDir;
   }
 
-  /** The last lines that it logged or complained with, over all its starts. */
+  /** The last lines of its standard output and error, over all its starts. */
   get log(): readonly string[] {
     return this.#log;
   }
@@ -46,17 +46,17 @@ export class ClusterNode {
     return this.#child.pid;
   }
 
-  /** The key that its first start made. */
+  /** The key that its first start created. */
   get apiKey(): string {
     return readFileSync(join(this.homeDir, "api-key"), "utf8").trim();
   }
 
-  /** One that reaches this node alone, past the load balancer. */
+  /** A client of this node alone, without the load balancer. */
   client(apiKey: string = this.apiKey): Client {
     return new Client({ url: this.url, apiKey });
   }
 
-  /** Runs it until it is ready, with the home it had before. */
+  /** Starts the daemon with the same home and waits until it is ready. */
   async start(): Promise<void> {
     const { host, port, homeDir, env } = this.#options;
     const settings = ["--home", homeDir, "--host", host.address, "--port", String(port), "--allow-insecure"];
@@ -80,24 +80,24 @@ export class ClusterNode {
     });
   }
 
-  /** Runs a program where the node is, with its environment, and gives what it printed. */
+  /** Runs a program in the node's namespace and environment, and returns its output. */
   async runInside(argv: readonly string[]): Promise<string> {
     const { host, env } = this.#options;
     const [program, ...args] = host.enter(argv);
     return (await run(program, args, { env: { ...systemEnv, ...env } })).stdout;
   }
 
-  /** As kill -9 does: it gets no chance to clean up. */
+  /** Sends SIGKILL: the node cannot clean up. */
   async kill9(): Promise<void> {
     await this.#end("SIGKILL");
   }
 
-  /** As an orderly stop begins everywhere; gives its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   terminate(): Promise<number | null> {
     return this.#end("SIGTERM");
   }
 
-  /** Its process stands still, as on a machine that is paused, until `thaw`. */
+  /** Stops the process, like a paused machine, until `thaw`. */
   freeze(): void {
     this.#child?.kill("SIGSTOP");
   }

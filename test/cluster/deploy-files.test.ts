@@ -10,10 +10,10 @@ const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const knownVariables = new Set(read("docs/configuration.md").match(/SANDPIPER_[A-Z_]+/g));
 const SECRET = "0123456789abcdef0123456789abcdef";
-/** What HAProxy's file may be told in the environment; nodes know none of these. */
+/** Variables of HAProxy's configuration; nodes have no such settings. */
 const BALANCER_VARIABLES = /^SANDPIPER_(BIND|NODE_\d|ADMIN_SOCKET)$/;
-/** No error and not a word of warning. */
-const TAKEN = { status: 0, stderr: "" };
+/** Neither errors nor warnings. */
+const ACCEPTED = { status: 0, stderr: "" };
 
 let directory: string;
 beforeAll(() => {
@@ -27,7 +27,7 @@ describe("haproxy.cfg", () => {
     return call(["haproxy", "-c", "-f", join(root, "deploy/haproxy/haproxy.cfg")], { ...env, ...adminSocket });
   };
 
-  it("is taken by HAProxy without a warning, with a certificate as it stands there", ({ skip }) => {
+  it("is accepted by HAProxy without a warning, with a certificate", ({ skip }) => {
     const [pem, key] = [join(directory, "sandpiper.pem"), join(directory, "sandpiper.pem.key")];
     const kind = [
       "-x509",
@@ -43,31 +43,31 @@ describe("haproxy.cfg", () => {
     if (made.status !== 0) skip("openssl is not installed, so there is no certificate");
     const preset = /presetenv SANDPIPER_BIND "(.*)"/.exec(read("deploy/haproxy/haproxy.cfg"))?.[1] ?? "";
     expect(preset).toContain("/etc/haproxy/sandpiper.pem");
-    expect(check({ SANDPIPER_BIND: preset.replace("/etc/haproxy/sandpiper.pem", pem) })).toEqual(TAKEN);
+    expect(check({ SANDPIPER_BIND: preset.replace("/etc/haproxy/sandpiper.pem", pem) })).toEqual(ACCEPTED);
   });
 
-  it("is taken with the values that the compose file sets", () => {
+  it("is accepted by HAProxy with the values that the compose file sets", () => {
     const [, balancer = ""] = read("deploy/compose/compose.yaml").split("\n  balancer:\n");
     const values = Object.fromEntries(settingsIn(balancer));
     expect(Object.keys(values)).toHaveLength(5);
-    // Only compose's own network knows the names of its containers.
+    // The names of containers resolve only in the compose network.
     const numbers = Object.entries(values).map(([name, value]) => [name, value.replace(/^node-\d/, "127.0.0.1")]);
-    expect(check(Object.fromEntries(numbers))).toEqual(TAKEN);
+    expect(check(Object.fromEntries(numbers))).toEqual(ACCEPTED);
   });
 });
 
-describe("the unit for systemd", () => {
-  it("has nothing that systemd does not know", ({ skip }) => {
+describe("the systemd unit", () => {
+  it("passes systemd-analyze verify", ({ skip }) => {
     if (call(["systemd-analyze", "--version"]).status !== 0) skip("systemd-analyze is not installed");
     const unit = join(directory, "sandpiper.service");
     writeFileSync(unit, read("deploy/systemd/sandpiper.service").replaceAll("/opt/sandpiper", root));
-    expect(call(["systemd-analyze", "verify", unit])).toEqual(TAKEN);
+    expect(call(["systemd-analyze", "verify", unit])).toEqual(ACCEPTED);
   });
 });
 
 describe("the script that starts a node in a container", () => {
-  it("is one that sh can read", () => {
-    expect(call(["sh", "-n", join(root, "deploy/compose/start-node.sh")])).toEqual(TAKEN);
+  it("is valid for sh", () => {
+    expect(call(["sh", "-n", join(root, "deploy/compose/start-node.sh")])).toEqual(ACCEPTED);
   });
 });
 
@@ -83,25 +83,25 @@ describe.each([
     limit: /^ {6}terminationGracePeriodSeconds: (\d+)$/m,
     before: /\[sleep, "(\d+)"\]/,
   },
-  // It is not in the file because nobody can choose it: Cloud Run gives ten seconds.
+  // Cloud Run always allows ten seconds; the file cannot change that.
   { file: "deploy/cloud-run/service.yaml", stop: "10", limit: /^(\d+)$/ },
 ])("$file", ({ file, stop = read(file), limit, before }) => {
-  // Kubernetes puts in the name of the pod.
+  // Kubernetes substitutes the name of the pod.
   const text = read(file).replaceAll("$(POD_NAME)", "sandpiper-0");
   const settings = new Map(settingsIn(text).filter(([name]) => !BALANCER_VARIABLES.test(name)));
   const load = () =>
     loadNodeConfig({ argv: [], env: { ...Object.fromEntries(settings), SANDPIPER_CLUSTER_SECRET: SECRET } });
 
-  it("has only settings that nodes know, with values that they take", async () => {
+  it("has only settings of nodes, with valid values", async () => {
     expect([...settings.keys()].filter((name) => !knownVariables.has(name))).toEqual([]);
     await expect(load()).resolves.toMatchObject({ allowInsecure: true, store: expect.any(String) });
   });
 
-  it("has no secret in it", () => {
+  it("contains no secret", () => {
     expect(settings.get("SANDPIPER_CLUSTER_SECRET") ?? "").toMatch(/^(|\$\{.*)$/);
   });
 
-  it("gives a node the time that it may take to stop", async () => {
+  it("allows a node to drain and stop before it is killed", async () => {
     const { drainMs, stopGraceMs } = await load();
     const seconds = (text: string, pattern: RegExp) => Number(pattern.exec(text)?.[1]);
     const beforeSignal = before === undefined ? 0 : seconds(stop, before);
@@ -109,18 +109,18 @@ describe.each([
   });
 });
 
-describe("the pages about running nodes", () => {
-  it("name only settings that there are", () => {
+describe("the deployment documents", () => {
+  it("name only existing settings", () => {
     const pages = ["docs/deploy.md", ...globSync("deploy/**/*.md", { cwd: root })];
     const named = pages.flatMap((page) => read(page).match(/SANDPIPER_[A-Z_]+\d?/g) ?? []);
     expect(named.filter((name) => !knownVariables.has(name) && !BALANCER_VARIABLES.test(name))).toEqual([
-      // The cookie, whose name is like one.
+      // The cookie's name looks like a setting.
       ...named.filter((name) => name === "SANDPIPER_NODE"),
     ]);
   });
 });
 
-/** What a file sets, be it `NAME=value`, `NAME: value` or `{ name: NAME, value: value }`. */
+/** A file's settings, written as `NAME=value`, `NAME: value` or `{ name: NAME, value: value }`. */
 function settingsIn(text: string): [string, string][] {
   const pattern = /^[\s-]*(?:\{ name: )?(SANDPIPER_[A-Z_\d]+)(?:=|: |, value: )"?(.*?)"?(?: \})?$/gm;
   return [...text.matchAll(pattern)].map(([, name = "", value = ""]) => [name, value]);

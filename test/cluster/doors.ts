@@ -1,4 +1,4 @@
-/** One way through: connections to `bind` go on to `target`. Each side may be in a namespace; else it is on this machine. */
+/** Forwards connections from `bind` to `target`. Each side is in its namespace, or on this machine. */
 export interface Door {
   readonly name: string;
   readonly bind: string;
@@ -8,8 +8,8 @@ export interface Door {
 }
 
 /**
- * A test stands outside the network of its bed, and so does the store's server. HAProxy can open sockets in other
- * namespaces than its own, so a second one passes connections in and out, without a look at what they carry.
+ * A test and the store's server are outside the bed's network. HAProxy can open sockets in other namespaces, so a second
+ * HAProxy forwards TCP connections between them.
  */
 export function doorsConfig(doors: readonly Door[], adminSocket: string): string {
   const passages = doors.map(
@@ -32,7 +32,7 @@ defaults
 ${passages.join("")}`;
 }
 
-/** Process ids have 22 bits and loopback addresses 24: no two tests of this machine get the same one. */
+/** Process ids have 22 bits and loopback addresses 24: each test process of this machine gets its own address. */
 export function ownLoopbackAddress(): string {
   const { pid } = process;
   return `127.${64 + (pid >> 16)}.${(pid >> 8) & 255}.${pid & 255}`;

@@ -2,14 +2,14 @@ import { Client } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import { listLeft } from "../../bench/leftovers.ts";
 import { runCli } from "../e2e/run-cli.ts";
+import { collectOutput, countTo, numbersTo } from "../node/numbered-output.ts";
 import type { ClusterNode } from "./cluster-node.ts";
 import { rawSession } from "./raw-session.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
-const COUNT = "i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo $i; sleep 0.02; done";
-const NUMBERS = Array.from({ length: 200 }, (_, at) => `${at + 1}\n`).join("");
+const NUMBERS = numbersTo(200);
 
-/** Sandboxes on one node with a command in each, whose output is read through the load balancer. */
+/** Sandboxes on one node with a command in each, whose output the test reads through the load balancer. */
 async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
   const client = new Client({ url, apiKey });
   const own = node.client(apiKey);
@@ -17,11 +17,10 @@ async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
   own.close();
   const ids = made.map(({ id }) => id);
   const sandboxes = await Promise.all(ids.map((id) => client.sandboxes.connect(id)));
-  const counting = await Promise.all(sandboxes.map((sandbox) => sandbox.start(COUNT)));
-  const outputs = counting.map(async ({ stdout }) => Buffer.concat(await Array.fromAsync(stdout)).toString());
-  for (const output of outputs) output.catch(() => {});
+  const counting = await Promise.all(sandboxes.map((sandbox) => sandbox.start(countTo(200))));
+  const outputs = counting.map((process) => collectOutput(process).ended);
   const running = await listLeft(node.homeDir, ids);
-  /** Other nodes may have sandboxes of the same ids by now. */
+  /** Leaves out what other nodes run: the sandboxes keep their ids when they move. */
   const left = async () => {
     const isTheNodes = (line: string) => running.includes(line) || line.includes(node.homeDir);
     const lines = (await listLeft(node.homeDir, ids)).filter(isTheNodes);
@@ -31,8 +30,8 @@ async function busySandboxes(node: ClusterNode, url: string, apiKey: string) {
   return { ids, sandboxes, outputs, left, [Symbol.asyncDispose]: async () => client.close() };
 }
 
-describe("a node that is drained", () => {
-  it("by SIGTERM saves its sandboxes and ends; others go on with them and with what runs in them", async () => {
+describe("a draining node", () => {
+  it("moves its sandboxes with their processes to other nodes on SIGTERM, and exits with 0", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     await using busy = await busySandboxes(second, bed.url, first.apiKey);
@@ -45,7 +44,7 @@ describe("a node that is drained", () => {
     }
   });
 
-  it("by hand lets its sandboxes go, and takes no new ones", async () => {
+  it("releases its sandboxes on `sandpiper node drain`, and accepts no new ones", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     const { apiKey } = first;

@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
 import { systemEnv } from "./namespaces.ts";
 
 export interface HaproxyOptions {
   readonly configFile: string;
-  /** Where its `stats socket` is; once that answers, it listens everywhere. */
+  /** The path of its `stats socket`; once that answers, HAProxy listens on all its ports. */
   readonly adminSocket: string;
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Turns its command line into one that runs somewhere else. */
+  /** Wraps its command line, for example to run it in a network namespace. */
   readonly enter?: ((argv: readonly string[]) => readonly [string, ...string[]]) | undefined;
 }
 
@@ -30,15 +30,12 @@ export class Haproxy {
       stderr = (stderr + text).slice(-4000);
     });
     const haproxy = new Haproxy(adminSocket);
-    const ended = once(child, "exit");
-    while (!(await haproxy.#isUp())) {
-      if (hasEnded(child)) throw new Error(`HAProxy did not start: ${stderr}`);
-      await Promise.race([sleep(20), ended]);
-    }
+    await expect.poll(async () => hasEnded(child) || (await haproxy.#isUp())).toBe(true);
+    if (hasEnded(child)) throw new Error(`HAProxy did not start: ${stderr}`);
     return haproxy;
   }
 
-  /** Sends one line to its admin socket and gives the answer, as `socat` would. */
+  /** Sends one line to its admin socket and returns the answer. */
   async command(line: string): Promise<string> {
     const socket = connect(this.#adminSocket).setEncoding("utf8");
     await once(socket, "connect");
@@ -46,7 +43,7 @@ export class Haproxy {
     return (await socket.toArray()).join("").trim();
   }
 
-  /** Each server with what HAProxy thinks of it: UP, DOWN, DRAIN, MAINT and steps between them. */
+  /** Each server with its state: UP, DOWN, DRAIN, MAINT or a step between them. */
   async servers(): Promise<ReadonlyMap<string, string>> {
     const [header = "", ...rows] = (await this.command("show stat")).replace(/^# /, "").split("\n");
     const columns = header.split(",");

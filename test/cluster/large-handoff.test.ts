@@ -4,7 +4,7 @@ import { handOff } from "./hand-off.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
 it.each(["s3", "file"] as const)(
-  "a large sandbox is saved once while it runs and once when it stops, and moves with all it has there and back (%s)",
+  "a handoff of a large sandbox saves it once while it runs and once stopped, and keeps its files (%s)",
   async (store) => {
     await using bed = await startSharedBed({ store });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];

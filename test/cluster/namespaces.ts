@@ -1,6 +1,6 @@
 import { run } from "../../bench/run.ts";
 
-/** A root shell that was not a login has no sbin on its PATH. */
+/** A non-login root shell has no sbin on its PATH. */
 export const systemEnv: NodeJS.ProcessEnv = { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin:/sbin` };
 
 export async function ip(...args: readonly string[]): Promise<string> {
@@ -12,7 +12,7 @@ export async function listNamespaces(): Promise<string[]> {
   return lines.map((line) => line.split(" ")[0] ?? "").filter((name) => name !== "");
 }
 
-/** Ends every process in a namespace and removes it, with the interfaces in it. Another test may do the same just now. */
+/** Kills every process in a namespace and removes it with its interfaces. Another test may do the same concurrently. */
 export async function removeNamespace(name: string): Promise<void> {
   try {
     for (const pid of (await ip("netns", "pids", name)).split("\n").filter((line) => line !== "")) kill(Number(pid));
@@ -26,11 +26,11 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It ended by itself.
+    // The process has exited.
   }
 }
 
-/** Only the network changes: `ip netns exec` would also hide the machine's cgroups. */
+/** Enters only the network namespace: `ip netns exec` would also hide the machine's cgroups. */
 export function inNamespace(name: string, argv: readonly string[]): readonly [string, ...string[]] {
   return ["nsenter", `--net=/run/netns/${name}`, ...argv];
 }

@@ -1,16 +1,16 @@
 import { inNamespace, ip } from "./namespaces.ts";
 
-/** Seen from inside, every bed has the same addresses; nothing of it is visible on the machine's own interfaces. */
+/** Every bed uses the same addresses inside its namespaces; the machine's own interfaces do not show them. */
 const HUB_ADDRESS = "10.77.0.1";
 
-/** A place in the network: a machine, as far as its programs can tell. */
+/** A network namespace that looks like a machine to its programs. */
 export interface Host {
   readonly address: string;
   /** The command line that runs `argv` there. */
   enter(argv: readonly string[]): readonly [string, ...string[]];
 }
 
-/** Hosts in network namespaces of their own, joined by a bridge in one more, the hub. */
+/** Hosts in their own network namespaces, connected by a bridge in another one, the hub. */
 export class Network {
   readonly #bed: string;
   readonly hubAddress = HUB_ADDRESS;
@@ -32,7 +32,7 @@ export class Network {
     return network;
   }
 
-  /** `name` has to fit into the name of an interface. */
+  /** `name` must be a valid interface name. */
   async addHost(name: string, lastByte: number): Promise<Host> {
     const namespace = `${this.#bed}-${name}`;
     const address = `10.77.0.${lastByte}`;
@@ -46,7 +46,7 @@ export class Network {
     return { address, enter: (argv) => inNamespace(namespace, argv) };
   }
 
-  /** Nothing reaches the host and nothing leaves it; connections are not told. */
+  /** Drops all packets to and from the host, without closing connections. */
   async cut(name: string): Promise<void> {
     await ip("-n", this.hubNamespace, "link", "set", name, "down");
   }

@@ -6,14 +6,14 @@ import type { ClusterNode } from "./cluster-node.ts";
 import { createdBy, isStatus, printed, rawSession, status } from "./raw-session.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
-/** Everything that a program in a sandbox can find out about itself, as far as it can be read. */
+/** Prints every readable place where a program could find its sandbox's token. */
 const SEARCH = `
   cat /proc/*/environ /proc/*/cmdline 2> /dev/null
   find /home /run /tmp /var/tmp /etc /dev/shm -type f -size -64k -exec cat {} + 2> /dev/null
   true`;
 
 describe("a sandbox in a cluster", () => {
-  it("is not moved for anybody whom it does not belong to, and does not know its own token", async () => {
+  it("does not move for callers of other tenants, and cannot read its own token", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     const admin = first.client();
@@ -22,17 +22,17 @@ describe("a sandbox in a cluster", () => {
     await holder.close();
     const before = (await admin.sandboxes.connect(id)).info;
 
-    const { key: strangersKey } = await admin.keys.create({ name: "other", tenant: "other" });
-    const other = await second.client(strangersKey).sandboxes.create({ memoryMib: 128 });
+    const { key: otherKey } = await admin.keys.create({ name: "other", tenant: "other" });
+    const other = await second.client(otherKey).sandboxes.create({ memoryMib: 128 });
     const forged = `${token.slice(0, -4)}${token.endsWith("AAAA") ? "BBBB" : "AAAA"}`;
     expect((await rawSession(second, `/attach/${id}`, { credential: forged }).refused).status).toBe(401);
-    for (const credential of [strangersKey, other.token]) {
+    for (const credential of [otherKey, other.token]) {
       const session = rawSession(second, `/attach/${id}?takeover=true`, { credential });
       expect(await session.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
       await session.closed;
     }
     const asked = await Promise.all(
-      [forged, strangersKey, other.token].map((credential) =>
+      [forged, otherKey, other.token].map((credential) =>
         fetch(`${second.url}/v1/sandboxes/${id}/handoff`, {
           method: "POST",
           headers: { authorization: `Bearer ${credential}`, "content-type": "application/json" },
@@ -49,7 +49,7 @@ describe("a sandbox in a cluster", () => {
     expect(stdout).not.toContain(token.slice(4));
   });
 
-  it("is asked for again at once when the client that waited for it has left", async () => {
+  it("goes to the next waiting client at once when the client that waited for it has left", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second, third] = bed.nodes as [ClusterNode, ClusterNode, ClusterNode];
     const credential = first.apiKey;
@@ -67,7 +67,7 @@ describe("a sandbox in a cluster", () => {
     expect(messages).toEqual([status("RESTORING"), status("RUNNING", { rolledBackTo: expect.anything() })]);
   });
 
-  it("is another node's when its own was stopped for longer than its lease, and stays so when that goes on", async () => {
+  it("moves when its node is frozen for longer than its lease, and stays there when that node resumes", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
     const credential = first.apiKey;
@@ -78,7 +78,7 @@ describe("a sandbox in a cluster", () => {
     first.freeze();
     const session = rawSession(second, `/attach/${sandbox.id}`, { credential });
     await session.until(isStatus("RUNNING"));
-    // What the frozen node ran has ended before the other one began.
+    // The frozen node's instance ended before the other node started its own.
     const isOurs = (line: string) => line.startsWith("process") && line.includes(sandbox.id);
     expect((await listLeft(first.homeDir, [])).filter(isOurs)).toEqual([]);
     await session.send({ language: "bash", code: "echo later >> ~/file; cat ~/file" });

@@ -4,7 +4,7 @@ import type { ClusterNode } from "./cluster-node.ts";
 
 export type SessionMessage = Readonly<Record<string, unknown>>;
 
-/** A session over a WebSocket of its own, without any help from the SDK. */
+/** A session over its own WebSocket, without the SDK. */
 export function rawSession(
   { url }: Pick<ClusterNode, "url">,
   path: string,
@@ -16,7 +16,7 @@ export function rawSession(
   return client;
 }
 
-/** What `WS /create` tells of the sandbox that it made. */
+/** The id and token that `WS /create` sends. */
 export async function createdBy(client: TestClient): Promise<{ readonly id: string; readonly token: string }> {
   const [, named] = (await client.take(3)) as SessionMessage[];
   return { id: named?.["sandbox_id"] as string, token: named?.["token"] as string };
@@ -31,7 +31,7 @@ export const status = (name: string, fields: object = {}): SessionMessage => ({
 export const isStatus = (name: string) => (message: object) =>
   "status" in message && message.status === `SANDBOX_${name}`;
 
-/** What the code has printed, in these messages. */
+/** The output in these messages. */
 export function printed(messages: readonly object[]): string {
   return messages.map((message) => ("data" in message ? message.data : "")).join("");
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { countTo, numbersTo } from "../node/numbered-output.ts";
 import type { ClusterBed } from "./cluster-bed.ts";
 import type { ClusterNode } from "./cluster-node.ts";
 import { createdBy, isStatus, printed, rawSession, status } from "./raw-session.ts";
 import { startSharedBed } from "./shared-bed.ts";
 
-const COUNT = "i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.02; done";
-const NUMBERS = Array.from({ length: 100 }, (_, at) => `${at + 1}\n`).join("");
+const COUNT = countTo(100);
+const NUMBERS = numbersTo(100);
 const text = expect.any(String);
 
 function nodesOf(bed: ClusterBed): readonly [ClusterNode, ClusterNode, ClusterNode] {
@@ -13,7 +14,7 @@ function nodesOf(bed: ClusterBed): readonly [ClusterNode, ClusterNode, ClusterNo
 }
 
 describe("a session in a cluster, message by message", () => {
-  it("is made on one node, goes on there, and moves to another on the socket that asked for it", async () => {
+  it("is created on one node, reattached there, and moves to the node where a client attaches", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = nodesOf(bed);
     const credential = first.apiKey;
@@ -50,7 +51,7 @@ describe("a session in a cluster, message by message", () => {
     expect(here?.sandboxes).toBe(1);
   });
 
-  it("is refused while a client is attached elsewhere, and moves when that is taken over from with the token", async () => {
+  it("is in use while a client is attached on another node, and moves on a takeover with the token", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = nodesOf(bed);
     const credential = first.apiKey;
@@ -76,8 +77,8 @@ describe("a session in a cluster, message by message", () => {
   });
 });
 
-describe("a session whose node was killed for good", () => {
-  it("goes on elsewhere from the newest checkpoint once the lease has ended, and says which that was", async () => {
+describe("a session whose node died for good", () => {
+  it("is restored on another node from the newest checkpoint after the lease expires, and names the checkpoint", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = nodesOf(bed);
     const client = first.client();
@@ -100,7 +101,7 @@ describe("a session whose node was killed for good", () => {
     expect(await later.next()).toEqual(status("RUNNING"));
   });
 
-  it("is over when there is no checkpoint, and says so", async () => {
+  it("ends with an error when the sandbox has no checkpoint", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second] = nodesOf(bed);
     const creating = rawSession(first, "/create?memoryMib=128", { credential: first.apiKey });

@@ -2,9 +2,9 @@ import { onTestFinished } from "vitest";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import { ClusterBed } from "./cluster-bed.ts";
 
-/** Long enough for a busy machine, short enough to wait for. */
+/** Long enough for a busy machine, short enough to wait until it expires. */
 const LEASE_MS = 3000;
-/** All nodes of a bed look at the clock of one machine. */
+/** All nodes of a bed share one machine's clock. */
 const MAX_SKEW_MS = 200;
 
 export interface SharedBedOptions {
@@ -13,7 +13,7 @@ export interface SharedBedOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** Three nodes that are one cluster. */
+/** Three nodes of one cluster. */
 export async function startSharedBed({ store, env = {} }: SharedBedOptions): Promise<ClusterBed> {
   const settings = { SANDPIPER_LEASE_MS: `${LEASE_MS}`, SANDPIPER_MAX_SKEW_MS: `${MAX_SKEW_MS}`, ...env };
   if (store === "file") return await ClusterBed.start({ store, env: settings });

@@ -6,7 +6,7 @@ import { removeLeftovers } from "../../bench/leftovers.ts";
 import { abandonedBed } from "./bed-name.ts";
 import { listNamespaces, removeNamespace } from "./namespaces.ts";
 
-/** Ends and removes everything that is named for a bed: processes, sandboxes, mounts, cgroups, namespaces, files. */
+/** Removes everything that is named after a bed: processes, sandboxes, mounts, cgroups, namespaces, files. */
 export async function removeBed(bed: string): Promise<void> {
   const namespaces = (await listNamespaces()).filter((name) => name.startsWith(`${bed}-`));
   for (const name of namespaces) await removeNamespace(name);
@@ -19,7 +19,7 @@ export async function removeBed(bed: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true });
 }
 
-/** What tests left that were killed: nobody else will remove it. */
+/** Removes the beds of killed tests. */
 export async function removeAbandonedBeds(): Promise<void> {
   const names = [...(await listNamespaces()), ...readdirSync(tmpdir())];
   const beds = new Set(names.map(abandonedBed).filter((bed) => bed !== undefined));
@@ -30,7 +30,7 @@ export function bedDirectory(bed: string): string {
   return join(tmpdir(), bed);
 }
 
-/** Nodes have their guards outside their homes, in memory, and named for them. */
+/** A node's lease guard has its directory outside the node's home, named after it. */
 function guardDirectories(bedDirectory: string): string[] {
   const homes = existsSync(bedDirectory) ? readdirSync(bedDirectory).map((name) => join(bedDirectory, name)) : [];
   const names = homes.map((home) => createHash("sha256").update(home).digest("hex").slice(0, 16));

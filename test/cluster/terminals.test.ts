@@ -7,7 +7,7 @@ import { startSharedBed } from "./shared-bed.ts";
 
 const SIZE = { rows: 24, cols: 80 };
 
-/** What has come from a terminal so far; the same handle reads on whatever happens to the sandbox. */
+/** The output of a terminal; one handle reads all of it across handoffs. */
 class Screen {
   readonly process: Process;
   #text = "";
@@ -25,7 +25,7 @@ class Screen {
     return this.process.write(keys);
   }
 
-  /** Waits until it has shown this since the last time that something was waited for. */
+  /** Waits until the terminal has shown this since the last call. */
   async shows(expected: string | RegExp): Promise<void> {
     await expect.poll(() => this.#text).toMatch(expected);
     this.#text = "";
@@ -36,8 +36,8 @@ class Screen {
   }
 }
 
-describe("terminals that stay attached while their sandbox is handed from node to node", () => {
-  it("keep a Python session with its variables in a shell, and a program that fills the screen", async (context) => {
+describe("terminals that stay attached across handoffs", () => {
+  it("keep a shell, a Python session with its variables, and a full-screen program", async (context) => {
     if (!existsSync("/usr/bin/top")) context.skip("this machine has no top");
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];
@@ -61,7 +61,7 @@ describe("terminals that stay attached while their sandbox is handed from node t
       await handOff(node, made.id, apiKey);
       await shell.type("print('held', held)\r");
       await shell.shows("held 42\r\n");
-      // A full page and a new look at the processes, among them the other terminal's.
+      // A resize redraws the whole page with all processes, also the other terminal's.
       await top.shows(/load average/);
       await top.process.resize({ rows, cols: 100 });
       await top.shows(/PID +USER.*python3/s);
@@ -74,7 +74,7 @@ describe("terminals that stay attached while their sandbox is handed from node t
     expect(await top.process.wait()).toMatchObject({ exitCode: 0 });
   });
 
-  it("keep what was typed into an editor and not saved", async (context) => {
+  it("keep unsaved text in an editor", async (context) => {
     if (!existsSync("/usr/bin/vim")) context.skip("this machine has no vim");
     await using bed = await startSharedBed({ store: "file" });
     const [first, second] = bed.nodes as [ClusterNode, ClusterNode];

@@ -7,7 +7,7 @@ export interface AuthorizingProxy extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Shows a key for clients that cannot; everything else passes as it is, the name that was asked for too. */
+/** Adds an API key to the requests of clients that cannot; it forwards everything else, also Host, unchanged. */
 export async function startAuthorizingProxy(target: string, apiKey: string): Promise<AuthorizingProxy> {
   const server = createServer((incoming, outgoing) => {
     const { method, url, headers } = incoming;

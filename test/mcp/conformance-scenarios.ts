@@ -1,4 +1,4 @@
-/** Scenarios of the conformance package that any server can pass: the product's own passes them. */
+/** Scenarios of the conformance package that need no special server: the product's own server passes them. */
 export const productScenarios: readonly string[] = [
   "server-initialize",
   "ping",
@@ -9,8 +9,8 @@ export const productScenarios: readonly string[] = [
 ];
 
 /**
- * The others call tools, resources and prompts that a server under test has to have under these very names, or that it
- * answers requests which Sandpiper has no use for. They run against a server that has all of it, behind the same endpoint.
+ * The other scenarios call tools, resources and prompts with fixed names, or features that Sandpiper does not use. They
+ * run against a fixture server that has all of them, behind the same endpoint.
  */
 export const fixtureScenarios: Readonly<Record<string, string>> = {
   "tools-call-simple-text": "calls the tool test_simple_text",

@@ -9,14 +9,14 @@ import { fixtureScenarios, productScenarios } from "./conformance-scenarios.ts";
 import { conformanceScenarios, type Findings, failuresOf, runConformance } from "./run-conformance.ts";
 
 describe("the scenarios of the official conformance package", () => {
-  it("are all told: which the product passes, and why the others need a fixture", async () => {
-    const told = [...productScenarios, ...Object.keys(fixtureScenarios)];
-    expect(told.toSorted()).toEqual((await conformanceScenarios()).toSorted());
+  it("are all listed, either as passed by the product or with the reason why they need a fixture", async () => {
+    const listed = [...productScenarios, ...Object.keys(fixtureScenarios)];
+    expect(listed.toSorted()).toEqual((await conformanceScenarios()).toSorted());
   });
 });
 
 describe("docs/mcp.md", () => {
-  it("tells of the same scenarios, with the same reasons", () => {
+  it("lists the same conformance scenarios with the same reasons", () => {
     const document = readFileSync(join(import.meta.dirname, "../../docs/mcp.md"), "utf8");
     const [, own = "", others = ""] =
       /own server: (`.*`)\.\n.*\| scenario \| [^\n]*\n\|---\|---\|\n(.*?)\n\n/s.exec(document) ?? [];
@@ -27,7 +27,7 @@ describe("docs/mcp.md", () => {
   });
 });
 
-describe("the product's own server, on a node", () => {
+describe("a node's own MCP server", () => {
   const node = useNode();
   let proxy: AuthorizingProxy;
   beforeAll(async () => {
@@ -35,13 +35,13 @@ describe("the product's own server, on a node", () => {
   });
   afterAll(() => proxy[Symbol.asyncDispose]());
 
-  it.each(productScenarios)("conforms: %s", async (scenario) => {
+  it.each(productScenarios)("passes conformance scenario %s", async (scenario) => {
     const findings = await runConformance(`${proxy.url}/mcp`, scenario);
     expect(failuresOf(findings.get(scenario))).toEqual([]);
   });
 });
 
-describe("the node's endpoint, with a server that has what the scenarios call", () => {
+describe("a node's MCP endpoint with the fixture server", () => {
   let findings: Findings;
   beforeAll(async () => {
     await using endpoint = await startFixtureEndpoint(new MockProvider());
@@ -49,7 +49,7 @@ describe("the node's endpoint, with a server that has what the scenarios call", 
     findings = await runConformance(`${proxy.url}/mcp`);
   }, 90_000);
 
-  it.each([...productScenarios, ...Object.keys(fixtureScenarios)])("conforms: %s", (scenario) => {
+  it.each([...productScenarios, ...Object.keys(fixtureScenarios)])("passes conformance scenario %s", (scenario) => {
     expect(failuresOf(findings.get(scenario))).toEqual([]);
   });
 });

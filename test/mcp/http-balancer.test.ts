@@ -19,7 +19,7 @@ async function statusAt(url: string, apiKey: string, session: string): Promise<n
 }
 
 describe("MCP on a cluster", () => {
-  it("keeps each session on its node, from where it uses the sandboxes of all", { timeout: 90_000 }, async () => {
+  it("keeps each session on its node and reaches the sandboxes of all nodes", { timeout: 90_000 }, async () => {
     await using bed = await ClusterBed.start({ store: "file" });
     const [first] = bed.nodes;
     if (first === undefined) throw new Error("a cluster has nodes");
@@ -39,7 +39,7 @@ describe("MCP on a cluster", () => {
         return found.flatMap((status, index) => (status === 404 ? [] : [index]));
       }),
     );
-    // One node each, and not the same one for all.
+    // Each session is on one node, and not all are on the same node.
     expect(homes.map(({ length }) => length)).toEqual([1, 1, 1]);
     expect(new Set(homes.flat()).size).toBeGreaterThan(1);
     for (const { client, transport } of agents) {

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+
 import { Client as McpClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   createLogger,
@@ -14,7 +14,7 @@ import { Client } from "@sandpiper/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const IDLE_MS = 1500;
-const MAX_TURNS = 400;
+
 let home: string;
 let node: RunningNode;
 let admin: Client;
@@ -40,7 +40,7 @@ function start(options: NodeConfigOptions): Promise<RunningNode> {
   return startNode(parseNodeConfig({ port: 0, ...options }), { logger });
 }
 
-/** Directories of instances that run, or were left; the first one makes the place for them. */
+/** Directories of instances, running or left over; the first instance creates their parent. */
 function instancesIn(place: string): readonly string[] {
   const directory = join(place, "node/gvisor/instances");
   return existsSync(directory) ? readdirSync(directory) : [];
@@ -69,15 +69,9 @@ async function connect(apiKey: string, { url = node.url, mode = "legacy" }: Conn
 
 const makeKey = (tenant: string) => admin.keys.create({ name: tenant, tenant });
 const sandboxIds = async () => (await Array.fromAsync(admin.sandboxes.list())).map(({ id }) => id);
-const until = async (isSo: () => Promise<boolean>) => {
-  for (let turn = 0; !(await isSo()); turn++) {
-    if (turn === MAX_TURNS) throw new Error("it never came");
-    await sleep(50);
-  }
-};
 
-describe("an agent over HTTP", () => {
-  it("has a sandbox that keeps its state, with progress while a command runs", async () => {
+describe("an MCP client over HTTP", () => {
+  it("uses a sandbox that keeps its state, and gets progress while a command runs", async () => {
     const { key } = await makeKey("agent");
     await using agent = await connect(key);
     const written = await agent.call("write_file", { path: "a.py", content: "print(6 * 7)" });
@@ -102,14 +96,14 @@ describe("an agent over HTTP", () => {
       { signal: abort.signal },
     );
     const running = async () => (await sandbox.exec("pgrep -x sleep | wc -l")).stdout.trim();
-    await until(async () => (await running()) === "1");
+    await expect.poll(running).toBe("1");
     abort.abort();
     await expect(call).rejects.toThrow();
-    await until(async () => (await running()) === "0");
+    await expect.poll(running).toBe("0");
     await agent.transport.terminateSession();
   });
 
-  it("speaks the revision with sessions, also when it knows a newer one without", async () => {
+  it("negotiates the protocol revision with sessions, also when it supports a newer one without", async () => {
     const { key } = await makeKey("agent");
     await using agent = await connect(key, { mode: "auto" });
     expect(agent.client.getNegotiatedProtocolVersion()).toBe("2025-11-25");
@@ -117,14 +111,14 @@ describe("an agent over HTTP", () => {
     await agent.transport.terminateSession();
   });
 
-  it("leaves nothing when it goes without a word", async () => {
+  it("leaves no sandbox behind when it disconnects without ending its session", async () => {
     const { key } = await makeKey("agent");
     const agent = await connect(key);
     await agent.call("run_command", { command: "true" });
     await agent.call("start_process", { command: "sleep 600" });
     expect(await sandboxIds()).toHaveLength(1);
     await agent.client.close();
-    await until(async () => (await sandboxIds()).length === 0);
+    await expect.poll(sandboxIds).toEqual([]);
     await expect(connectAgain(key, agent.transport.sessionId)).resolves.toBe(404);
     expect(instancesIn(home)).toEqual([]);
   });
@@ -135,8 +129,8 @@ async function connectAgain(apiKey: string, session = ""): Promise<number> {
   return (await fetch(`${node.url}/mcp`, { headers })).status;
 }
 
-describe("two agents with different keys", () => {
-  it("do not see each other's sandboxes, nor reach them by their ids", async () => {
+describe("two MCP clients with different keys", () => {
+  it("neither see each other's sandboxes nor reach them by id", async () => {
     await using one = await connect((await makeKey("one")).key);
     await using other = await connect((await makeKey("other")).key);
     const { sandbox_id } = (await one.call("create_sandbox")) as unknown as { sandbox_id: string };
@@ -161,14 +155,14 @@ describe("two agents with different keys", () => {
 });
 
 describe("a node that stops", () => {
-  it("ends sessions, with what they made", async () => {
+  it("ends its MCP sessions and destroys their sandboxes", async () => {
     const place = mkdtempSync(join(tmpdir(), "sandpiper-mcp-stop-"));
     const stopped = await start({ home: place });
     try {
       await using agent = await connect(readFileSync(stopped.apiKeyFile, "utf8").trim(), { url: stopped.url });
       const running = agent.call("run_command", { command: "sleep 600" });
       running.catch(() => {});
-      await until(async () => instancesIn(place).length === 1);
+      await expect.poll(() => instancesIn(place)).toHaveLength(1);
       await stopped.stop();
       expect(instancesIn(place)).toEqual([]);
       await agent.client.close();

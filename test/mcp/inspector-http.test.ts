@@ -22,7 +22,7 @@ async function call(tool: string, args: Readonly<Record<string, string | number 
   return answer;
 }
 
-/** In the sandbox that all calls of this file share; each call is a session of its own. */
+/** Calls a tool on the sandbox that the tests of this file share; each call is its own session. */
 const inside = (tool: string, args: Readonly<Record<string, string | number | boolean>> = {}) =>
   call(tool, { sandbox_id: sandbox.id, ...args });
 
@@ -54,7 +54,7 @@ describe("MCP Inspector's command line, over HTTP", () => {
     await inside("kill_process", { process_id });
   });
 
-  it("saves, sets back and forks", async () => {
+  it("checkpoints, restores and forks a sandbox", async () => {
     await inside("checkpoint_sandbox", { name: "before" });
     expect((await inside("list_checkpoints")).content[0]?.text).toContain("before");
     await inside("run_command", { command: "rm a.txt" });
@@ -71,7 +71,7 @@ describe("MCP Inspector's command line, over HTTP", () => {
     expect((await call("list_sandboxes")).content[0]?.text).not.toContain(id);
   });
 
-  it("has called every tool that it lists", async () => {
+  it("lists no tool that the tests before did not call", async () => {
     expect([...called].toSorted()).toEqual((await inspector.toolNames()).toSorted());
   });
 });

@@ -11,7 +11,7 @@ const program = createRequire(import.meta.url).resolve(
 const LIMIT_MS = 60_000;
 
 export interface InspectorOptions {
-  /** How it reaches the server: an address with headers, or a command. */
+  /** The server: an address with headers, or a command. */
   readonly target: readonly string[];
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
@@ -22,10 +22,10 @@ export interface ToolAnswer {
   readonly isError?: boolean;
 }
 
-/** MCP Inspector's command line; each call is a session of its own. */
+/** MCP Inspector's command line; each call is its own session. */
 export class Inspector implements Disposable {
   readonly #options: InspectorOptions;
-  /** It writes down which servers it knows. */
+  /** Inspector stores its known servers here. */
   readonly #home = mkdtempSync(join(tmpdir(), "sandpiper-inspector-"));
 
   constructor(options: InspectorOptions) {

@@ -14,15 +14,15 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-/** What the conformance package found, by scenario. */
+/** The checks of the conformance package by scenario. */
 export type Findings = ReadonlyMap<string, readonly Check[]>;
 
-/** Runs scenarios of the official package against a server; all that it has unless one is named. */
+/** Runs one scenario of the official package against a server, or all. */
 export async function runConformance(url: string, scenario?: string): Promise<Findings> {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-conformance-"));
   const which = scenario === undefined ? ["--suite", "all"] : ["--scenario", scenario];
   try {
-    // Its exit code says no more than what it writes down.
+    // The files hold all results, so the exit code does not matter.
     await run(["server", "--url", url, ...which, "-o", directory]).catch(() => {});
     const findings = new Map<string, readonly Check[]>();
     for (const name of await readdir(directory)) {
@@ -35,15 +35,15 @@ export async function runConformance(url: string, scenario?: string): Promise<Fi
   }
 }
 
-/** The names of its scenarios for servers. */
+/** The names of the package's scenarios for servers. */
 export async function conformanceScenarios(): Promise<string[]> {
   const listed = await run(["list", "--server"]);
   return [...listed.matchAll(/^ +- (\S+)/gm)].map(([, name]) => name as string);
 }
 
-/** What keeps a server from conforming. */
+/** The failed checks of a scenario. */
 export function failuresOf(checks: readonly Check[] | undefined): readonly string[] {
-  if (checks === undefined) return ["it was not run"];
+  if (checks === undefined) return ["the scenario did not run"];
   return checks.filter(({ status }) => status === "FAILURE").map(({ id, errorMessage }) => `${id}: ${errorMessage}`);
 }
 
@@ -55,7 +55,7 @@ async function run(args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** A directory is named after the scenario and the time. */
+/** The package names its directories after the scenario and the time. */
 function scenarioOf(directory: string): string {
   return directory.replace(/^server-/, "").replace(/-\d{4}-\d{2}-\d{2}T.*$/, "");
 }

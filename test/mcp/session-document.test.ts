@@ -19,7 +19,7 @@ interface ServerEntry {
 }
 
 describe("docs/mcp.md", () => {
-  it("has configurations that programs can read, with command lines that there are", async () => {
+  it("has valid JSON configurations with existing command lines", async () => {
     const entries = blocksOf("json")
       .map((text) => JSON.parse(text) as Record<string, Record<string, ServerEntry>>)
       .map(({ mcpServers, servers }) => (mcpServers ?? servers)?.["sandpiper"]);
@@ -35,7 +35,7 @@ describe("docs/mcp.md", () => {
     }
   });
 
-  it("shows a conversation as it really goes", async () => {
+  it("shows a conversation exactly as the server answers it", async () => {
     const lines = blocksOf("mcp").join("").trimEnd().split("\n");
     const turns: { call: string; answer: string[] }[] = [];
     for (const line of lines) {
@@ -48,7 +48,7 @@ describe("docs/mcp.md", () => {
     for (const { call, answer } of turns) {
       const [, name = "", input = "{}"] = /^(\w+) (.*)$/.exec(call) ?? [];
       const { text } = await agent.call(name, JSON.parse(input));
-      // An ellipsis stands for whatever differs from run to run.
+      // An ellipsis stands for text that differs from run to run.
       const pattern = answer.join("\n").split("…").map(RegExp.escape).join("[\\s\\S]*");
       expect(text.trimEnd(), call).toMatch(new RegExp(`^${pattern}$`));
     }

@@ -15,7 +15,7 @@ export interface Answer {
   readonly structured: any;
 }
 
-/** A place for programs that serve MCP without a node. Nothing of them is left after the test, whatever happens in it. */
+/** A home for MCP servers without a node; everything in it is removed after the test, also when the test fails. */
 export class StdioBed {
   readonly home = mkdtempSync(join(tmpdir(), "sandpiper-mcp-"));
   readonly #seen = new Set<string>();
@@ -24,7 +24,7 @@ export class StdioBed {
     onTestFinished(() => this.#clear());
   }
 
-  /** No node is found from here. */
+  /** An environment without a node. */
   get env(): Record<string, string> {
     const { SANDPIPER_URL, SANDPIPER_API_KEY, ...rest } = process.env as Record<string, string>;
     return { ...rest, SANDPIPER_HOME: this.home };
@@ -91,7 +91,7 @@ export class StdioClient implements AsyncDisposable {
     return new StdioClient(mcp, transport);
   }
 
-  /** Of the server. */
+  /** The server's process id. */
   get pid(): number {
     return this.#transport.pid as number;
   }

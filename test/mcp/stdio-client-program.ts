@@ -2,13 +2,13 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { sandpiper } from "../e2e/run-cli.ts";
 
-/** What the program tells whoever started it, which may then kill it. */
+/** The message to the test, which may then kill the program. */
 export interface ClientStarted {
   readonly serverPid: number;
   readonly sandboxIds: readonly string[];
 }
 
-/** A client in a process of its own, in the middle of its work: two sandboxes, a process and a command that runs. */
+/** A client in its own process, with two sandboxes, a process and a running command. */
 async function work(): Promise<void> {
   const env = process.env as Record<string, string>;
   const transport = new StdioClientTransport({ command: sandpiper, args: ["mcp"], env });

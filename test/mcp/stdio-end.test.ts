@@ -21,7 +21,7 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended, as it should.
+    // The server has exited.
   }
 }
 
@@ -34,8 +34,8 @@ function isRunning(pid: number): boolean {
   }
 }
 
-describe("a server over standard input and output", () => {
-  it("leaves nothing when its client is killed in the middle of a command", async () => {
+describe("an MCP server over standard input and output", () => {
+  it("exits and leaves nothing behind when its client is killed during a command", async () => {
     const bed = new StdioBed();
     const { client, serverPid } = await startClient(bed);
     expect(bed.left()).not.toEqual([]);
@@ -44,7 +44,7 @@ describe("a server over standard input and output", () => {
     await bed.expectNothingLeft();
   });
 
-  it("that is killed itself leaves what the next one clears away", async () => {
+  it("removes the leftovers of a killed server when it starts", async () => {
     const bed = new StdioBed();
     const { client, serverPid } = await startClient(bed);
     process.kill(serverPid, "SIGKILL");
@@ -57,7 +57,7 @@ describe("a server over standard input and output", () => {
     await bed.expectNothingLeft();
   });
 
-  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("ends with %s and leaves nothing", async (signal) => {
+  it.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("exits on %s and leaves nothing behind", async (signal) => {
     const bed = new StdioBed();
     const server = await bed.connect();
     await server.call("start_process", { command: "sleep 1000" });
@@ -67,7 +67,7 @@ describe("a server over standard input and output", () => {
     await bed.expectNothingLeft();
   });
 
-  it("says nothing on standard output but messages, and ends with 0 when its input has ended", async () => {
+  it("writes only messages to standard output, and exits with 0 when its input ends", async () => {
     const bed = new StdioBed();
     const server = spawn(sandpiper, ["mcp"], { env: bed.env, stdio: ["pipe", "pipe", "pipe"] });
     onTestFinished(() => void server.kill("SIGKILL"));
@@ -80,7 +80,7 @@ describe("a server over standard input and output", () => {
     const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
     send({ id: 1, method: "initialize", params });
     send({ method: "notifications/initialized" });
-    server.stdin.write("this is no message\n");
+    server.stdin.write("not a message\n");
     send({ id: 2, method: "tools/call", params: { name: "run_command", arguments: { command: "echo hi" } } });
     await expect.poll(() => output).toContain('"id":2');
     server.stdin.end();

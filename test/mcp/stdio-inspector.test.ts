@@ -9,7 +9,7 @@ let inspector: Inspector;
 let sandbox: Sandbox;
 
 beforeAll(async () => {
-  // It hands its own environment on to nobody.
+  // Inspector does not pass its own environment on to the server.
   const env = ["-e", `SANDPIPER_URL=${node.url}`, "-e", `SANDPIPER_API_KEY=${node.apiKey}`];
   inspector = new Inspector({ target: [sandpiper, "mcp", ...env] });
   sandbox = await node.client.sandboxes.create();
@@ -18,7 +18,7 @@ afterAll(() => inspector[Symbol.dispose]());
 
 type Input = Readonly<Record<string, string | number | boolean>>;
 
-/** Every tool with something to do, in an order in which each finds what it needs. Each call is a session of its own. */
+/** A call of every tool, in an order in which each finds what it needs. Each call is its own session. */
 const calls: readonly (readonly [tool: string, input: Input | ((process_id: string) => Input), expected: string])[] = [
   ["run_command", { command: "echo $((6 * 7))" }, "42"],
   ["execute_code", { code: "print(6 * 7)" }, "42"],
@@ -42,7 +42,7 @@ const calls: readonly (readonly [tool: string, input: Input | ((process_id: stri
 ];
 
 describe("MCP Inspector's command line, over standard input and output", () => {
-  it("lists every tool that is called here, and no other", async () => {
+  it("lists exactly the tools that the following tests call", async () => {
     expect((await inspector.toolNames()).toSorted()).toEqual(calls.map(([tool]) => tool).toSorted());
   });
 
@@ -57,7 +57,7 @@ describe("MCP Inspector's command line, over standard input and output", () => {
     if (tool === "start_process") process_id = String(answer.structuredContent["process_id"]);
   });
 
-  it("leaves nothing of its sessions", async () => {
+  it("leaves no sandbox of its sessions behind", async () => {
     const left = async () => {
       const all = await Array.fromAsync(node.client.sandboxes.list());
       return all.filter(({ state }) => state !== "destroyed").map(({ id }) => id);

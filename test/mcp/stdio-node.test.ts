@@ -16,8 +16,8 @@ async function sandboxes(): Promise<Sandbox[]> {
   return all.filter(({ state }) => state !== "destroyed");
 }
 
-describe("a server beside a node", () => {
-  it("makes its sandboxes there, and destroys them when its client has gone", async () => {
+describe("an MCP server with a node", () => {
+  it("creates its sandboxes on the node, and destroys them when its client disconnects", async () => {
     const agent = await connect("--memory", "128");
     const { structured } = await agent.call("run_command", { command: "echo hi" });
     const [sandbox] = await sandboxes();
@@ -26,7 +26,7 @@ describe("a server beside a node", () => {
     await expect.poll(sandboxes).toEqual([]);
   });
 
-  it("leaves one there that the model asked to keep, and finds it again", async () => {
+  it("leaves a sandbox that the model asked to keep, and finds it again", async () => {
     const agent = await connect();
     const { sandbox_id } = (await agent.call("create_sandbox", { keep: true })).structured;
     await agent.call("write_file", { sandbox_id, path: "notes", content: "kept" });
@@ -41,7 +41,7 @@ describe("a server beside a node", () => {
     expect(await sandboxes()).toEqual([]);
   });
 
-  it("leaves all of them there with --keep", async () => {
+  it("leaves all sandboxes on the node with --keep", async () => {
     const agent = await connect("--keep");
     const { sandbox_id } = (await agent.call("run_command", { command: "true" })).structured;
     onTestFinished(async () => (await node.client.sandboxes.connect(sandbox_id)).destroy());
@@ -49,16 +49,16 @@ describe("a server beside a node", () => {
     expect((await sandboxes()).map(({ id, info }) => [id, info.idleTimeoutMs])).toEqual([[sandbox_id, null]]);
   });
 
-  it("that is killed leaves its sandboxes to the node, which destroys them when nobody has used them for a while", async () => {
+  it("leaves its sandboxes to the node when it is killed; the node destroys them after the idle timeout", async () => {
     const agent = await connect("--idle-timeout", "1");
-    // Somebody who is not there any more started it; it does not keep the sandbox.
+    // A background process does not count as activity once its client has disconnected.
     await agent.call("start_process", { command: "while sleep 0.1; do echo tick; done" });
     expect(await sandboxes()).toHaveLength(1);
     process.kill(agent.pid, "SIGKILL");
     await expect.poll(sandboxes).toEqual([]);
   });
 
-  it("tells the model of a quota of its key, and of what to do", async () => {
+  it("reports an exceeded quota of its key to the model, with the tool that frees it", async () => {
     const { key } = await node.client.keys.create({ name: "small", scopes: ["sandboxes"], quota: { maxSandboxes: 1 } });
     const env = { ...(process.env as Record<string, string>), SANDPIPER_URL: node.url, SANDPIPER_API_KEY: key };
     const agent = await StdioClient.start({ args: [], env });
@@ -71,8 +71,8 @@ describe("a server beside a node", () => {
   });
 });
 
-describe("a server without a node", () => {
-  it("refuses --keep, since nothing would be there to keep sandboxes", async () => {
+describe("an MCP server without a node", () => {
+  it("refuses --keep, because its sandboxes end with it", async () => {
     const bed = new StdioBed();
     const { exitCode, stdout, stderr } = await runCli(["mcp", "--keep"], { env: bed.env });
     expect([exitCode, stdout]).toEqual([2, ""]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { StdioBed } from "./stdio-bed.ts";
 
-it("lets an agent write a program, see it fail, mend it, try things out and clean up, and leaves nothing", async () => {
+it("an MCP client writes, runs, fixes, checkpoints, restores and forks a program, and leaves nothing behind", async () => {
   const bed = new StdioBed();
   await using agent = await bed.connect(["--memory", "256"]);
   const { call } = { call: agent.call.bind(agent) };
@@ -53,7 +53,7 @@ it("lets an agent write a program, see it fail, mend it, try things out and clea
   const restored = await call("restore_sandbox", { sandbox_id, checkpoint: "before" });
   expect(restored.structured.checkpoint_id).toBe(saved.structured.checkpoint_id);
   expect((await call("read_file", { sandbox_id, path: "mean.py" })).structured.content).toBe(content);
-  // The process runs again, as it did then, and has not been given the second word.
+  // The restored process runs as it did at the checkpoint, before it read the second word.
   await call("write_process_input", { sandbox_id, process_id, input: "three\n" });
   const again = await call("read_process_output", { sandbox_id, process_id, offset: 14, wait_seconds: 20 });
   expect(again.structured).toMatchObject({ output: "got three\n", is_running: true });
@@ -82,7 +82,7 @@ it("lets an agent write a program, see it fail, mend it, try things out and clea
   await bed.expectNothingLeft();
 });
 
-it("serves the newest revision of the protocol as well, with one default sandbox for all calls", async () => {
+it("the newest protocol revision uses one default sandbox for all calls", async () => {
   const bed = new StdioBed();
   await using agent = await bed.connect([], { versionNegotiation: { mode: { pin: "2026-07-28" } } });
   expect(agent.mcp.getNegotiatedProtocolVersion()).toBe("2026-07-28");
@@ -93,7 +93,7 @@ it("serves the newest revision of the protocol as well, with one default sandbox
   await bed.expectNothingLeft();
 });
 
-it("starts no node for a client that only asks what it can do", async () => {
+it("a client that only lists tools and resources starts no node", async () => {
   const bed = new StdioBed();
   await using agent = await bed.connect();
   expect((await agent.mcp.listTools()).tools).toHaveLength(19);

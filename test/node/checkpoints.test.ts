@@ -1,34 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { GvisorHome } from "./gvisor-home.ts";
 import { NodeProcess } from "./node-process.ts";
-
-/** Says its numbers one by one, so that a gap or a repetition shows. */
-const COUNT = "i=0; while [ $i -lt 150 ]; do i=$((i+1)); echo $i; sleep 0.02; done";
-const NUMBERS = Array.from({ length: 150 }, (_, k) => `${k + 1}\n`).join("");
-
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of chunks) text += Buffer.from(chunk).toString();
-  return text;
-}
+import { collectOutput, countTo, numbersTo } from "./numbered-output.ts";
 
 describe("checkpoints on gVisor", () => {
-  it("let a sandbox be paused and resumed while a client reads what it writes, whole", async () => {
+  it("pause and resume a sandbox without losing or repeating output that a client is reading", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create();
-    const process = await sandbox.start(COUNT);
-    const reading = textOf(process.stdout);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const process = await sandbox.start(countTo(150));
+    const output = collectOutput(process);
+    await expect.poll(output.lines).toBeGreaterThan(5);
     expect((await sandbox.pause()).state).toBe("paused");
     expect(await home.instances()).toEqual([]);
     expect((await sandbox.resume()).state).toBe("ready");
-    expect(await reading).toBe(NUMBERS);
+    expect(await output.ended).toBe(numbersTo(150));
     expect(await process.wait()).toMatchObject({ exitCode: 0 });
     await sandbox.destroy();
   });
 
-  it("outlive the node, and are all that a paused sandbox needs", async () => {
+  it("let the next node resume a paused sandbox with its files", async () => {
     await using home = new GvisorHome();
     let id: string;
     {
@@ -46,7 +37,7 @@ describe("checkpoints on gVisor", () => {
     await sandbox.destroy();
   });
 
-  it("fork a running sandbox into several, each with an id, a token and a chance of its own", async () => {
+  it("fork a running sandbox; each fork has its own id, token, random numbers and files", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create();
@@ -67,7 +58,7 @@ describe("checkpoints on gVisor", () => {
     for (const each of all) await each.destroy();
   });
 
-  it("set a sandbox back, and whoever reads from it is told instead of being given another past", async () => {
+  it("roll a sandbox back; a client that reads its output gets data_loss instead of rewritten output", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create();
@@ -75,37 +66,38 @@ describe("checkpoints on gVisor", () => {
     const { id: checkpoint } = await sandbox.checkpoint({ name: "one" });
     await sandbox.exec("echo 2 > file");
     const process = await sandbox.start("while true; do echo x; sleep 0.05; done");
-    const reading = textOf(process.stdout);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const output = collectOutput(process);
+    await expect.poll(output.lines).toBeGreaterThan(0);
     const { rolledBackTo } = await sandbox.rollback("one");
     expect(rolledBackTo).toMatchObject({ checkpoint });
-    await expect(reading).rejects.toMatchObject({ code: "data_loss", reason: "rolled_back" });
+    await expect(output.ended).rejects.toMatchObject({ code: "data_loss", reason: "rolled_back" });
     expect((await sandbox.exec("cat file")).stdout).toBe("1\n");
     expect((await sandbox.checkpoints()).map(({ name }) => name)).toEqual(["one"]);
     await sandbox.destroy();
   });
 
-  it("are taken by themselves, as the policy says, and only so many are kept", async () => {
+  it("are taken automatically after each command, and only the newest are kept", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create({ checkpointPolicy: { perCommand: true, keepLast: 2 } });
     const seen = new Set<string>();
+    let mostKept = 0;
+    const look = async () => {
+      const checkpoints = await sandbox.checkpoints();
+      mostKept = Math.max(mostKept, checkpoints.length);
+      for (const { id } of checkpoints) seen.add(id);
+      return seen.size;
+    };
     for (let round = 0; round < 4; round++) {
+      const before = seen.size;
       await sandbox.exec(`echo ${round} > file`);
-      for (;;) {
-        const checkpoints = await sandbox.checkpoints();
-        expect(checkpoints.length).toBeLessThanOrEqual(2);
-        const fresh = checkpoints.find(({ id }) => !seen.has(id));
-        for (const { id } of checkpoints) seen.add(id);
-        if (fresh !== undefined) break;
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await expect.poll(look, { interval: 20 }).toBeGreaterThan(before);
     }
-    expect(seen.size).toBeGreaterThanOrEqual(4);
+    expect(mostKept).toBeLessThanOrEqual(2);
     await sandbox.destroy();
   });
 
-  it("bring a sandbox back whose node and machine were gone, and say what it lost", async () => {
+  it("restore a sandbox whose node was killed and whose instance is gone, and report the rollback", async () => {
     await using home = new GvisorHome();
     let id: string;
     {
@@ -126,7 +118,7 @@ describe("checkpoints on gVisor", () => {
     await sandbox.destroy();
   });
 
-  it("are a place to start from for a new sandbox", async () => {
+  it("start a new sandbox with the files of another", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create();

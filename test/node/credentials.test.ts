@@ -1,9 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { rejection } from "@sandpiper/core/testing";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 import { MockProvider } from "@sandpiper/providers";
-import { Client, SandboxError } from "@sandpiper/sdk";
+import { Client } from "@sandpiper/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 let home: string;
@@ -22,15 +23,10 @@ async function start() {
   return { lines, apiKey, clientOf, admin: clientOf(apiKey), [Symbol.asyncDispose]: () => node.stop() };
 }
 
-async function codeOf(work: Promise<unknown>): Promise<string> {
-  return await work.then(
-    () => "done",
-    (thrown) => SandboxError.from(thrown).code,
-  );
-}
+const codeOf = async (work: Promise<unknown>) => (await rejection(work)).code;
 
 describe("credentials", () => {
-  it("stand in no log line, event, audit entry or database", async () => {
+  it("appear in no log line, event, audit entry or database file", async () => {
     await using node = await start();
     const { key } = await node.admin.keys.create({ name: "one", tenant: "one" });
     const wrong = `${key.slice(0, -8)}AAAAAAAA`;
@@ -42,16 +38,16 @@ describe("credentials", () => {
     expect(await codeOf(node.clientOf(`${token}x`).sandboxes.connect(sandbox.id))).toBe("unauthenticated");
     expect(await codeOf(node.clientOf(token).sandboxes.create())).toBe("permission_denied");
     expect(await codeOf(client.sandboxes.connect(token as never))).toBe("not_found");
-    const told = JSON.stringify([node.lines, await node.admin.pastEvents({ limit: 1000 })]);
-    for (const secret of [node.apiKey, key, wrong, token]) expect(told).not.toContain(secret.slice(-40));
-    expect(told).not.toContain("hunter2hunter2");
+    const reported = JSON.stringify([node.lines, await node.admin.pastEvents({ limit: 1000 })]);
+    for (const secret of [node.apiKey, key, wrong, token]) expect(reported).not.toContain(secret.slice(-40));
+    expect(reported).not.toContain("hunter2hunter2");
     for (const file of readdirSync(home).filter((name) => name.startsWith("node.db"))) {
       const content = readFileSync(join(home, file)).toString("latin1");
       for (const secret of [node.apiKey, key, token]) expect(content).not.toContain(secret.slice(-40));
     }
   });
 
-  it("that are revoked end what they opened, and open nothing more", async () => {
+  it("stop working on revocation: open processes and event streams end, new requests are refused", async () => {
     await using node = await start();
     const { id, key } = await node.admin.keys.create({ name: "one", tenant: "one" });
     await using client = node.clientOf(key);
@@ -67,7 +63,7 @@ describe("credentials", () => {
     expect(mine.state).toBe("ready");
   });
 
-  it("of one tenant find nothing of another's, by whatever name", async () => {
+  it("of one tenant reveal nothing of another: sandboxes, events, names, labels and idempotency keys", async () => {
     await using node = await start();
     const keyOf = async (tenant: string) => (await node.admin.keys.create({ name: tenant, tenant })).key;
     await using one = node.clientOf(await keyOf("one"));

@@ -1,12 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { DockerHome } from "./docker-home.ts";
+import { DockerHome, LOST, SHOW, write } from "./docker-home.ts";
 import { NodeProcess } from "./node-process.ts";
-
-const LOST = { code: "gone", reason: "process_lost" };
-/** In the root filesystem, and in the volume. */
-const SHOW = "cat file /.data/file";
-const write = (text: string) => `echo ${text} | tee file > /.data/file`;
-const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+import { collectOutput, numbersTo } from "./numbered-output.ts";
 
 let docker: DockerHome;
 beforeAll(async () => {
@@ -15,22 +10,14 @@ beforeAll(async () => {
 afterAll(() => docker?.[Symbol.asyncDispose]());
 afterEach(async () => expect(await docker.left()).toEqual([]));
 
-async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  let text = "";
-  for await (const chunk of chunks) text += Buffer.from(chunk).toString();
-  return text;
-}
-
 describe("checkpoints on Docker", () => {
-  it("let a sandbox be paused and resumed with its files, and tell who reads from a process that it is lost", async () => {
+  it("pause and resume a sandbox with its files; clients of its processes get process_lost", async () => {
     await using node = await NodeProcess.start(docker.config());
     const sandbox = await node.client.sandboxes.create();
     expect(sandbox.info.fidelity).toBe("filesystem");
     await sandbox.exec(write("kept"));
     const process = await sandbox.start("while true; do echo x; sleep 0.1; done");
-    const reading = textOf(process.stdout);
-    const ending = process.wait();
-    const outcomes = Promise.allSettled([reading, ending]);
+    const outcomes = Promise.allSettled([collectOutput(process).ended, process.wait()]);
     expect((await sandbox.pause()).state).toBe("paused");
     expect(await docker.left()).toEqual([]);
     expect((await sandbox.resume()).state).toBe("ready");
@@ -39,7 +26,7 @@ describe("checkpoints on Docker", () => {
     await sandbox.destroy();
   });
 
-  it("set a sandbox back with its volume, and whoever reads from it is told", async () => {
+  it("roll a sandbox and its volume back; a client that reads its output gets data_loss", async () => {
     await using node = await NodeProcess.start(docker.config());
     const sandbox = await node.client.sandboxes.create();
     await sandbox.exec(write("before"));
@@ -47,16 +34,15 @@ describe("checkpoints on Docker", () => {
     expect(fidelity).toBe("filesystem");
     await sandbox.exec(`${write("after")}; touch later /.data/later`);
     const process = await sandbox.start("while true; do echo x; sleep 0.1; done");
-    const reading = textOf(process.stdout);
-    reading.catch(() => {});
+    const output = collectOutput(process);
     const { rolledBackTo } = await sandbox.rollback("one");
     expect(rolledBackTo).toMatchObject({ checkpoint });
-    await expect(reading).rejects.toMatchObject({ code: "data_loss", reason: "rolled_back" });
+    await expect(output.ended).rejects.toMatchObject({ code: "data_loss", reason: "rolled_back" });
     expect((await sandbox.exec(`${SHOW}; ls later /.data/later`)).stdout).toBe("before\nbefore\n");
     await sandbox.destroy();
   });
 
-  it("fork a running sandbox, which goes on with its processes, and the forks with its files", async () => {
+  it("fork a running sandbox: the forks get its files, and only the original keeps its processes", async () => {
     await using node = await NodeProcess.start(docker.config());
     const sandbox = await node.client.sandboxes.create();
     await sandbox.exec(write("before"));
@@ -77,39 +63,41 @@ describe("checkpoints on Docker", () => {
     await Promise.all([sandbox, second].map((each) => each?.destroy()));
   });
 
-  it("are taken by themselves while a command runs, which misses nothing", async () => {
+  it("are taken automatically while a command runs, without losing any of its output", async () => {
     await using node = await NodeProcess.start(docker.config());
     const sandbox = await node.client.sandboxes.create({ checkpointPolicy: { everyMs: 1000, keepLast: 2 } });
     const process = await sandbox.start("i=0; while [ ! -e stop ]; do i=$((i+1)); echo $i; sleep 0.02; done");
-    const reading = textOf(process.stdout);
+    const output = collectOutput(process);
     const seen = new Set<string>();
-    while (seen.size < 3) {
+    let mostKept = 0;
+    const look = async () => {
       const checkpoints = await sandbox.checkpoints();
-      expect(checkpoints.length).toBeLessThanOrEqual(2);
+      mostKept = Math.max(mostKept, checkpoints.length);
       for (const { id } of checkpoints) seen.add(id);
-      await wait(50);
-    }
+      return seen.size;
+    };
+    await expect.poll(look).toBeGreaterThanOrEqual(3);
+    expect(mostKept).toBeLessThanOrEqual(2);
     await sandbox.exec("touch stop");
-    const text = await reading;
-    expect(text).toBe(Array.from({ length: text.split("\n").length - 1 }, (_, k) => `${k + 1}\n`).join(""));
+    expect(await output.ended).toBe(numbersTo(output.lines()));
     await sandbox.destroy();
   });
 
-  it("are a place to start from, also for what keeps a second one small", async () => {
+  it("start a new sandbox, and a second checkpoint uploads less than a tenth of its size", async () => {
     await using node = await NodeProcess.start(docker.config());
     const sandbox = await node.client.sandboxes.create();
     await sandbox.exec(write("here"));
     const first = await sandbox.checkpoint();
     await sandbox.exec("echo more > more");
     const second = await sandbox.checkpoint();
-    // The image is there already.
+    // The store has the image's chunks already.
     expect(second.uploadedBytes).toBeLessThan(second.sizeBytes / 10);
     const other = await node.client.sandboxes.create({ checkpoint: first.id });
     expect((await other.exec(`${SHOW}; ls more`)).stdout).toBe("here\nhere\n");
     await Promise.all([sandbox.destroy(), other.destroy()]);
   });
 
-  it("bring a sandbox back whose node was killed and whose container was removed, and say what it lost", async () => {
+  it("restore a sandbox whose node was killed and whose container was removed, and report the rollback", async () => {
     const config = docker.config();
     let id: string;
     {

@@ -9,6 +9,12 @@ import { importTestImage } from "../../packages/providers/src/docker/testing/tes
 
 const IMAGE = "sandpiper-test:latest";
 
+/** The error of a process that a container's move or restore has ended. */
+export const LOST = { code: "gone", reason: "process_lost" };
+/** Shell commands that write and show a file in the root filesystem and one in the volume. */
+export const write = (text: string) => `echo ${text} | tee file > /.data/file`;
+export const SHOW = "cat file /.data/file";
+
 /** A container engine for the nodes of a test file. */
 export class DockerHome implements AsyncDisposable {
   readonly #dockerd: Dockerd;
@@ -20,7 +26,7 @@ export class DockerHome implements AsyncDisposable {
     this.#engine = engine;
   }
 
-  /** With the image that its nodes make sandboxes of, or without any. */
+  /** Starts an engine with the sandboxes' image, or without images. */
   static async start({ hasImage = true } = {}): Promise<DockerHome> {
     const dockerd = await startDockerd();
     try {
@@ -33,7 +39,7 @@ export class DockerHome implements AsyncDisposable {
     }
   }
 
-  /** Of a node with a directory of its own. */
+  /** The configuration of a node with its own directory. */
   config(settings: NodeConfigOptions = {}): NodeConfigOptions {
     const home = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
     this.#paths.push(home);
@@ -41,19 +47,18 @@ export class DockerHome implements AsyncDisposable {
     return { home, port: 0, logLevel: "warn", defaultProvider: "docker", docker, ...settings };
   }
 
-  /** Ends the engine with everything that runs on it, as when its machine is switched off. */
+  /** Kills the engine and its containers, like a power failure. */
   async kill(): Promise<void> {
     await this.#dockerd[Symbol.asyncDispose]();
   }
 
-  /** As somebody would who cleans up by hand. */
   async removeContainers(): Promise<void> {
     for (const { Id } of await this.#engine.docker.listContainers({ all: true })) {
       await this.#engine.docker.getContainer(Id).remove({ force: true, v: true });
     }
   }
 
-  /** Containers, images and volumes, besides those that are for all sandboxes. */
+  /** Containers, images and volumes of single sandboxes. */
   async left(): Promise<readonly string[]> {
     const { docker } = this.#engine;
     const containers = await docker.listContainers({ all: true });

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createProvider } from "@sandpiper/node";
+import type { SandboxId } from "@sandpiper/protocol";
 import { onTestFinished } from "vitest";
 import { listLeft } from "../../bench/leftovers.ts";
 
-/** A directory for nodes on gVisor, which is gone afterwards with everything that ran in it. */
+/** A directory for nodes on gVisor; disposing it removes its instances and files. */
 export class GvisorHome implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "sandpiper-node-"));
   readonly #provider = createProvider("gvisor", { home: join(this.path, "node") });
@@ -15,12 +16,15 @@ export class GvisorHome implements AsyncDisposable {
     onTestFinished(() => this[Symbol.asyncDispose]());
   }
 
-  /** Ids of the instances that there are. */
   async instances(): Promise<readonly string[]> {
     return (await this.#provider.list()).map(({ id }) => id).sort();
   }
 
-  /** As when the machine was switched off. */
+  async removeInstance(id: SandboxId): Promise<void> {
+    await this.#provider.remove(id);
+  }
+
+  /** Ends all instances, like a power failure. */
   async removeInstances(): Promise<void> {
     for (const { id } of await this.#provider.list()) await this.#provider.remove(id);
   }

@@ -5,7 +5,7 @@ import type { NodeConfigOptions } from "@sandpiper/node/server";
 import { Client } from "@sandpiper/sdk";
 import type { NodeStarted } from "./node-program.ts";
 
-/** A node in a process of its own, so that it can be killed like one. */
+/** A node in its own process, so that a test can kill it. */
 export class NodeProcess implements AsyncDisposable {
   readonly client: Client;
   readonly started: NodeStarted;
@@ -31,14 +31,14 @@ export class NodeProcess implements AsyncDisposable {
     return new NodeProcess(child, message as NodeStarted);
   }
 
-  /** For those who measure what it holds: what it has let go of counts as memory until then. */
+  /** Collects garbage, so that a measurement of the node's memory counts only what it still holds. */
   async collectGarbage(): Promise<void> {
     const collected = once(this.#child, "message");
     this.#child.send("collect");
     await collected;
   }
 
-  /** As kill -9 does: it gets no chance to clean up. */
+  /** Sends SIGKILL: the node cannot clean up. */
   kill(): Promise<void> {
     return this.#end("SIGKILL");
   }

@@ -10,7 +10,7 @@ export interface NodeStarted {
   readonly rebuilt: readonly string[];
   readonly lost: readonly string[];
   readonly removed: readonly string[];
-  /** How long taking over what an earlier node left took, with everything else of a start. */
+  /** The duration of the whole start, with the adoption of an earlier node's sandboxes. */
   readonly startMs: number;
 }
 
@@ -20,7 +20,7 @@ const node = await startNode(config, { logger: createLogger({ logLevel: config.l
 const { adopted, rebuilt, lost, removed } = node.reconciled;
 process.send?.({
   url: node.url,
-  // Only the first node of a cluster has one.
+  // Only the first node of a cluster creates a key.
   apiKey: existsSync(node.apiKeyFile) ? readFileSync(node.apiKeyFile, "utf8").trim() : "",
   adopted,
   rebuilt,

@@ -8,10 +8,10 @@ import type { SandboxId } from "@sandpiper/protocol";
 import { testRoot } from "../../packages/providers/src/guest/testing/test-root.ts";
 import { tracesOf } from "../../packages/providers/src/host/testing/machine-traces.ts";
 
-/** Of every machine: a small root filesystem, and little of everything. */
+/** The configuration of every machine: a small root filesystem and few resources. */
 export const MACHINE = { image: "small", memoryMib: 192, diskMib: 64, vcpuCount: 1 };
 
-/** A directory for nodes with virtual machines, which is gone afterwards with everything that ran in it. */
+/** A directory for nodes with virtual machines; disposing it removes its instances and files. */
 export class QemuHome implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), "sp-"));
   readonly #provider = createProvider("qemu", { home: join(this.path, "node") });
@@ -19,7 +19,7 @@ export class QemuHome implements AsyncDisposable {
   static async make(): Promise<QemuHome> {
     const home = new QemuHome();
     await mkdir(join(home.path, "images"));
-    // Nodes that hand machines over need one and the same image.
+    // A handoff needs the same image on both nodes.
     symlinkSync(await testRoot(), join(home.path, "images", MACHINE.image));
     return home;
   }
@@ -33,7 +33,7 @@ export class QemuHome implements AsyncDisposable {
     return tracesOf(id as SandboxId, this.path);
   }
 
-  /** Everything of any machine: what runs in this directory, and what instances and machines in the making left in it. */
+  /** Processes and directories of all machines, finished or not. */
   left(): readonly string[] {
     const directories = ["instances", "transient"].map((name) => join(this.path, "node/qemu", name));
     return [...processesIn(this.path), ...directories.flatMap(namesIn)];
@@ -53,7 +53,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** QEMU starts in the directory of its machine; once it has locked itself in there its root is that. */
+/** QEMU changes its root to its machine's directory. */
 function processesIn(directory: string): string[] {
   return namesIn("/proc").filter((pid) => {
     try {

@@ -3,9 +3,8 @@ import { crashMachine, machineProcesses } from "../../packages/providers/src/hos
 import { NodeProcess } from "./node-process.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 
-/** The first machine of its shape boots, and its image may have to be made. */
+/** The first machine of its configuration boots, and its image may have to be built. */
 const FIRST_MS = 120_000;
-/** A busy machine takes its time. */
 let home: QemuHome;
 let node: NodeProcess;
 const start = () => NodeProcess.start(home.config());
@@ -21,7 +20,7 @@ afterAll(async () => {
 
 describe("a node with virtual machines", () => {
   it(
-    "saves, forks, sets back, pauses and resumes them, and finds them again after kill -9",
+    "checkpoints, forks, rolls back, pauses and resumes them, and adopts them after kill -9",
     async () => {
       const sandbox = await node.client.sandboxes.create(MACHINE);
       const counting = await sandbox.start("echo kept > file; i=0; while sleep 0.1; do i=$((i+1)); echo $i; done");
@@ -46,7 +45,7 @@ describe("a node with virtual machines", () => {
     FIRST_MS,
   );
 
-  it("tells of a machine whose QEMU was killed, and leaves nothing of it", async () => {
+  it("reports a machine whose QEMU was killed as failed, and leaves nothing of it behind", async () => {
     const sandbox = await node.client.sandboxes.create(MACHINE);
     expect(home.left().toSorted()).toEqual(
       [...(await machineProcesses(sandbox.id)).map(String), sandbox.id].toSorted(),
@@ -62,7 +61,7 @@ describe("a node with virtual machines", () => {
     expect(home.left()).toEqual([]);
   });
 
-  it("that was killed with its machines has what was saved again, tells of what was not, and leaves nothing", async () => {
+  it("restores checkpointed machines after both died, reports the others as lost, and leaves nothing behind", async () => {
     const [saved, lost] = await Promise.all([
       node.client.sandboxes.create(MACHINE),
       node.client.sandboxes.create(MACHINE),
@@ -83,7 +82,7 @@ describe("a node with virtual machines", () => {
     expect(home.left()).toEqual([]);
   });
 
-  it("that was killed while it made machines has what it made, and nothing else runs", async () => {
+  it("adopts the machines it had created when it was killed, and removes unfinished ones", async () => {
     for (let count = 0; count < 3; count++) node.client.sandboxes.create(MACHINE).catch(() => {});
     await expect.poll(() => home.left().length, { interval: 5 }).toBeGreaterThan(0);
     await node.kill();

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { GvisorHome } from "./gvisor-home.ts";
 import { NodeProcess } from "./node-process.ts";
 
-/** What a caller may be told who loses a race; anything else is a fault of the node. */
+/** The errors that a caller may get when it loses a race; any other is a bug in the node. */
 const lost = new Set(["not_found", "gone", "failed_precondition", "unavailable", "canceled", "unauthenticated"]);
 
 async function mayLose(work: Promise<unknown>): Promise<void> {
@@ -15,8 +15,8 @@ async function mayLose(work: Promise<unknown>): Promise<void> {
   }
 }
 
-describe("a sandbox on gVisor that many use while it ends", () => {
-  it("ends once, tells everybody the same, and leaves nothing", async () => {
+describe("a sandbox on gVisor under concurrent calls", () => {
+  it("is destroyed once, fails every call with a documented error, and leaves nothing behind", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0 });
     const ids: string[] = [];
@@ -51,7 +51,7 @@ describe("a sandbox on gVisor that many use while it ends", () => {
     expect(await home.left(ids)).toEqual([]);
   });
 
-  it("is undone when its caller leaves while it is made", async () => {
+  it("is removed when its caller disconnects during the create", async () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0 });
     await Promise.all(
@@ -63,7 +63,7 @@ describe("a sandbox on gVisor that many use while it ends", () => {
         );
       }),
     );
-    // Whoever stops the node waits for what is under way.
+    // The node finishes pending work before it stops.
     await node.stop();
     await using next = await NodeProcess.start({ home: home.path, port: 0 });
     expect(next.started).toMatchObject({ adopted: [], removed: [], lost: [] });

@@ -1,36 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createProvider } from "@sandpiper/node";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { GvisorHome } from "./gvisor-home.ts";
 import { NodeProcess } from "./node-process.ts";
+import { collectOutput } from "./numbered-output.ts";
 
-const homes: string[] = [];
-afterEach(async () => {
-  for (const home of homes.splice(0)) {
-    const provider = createProvider("gvisor", { home: join(home, "node") });
-    for (const { id } of await provider.list()) await provider.remove(id);
-    rmSync(home, { recursive: true, force: true });
-  }
-});
-
-function makeHome(): string {
-  const home = mkdtempSync(join(tmpdir(), "sandpiper-restart-"));
-  homes.push(home);
-  return home;
-}
-
-async function textOf(output: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const bytes of output) text += decoder.decode(bytes, { stream: true });
-  return text;
-}
-
-describe("a node that was killed with -9 and started again", () => {
-  it("has its sandboxes with their files, and a command goes on where its reader was", async () => {
-    const home = makeHome();
-    const first = await NodeProcess.start({ home, port: 0 });
+describe("a node that restarts after kill -9", () => {
+  it("adopts its sandboxes with their files, and resumes a command's output at the byte its reader had reached", async () => {
+    await using home = new GvisorHome();
+    const first = await NodeProcess.start({ home: home.path, port: 0 });
     const sandbox = await first.client.sandboxes.create({ name: "survivor", env: { A: "1" } });
     await sandbox.files.write("/home/user/kept.txt", "kept");
     const count = 'i=0; while [ $i -lt 40 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done; exit 7';
@@ -44,33 +20,32 @@ describe("a node that was killed with -9 and started again", () => {
     }
     await first.kill();
 
-    await using second = await NodeProcess.start({ home, port: 0 });
+    await using second = await NodeProcess.start({ home: home.path, port: 0 });
     expect(second.started).toMatchObject({ adopted: [sandbox.id], lost: [], removed: [] });
     const again = await second.client.sandboxes.connect(sandbox.id);
     expect(again.info).toMatchObject({ state: "ready", name: "survivor" });
     expect(await again.files.readText("/home/user/kept.txt")).toBe("kept");
     expect((await again.exec('echo "$A"')).stdout).toBe("1\n");
     const attached = await again.attach(process_.id, { offset });
-    const rest = await textOf(attached.stdout);
+    const rest = await collectOutput(attached).ended;
     expect(seen + rest).toBe(Array.from({ length: 40 }, (_, at) => `line ${at + 1}\n`).join(""));
     expect((await attached.wait()).exitCode).toBe(7);
     await again.destroy();
   });
 
-  it("says what died meanwhile, and removes what belongs to nobody", async () => {
-    const home = makeHome();
-    const first = await NodeProcess.start({ home, port: 0, pools: [{ target: 1 }] });
+  it("reports a sandbox that died meanwhile as failed, and removes unclaimed instances", async () => {
+    await using home = new GvisorHome();
+    const first = await NodeProcess.start({ home: home.path, port: 0, pools: [{ target: 1 }] });
     const dead = await first.client.sandboxes.create({ memoryMib: 300 });
-    while ((await first.client.pools.list())[0]?.ready !== 1) await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(async () => (await first.client.pools.list())[0]?.ready).toBe(1);
     await first.kill();
-    const provider = createProvider("gvisor", { home: join(home, "node") });
-    await provider.remove(dead.id);
+    await home.removeInstance(dead.id);
 
-    await using second = await NodeProcess.start({ home, port: 0 });
+    await using second = await NodeProcess.start({ home: home.path, port: 0 });
     expect(second.started).toMatchObject({ adopted: [], lost: [dead.id] });
     expect(second.started.removed).toHaveLength(1);
     const found = await second.client.sandboxes.connect(dead.id);
     expect(found.info).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });
-    expect(await provider.list()).toEqual([]);
+    expect(await home.instances()).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => fixture?.[Symbol.asyncDispose]());
 
-/** A machine that is this one: what the provider does with an engine is the same in any, and here it takes no minutes. */
+/** Runs the engine on this host instead of in a machine: the provider uses it in the same way, without minutes of boot. */
 class HostDriver implements VmDriver {
   readonly name = "qemu";
   readonly #orphans: OrphanVm[];
@@ -82,7 +82,7 @@ describeProvider("vm-docker", () => createProvider(), {
 });
 
 describe("a sandbox in a project's machine", () => {
-  it("holds the machine until it is removed, whatever else is tried under its id", async () => {
+  it("keeps its machine in use until it is removed, also after a failed create and adopt with its id", async () => {
     const provider = createProvider();
     const config = { container: { project: PROJECT } };
     const sandbox = await Sandbox.create(provider, config);
@@ -95,7 +95,7 @@ describe("a sandbox in a project's machine", () => {
     expect(provider.vms.list()).toMatchObject([{ state: "ready", sessions: [] }]);
   });
 
-  it("is watched with those of other machines, from the first on", async () => {
+  it("appears in one event stream with the sandboxes of all machines", async () => {
     const provider = createProvider();
     const ended = new AbortController();
     const kinds: string[] = [];
@@ -110,7 +110,7 @@ describe("a sandbox in a project's machine", () => {
     await watching;
   });
 
-  it("shares caches with its project alone, which end with the machine", async () => {
+  it("shares caches only with sandboxes of its project", async () => {
     const provider = createProvider();
     const caches = [{ name: "npm", path: "/root/.npm" }];
     await using sandbox = await Sandbox.create(provider, { container: { project: PROJECT, caches } });

@@ -16,7 +16,7 @@ import { MachineDriver } from "../../packages/providers/src/vm-docker/driver/mac
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 
-/** Of every machine, so that all are copies of one. */
+/** The same for every machine, so that all are clones of one. */
 export const RESOURCES = { memoryMib: 768, vcpuCount: 2, diskMib: 2048 };
 
 const PROGRAM = fileURLToPath(new URL("vm-docker-program.ts", import.meta.url));
@@ -32,7 +32,7 @@ export interface VmDockerParts {
   readonly machines: Provider;
 }
 
-/** A directory for machines of projects with an image for their containers; nothing is left of it at the end. */
+/** A directory for projects' machines, with an image for their containers; disposing it removes all of them. */
 export class VmDockerHome implements AsyncDisposable {
   readonly home: string;
   readonly archive: string;
@@ -53,19 +53,19 @@ export class VmDockerHome implements AsyncDisposable {
     return new VmDockerHome(home, path, name);
   }
 
-  /** Of a sandbox in a project's machine. */
+  /** The configuration of a sandbox in a project's machine. */
   config(project: string): SandboxConfigOptions {
     return { memoryMib: 128, vcpuCount: 1, container: { project, image: this.image } };
   }
 
-  /** As a program would make them that starts anew. */
+  /** The provider's parts as a new program creates them. */
   open(clock?: Clock): VmDockerParts {
     const parts = openVmDocker(this, clock);
     this.#parts.push(parts);
     return parts;
   }
 
-  /** What is there when a program that made a sandbox, and started a command in it, was killed. */
+  /** Leaves a sandbox behind: a program creates it, starts a command in it and is killed. */
   async leaveSandbox(config: SandboxConfigOptions, command: string): Promise<LeftSandbox> {
     const { home, archive } = this;
     const args = [PROGRAM, JSON.stringify({ home, archive }), JSON.stringify(config), command];
@@ -80,7 +80,7 @@ export class VmDockerHome implements AsyncDisposable {
     }
   }
 
-  /** What of machines and their containers is on this host. */
+  /** Directories of machines and their engines on this host. */
   async left(): Promise<readonly string[]> {
     const below = async (name: string) => await readdir(join(this.home, "vm", name)).catch(() => []);
     return [...(await below("engines")), ...(await below("qemu/instances"))];
@@ -94,7 +94,6 @@ export class VmDockerHome implements AsyncDisposable {
   }
 }
 
-/** The parts of the provider, with time that a test may own. */
 function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clock): VmDockerParts {
   const directory = join(place.home, "vm");
   const machines = new QemuProvider({ stateDirectory: directory });
@@ -115,5 +114,5 @@ function openVmDocker(place: Pick<VmDockerHome, "home" | "archive">, clock?: Clo
 }
 
 function endedByItself(): never {
-  throw new Error("the program ended by itself");
+  throw new Error("the program exited before the test killed it");
 }

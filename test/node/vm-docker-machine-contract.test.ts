@@ -8,7 +8,7 @@ import { tracesOfAll } from "../../packages/providers/src/docker/testing/traces.
 import { VmDockerHome, type VmDockerParts } from "./vm-docker-home.ts";
 
 const PROJECT = "shop";
-/** Of one test: making a container takes long where the machine's code is translated. */
+/** For one test: without KVM, QEMU emulates the machine and a container takes long to start. */
 const TIMEOUT_MS = 180_000;
 
 if (process.env["SANDPIPER_TEST_MACHINES"] === "all") describeInMachine();
@@ -17,7 +17,6 @@ else
     "provider vm-docker passes its contract in a real machine (skipped: it takes minutes; SANDPIPER_TEST_MACHINES=all runs it)",
   );
 
-/** The contract of all providers, in a real machine. */
 function describeInMachine(): void {
   let home: VmDockerHome;
   let parts: VmDockerParts;

@@ -2,7 +2,7 @@ import { Sandbox } from "@sandpiper/core";
 import { createProvider } from "@sandpiper/node";
 import { RESOURCES } from "./vm-docker-home.ts";
 
-/** A program that makes a sandbox in a project's machine, starts a command in it, says so, and is killed by a test. */
+/** A program that creates a sandbox in a project's machine, starts a command, prints their ids and waits to be killed. */
 const [place = "{}", config = "{}", command = "true"] = process.argv.slice(2);
 const { home, archive } = JSON.parse(place);
 const provider = createProvider("vm-docker", { home, vmDocker: { images: [archive], ...RESOURCES } });

@@ -11,7 +11,7 @@ import { MachineVm } from "../../packages/providers/src/vm-docker/driver/machine
 import { DEFAULT_VM_IDLE_MS } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
 
-/** A machine boots, its engine starts and loads an image; without KVM all of that is translated. */
+/** A machine boots, its engine starts and loads an image; without KVM, QEMU emulates all of that. */
 const FIRST_MS = 180_000;
 
 let home: VmDockerHome;
@@ -22,7 +22,7 @@ afterAll(() => home[Symbol.asyncDispose]());
 
 describe("sandboxes of one project", () => {
   it(
-    "share a virtual machine that outlives a killed program, and stops half an hour after the last of them",
+    "share a virtual machine that survives a killed program and stops half an hour after the last sandbox",
     async () => {
       const orphan = await home.leaveSandbox(home.config("shop"), "while sleep 0.1; do echo on; done");
       const clock = new FakeClock();
@@ -54,7 +54,7 @@ describe("sandboxes of one project", () => {
   );
 
   it(
-    "are told when their machine is killed, and nothing is left of it",
+    "fail with an error that names the project when their machine is killed, and leave nothing behind",
     async () => {
       const { provider, vms, machines } = home.open();
       const sandbox = await Sandbox.create(provider, home.config("shop"), { connectTimeoutMs: FIRST_MS });
@@ -72,16 +72,16 @@ describe("sandboxes of one project", () => {
   );
 });
 
-describe("a machine", () => {
+describe("a project's virtual machine", () => {
   it(
-    "whose engine ends is of no use, and ends too",
+    "stops when its engine exits",
     async () => {
       const { machines } = home.open();
       const rootfs = await findDockerRoot(cacheDirectory());
       const machine = await Sandbox.create(machines, { ...RESOURCES, rootfs });
       const place = { projectId: "shop", directory: join(home.home, "vm/engines", machine.id), consoleLog: undefined };
       const vm = await MachineVm.start({ machine, ...place }, new AbortController().signal);
-      // The machine may be gone before it can answer.
+      // The machine may stop before it answers.
       machine.exec("pkill -9 dockerd", { user: "root" }).catch(() => {});
       expect(await vm.exited).toMatchObject({
         reason: "crashed",

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 /** A close frame with the code 1012. */
 const SERVICE_RESTART = Uint8Array.of(0x88, 0x02, 0x03, 0xf4);
 
-/** A load balancer with cookie affinity, whose sandboxes move when the test says so. All its nodes are one. */
+/** A load balancer with cookie affinity, in front of one node that plays all of them; a test moves the sandboxes. */
 export class Balancer implements AsyncDisposable {
   readonly url: string;
   /** The Cookie header of every upgrade, in order. */
@@ -30,12 +30,12 @@ export class Balancer implements AsyncDisposable {
     return new Balancer(server, new URL(target));
   }
 
-  /** The cookie that leads to where everything is now. */
+  /** The cookie of the current node. */
   get cookie(): string {
     return `SERVERID=node-${this.#node}`;
   }
 
-  /** Everything moves to the next node: connections are closed with 1012. Answers how many. */
+  /** Moves all sandboxes to the next node: closes connections with 1012 and returns their number. */
   move(): number {
     this.#node++;
     const { size } = this.#moving;
@@ -86,7 +86,7 @@ export class Balancer implements AsyncDisposable {
   }
 }
 
-/** Passes on whole frames only, so that another can be put behind them at any time. */
+/** Forwards only complete frames, so that the balancer can insert its own frame at any time. */
 class FrameSplitter {
   #rest: Buffer = Buffer.alloc(0);
   #hasHead = false;
@@ -109,7 +109,7 @@ class FrameSplitter {
   }
 }
 
-/** Of the frame of a server, which is not masked; undefined while it cannot be told. */
+/** The length of a server's frame, which is not masked; undefined until its header is complete. */
 function frameLength(bytes: Buffer): number | undefined {
   if (bytes.length < 2) return undefined;
   const short = (bytes[1] as number) & 0x7f;

@@ -1,16 +1,17 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const PIECE_BYTES = 16 * 1024;
 
 export interface CuttingProxyOptions {
-  /** Every connection is cut this often. */
+  /** The interval at which all connections are cut. */
   readonly cutEveryMs: number;
-  /** How fast answers come through, so that no long one fits between two cuts. */
+  /** The bandwidth of responses, so that no long one fits between two cuts. */
   readonly bytesPerMs: number;
 }
 
-/** A bad network between a client and a node. */
+/** An unreliable network between a client and a node. */
 export class CuttingProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
@@ -47,7 +48,7 @@ export class CuttingProxy implements AsyncDisposable {
     return new CuttingProxy(server, sockets, options);
   }
 
-  /** How many connections were cut. */
+  /** The number of connections that were cut. */
   get cuts(): number {
     return this.#cuts;
   }
@@ -71,7 +72,7 @@ async function passSlowly(from: Socket, to: Socket, bytesPerMs: number): Promise
       for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
         const piece = chunk.subarray(at, at + PIECE_BYTES);
         if (!to.write(piece)) await once(to, "drain");
-        if (piece.length === PIECE_BYTES) await new Promise((resolve) => setTimeout(resolve, PIECE_BYTES / bytesPerMs));
+        if (piece.length === PIECE_BYTES) await sleep(PIECE_BYTES / bytesPerMs);
       }
     }
     to.end();

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { rejection } from "@sandpiper/core/testing";
 import {
   createLogger,
   type NodeConfigOptions,
@@ -10,7 +11,7 @@ import {
   type RunningNode,
   startNode,
 } from "@sandpiper/node/server";
-import { Client, type SandboxError } from "@sandpiper/sdk";
+import { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
@@ -56,7 +57,7 @@ afterAll(async () => {
   await undo.disposeAsync();
 });
 
-/** What the engine has of sandboxes: containers, and volumes but for the agent's and caches. */
+/** The engine's containers, and its volumes except the agent's and caches. */
 async function left(): Promise<string[]> {
   const containers = await engine.docker.listContainers({ all: true });
   const { Volumes: volumes } = await engine.docker.listVolumes();
@@ -64,17 +65,10 @@ async function left(): Promise<string[]> {
   return [...containers.flatMap(({ Names }) => Names), ...names];
 }
 
-async function failure(call: Promise<unknown>): Promise<SandboxError> {
-  return await call.then(
-    () => Promise.reject(new Error("it did not fail")),
-    (error) => error,
-  );
-}
-
 const docker = { provider: "docker", image: IMAGE } as const;
 
-describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
-  it("runs commands, serves a port and leaves nothing when it is deleted", async () => {
+describe("a container, through the SDK", { timeout: 60_000 }, () => {
+  it("runs commands, serves a port and leaves nothing behind when it is destroyed", async () => {
     const sandbox = await client.sandboxes.create({
       ...docker,
       env: { SECRET: "in no label" },
@@ -94,12 +88,12 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     expect(await left()).toEqual([]);
   });
 
-  it("is rebuilt on what its image means now, with its data and without its processes", async () => {
+  it("is rebuilt from the current image with its volume; its processes end with process_lost", async () => {
     const image = await importTestImage(engine, { name: "changing:1", label: "old" });
     const sandbox = await client.sandboxes.create({ provider: "docker", image });
     await sandbox.exec("echo kept > /.data/file; echo lost > /tmp/file");
     const reader = await sandbox.start("sleep 600");
-    const told = failure(reader.wait());
+    const ending = rejection(reader.wait());
     const before = await engine.docker.listContainers();
     await importTestImage(engine, { name: "changing:1", label: "new" });
     expect(await sandbox.rebuild()).toMatchObject({ id: sandbox.id, state: "ready" });
@@ -107,10 +101,10 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     expect([before.length, after.length]).toEqual([1, 1]);
     expect(after[0]?.ImageID).not.toBe(before[0]?.ImageID);
     expect((await sandbox.exec("cat /.data/file; ls /tmp")).stdout).toBe("kept\n");
-    expect(await told).toMatchObject({ code: "gone", reason: "process_lost" });
+    expect(await ending).toMatchObject({ code: "gone", reason: "process_lost" });
   });
 
-  it("that somebody removes has failed, says so, and is brought back with its data", async () => {
+  it("is reported as failed when it is removed outside of Sandpiper, and a rebuild restores it with its volume", async () => {
     const sandbox = await client.sandboxes.create(docker);
     await sandbox.exec("echo kept > /.data/file");
     const events = sandbox.events();
@@ -127,7 +121,7 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     expect(await left()).toEqual([]);
   });
 
-  it("shares caches with its project, which are cleared when nobody has them", async () => {
+  it("shares caches with its project, which can be cleared when no sandbox uses them", async () => {
     const container = { project: "web", caches: [{ name: "npm", path: "/cache" }] };
     const one = await client.sandboxes.create({ ...docker, container });
     const two = await client.sandboxes.create({ ...docker, container });
@@ -136,7 +130,7 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     const [cache] = await client.caches.list();
     expect(cache).toMatchObject({ project: "web", name: "npm", usedBy: expect.arrayContaining([one.id, two.id]) });
     const clear = () => client.caches.clear({ project: "web", name: "npm" });
-    const refused = await failure(clear());
+    const refused = await rejection(clear());
     expect(refused).toMatchObject({ code: "failed_precondition", reason: "cache_in_use" });
     expect(refused.message).toContain("cache npm of project web");
     await one.destroy();
@@ -145,8 +139,8 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     expect(await client.caches.list()).toEqual([]);
   });
 
-  it("is refused clearly when its image, network or mount is not to be had", async () => {
-    const create = (more: object) => failure(client.sandboxes.create({ provider: "docker", ...more }));
+  it("is refused with the reason when its image, network or mount is not available", async () => {
+    const create = (more: object) => rejection(client.sandboxes.create({ provider: "docker", ...more }));
     const never = { imagePullPolicy: "never" };
     expect(await create({ image: "nowhere:1", container: never })).toMatchObject({ reason: "image_not_found" });
     expect(await create({ container: { network: "host" } })).toMatchObject({ reason: "network_not_allowed" });
@@ -155,7 +149,7 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
     expect(await left()).toEqual([]);
   });
 
-  it("is what docs/sdk.md shows", async () => {
+  it("behaves as the program in docs/sdk.md shows", async () => {
     const text = readFileSync(join(repo, "docs/sdk.md"), "utf8");
     const [, program = ""] = /^```js\n([\s\S]*?)^```/m.exec(text) ?? [];
     expect(program).toContain("node:24");
@@ -172,7 +166,7 @@ describe("a container of a node, through the SDK", { timeout: 60_000 }, () => {
 });
 
 describe("a node that starts", { timeout: 60_000 }, () => {
-  it("rebuilds sandboxes whose image has changed; others just run on", async () => {
+  it("rebuilds sandboxes whose image has changed, and adopts the others with their processes", async () => {
     const own = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
     await using stack = new AsyncDisposableStack();
     stack.defer(() => rmSync(own, { recursive: true, force: true }));
@@ -199,8 +193,8 @@ describe("a node that starts", { timeout: 60_000 }, () => {
   });
 });
 
-describe("a node whose engine does not answer at its start", { timeout: 60_000 }, () => {
-  it("starts, says so, and takes its sandboxes over when it does", async () => {
+describe("a node whose engine does not answer at start-up", { timeout: 60_000 }, () => {
+  it("starts, reports the engine as unavailable, and adopts its sandboxes when the engine answers", async () => {
     const sandbox = await client.sandboxes.create(docker);
     client.close();
     await node.stop();
@@ -211,7 +205,7 @@ describe("a node whose engine does not answer at its start", { timeout: 60_000 }
     expect((await client.sandboxes.connect(sandbox.id)).state).toBe("ready");
     const after = await lastEvent();
     await dockerd.restart();
-    // Without live restore the engine's end was the container's end, and that is what is told.
+    // Without live restore the container ended with the engine, so its sandbox has failed.
     for await (const { kind } of client.events({ after })) if (kind === "sandbox.failed") break;
     const found = await client.sandboxes.connect(sandbox.id);
     expect(found.info).toMatchObject({ state: "failed", failure: { reason: "instance_lost" } });

@@ -1,13 +1,13 @@
 import { Client, Sandbox } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
+import { collectOutput, numbersTo } from "../node/numbered-output.ts";
 import { Balancer } from "./balancer.ts";
 import { useNode } from "./sdk-node.ts";
 
 const node = useNode();
-const numbers = (count: number) => `${Array.from({ length: count }, (_, index) => index + 1).join("\n")}\n`;
 
 describe("a client behind a load balancer", () => {
-  it("goes to the node of the newest cookie, with its requests and its connection", async () => {
+  it("sends the newest affinity cookie with its requests and its connection", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await using balancer = await Balancer.start(node.url);
     await using client = new Client({ url: balancer.url, apiKey: node.apiKey });
@@ -21,15 +21,16 @@ describe("a client behind a load balancer", () => {
     expect(balancer.upgradeCookies).toEqual(["SERVERID=node-1", balancer.cookie]);
   });
 
-  it("loses and repeats nothing of what runs while its sandbox moves again and again", async () => {
+  it("receives all output once and delivers all input once while its sandbox moves repeatedly", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await using balancer = await Balancer.start(node.url);
-    // The sandbox's token and where it is are all that a client needs.
+    // A client needs only the address and the sandbox's token.
     const behind = await Sandbox.connect(sandbox.id, { url: balancer.url, token: sandbox.token });
     await using cat = await behind.start("cat", { stdin: true });
     let moves = 0;
     let lines = 0;
-    const counting = behind.exec("for i in $(seq 1 60); do seq $((i*500-499)) $((i*500)); sleep 0.01; done", {
+    const count = "i=0; while [ ! -e enough ]; do i=$((i+1)); seq $((i*500-499)) $((i*500)); sleep 0.01; done";
+    const counting = behind.exec(count, {
       onStdout: (bytes) => {
         const before = Math.floor(lines / 3_000);
         lines += bytes.filter((byte) => byte === 10).length;
@@ -37,16 +38,15 @@ describe("a client behind a load balancer", () => {
       },
     });
     for (let line = 1; line <= 100; line++) await cat.write(`${line}\n`);
+    await expect.poll(() => moves).toBeGreaterThanOrEqual(5);
+    await sandbox.files.write("enough", "");
     const { stdout, exitCode, truncated } = await counting;
-    expect({ exitCode, truncated, isSame: stdout === numbers(30_000) }).toEqual({
+    expect({ exitCode, truncated, isSame: stdout === numbersTo(lines) }).toEqual({
       exitCode: 0,
       truncated: false,
       isSame: true,
     });
     await cat.closeStdin();
-    let echoed = "";
-    for await (const bytes of cat.stdout) echoed += new TextDecoder().decode(bytes);
-    expect(echoed).toBe(numbers(100));
-    expect(moves).toBeGreaterThanOrEqual(5);
+    expect(await collectOutput(cat).ended).toBe(numbersTo(100));
   });
 });

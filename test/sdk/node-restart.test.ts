@@ -1,20 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createProvider } from "@sandpiper/node";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { GvisorHome } from "../node/gvisor-home.ts";
 import { NodeProcess } from "../node/node-process.ts";
 
-const home = mkdtempSync(join(tmpdir(), "sandpiper-sdk-restart-"));
-afterAll(async () => {
-  const provider = createProvider("gvisor", { home: join(home, "node") });
-  for (const { id } of await provider.list()) await provider.remove(id);
-  rmSync(home, { recursive: true, force: true });
-});
-
-describe("a node that is killed and started again while a client uses it", () => {
-  it("costs the client nothing but time: the command goes on, and so does its output", async () => {
-    const first = await NodeProcess.start({ home, port: 0 });
+describe("a client whose node is killed and restarted", () => {
+  it("receives the whole output and the exit code of a command that was running", async () => {
+    await using home = new GvisorHome();
+    const first = await NodeProcess.start({ home: home.path, port: 0 });
     const { client } = first;
     const port = Number(new URL(first.started.url).port);
     const sandbox = await client.sandboxes.create();
@@ -28,7 +19,7 @@ describe("a node that is killed and started again while a client uses it", () =>
     });
     await reached.promise;
     await first.kill();
-    await using _second = await NodeProcess.start({ home, port });
+    await using _second = await NodeProcess.start({ home: home.path, port });
     const { stdout, exitCode, truncated } = await running;
     expect({ exitCode, truncated }).toEqual({ exitCode: 7, truncated: false });
     expect(stdout).toBe(Array.from({ length: 60 }, (_, at) => `line ${at + 1}\n`).join(""));

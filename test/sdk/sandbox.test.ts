@@ -5,8 +5,8 @@ import { useNode } from "./sdk-node.ts";
 const node = useNode();
 const options = () => ({ url: node.url, apiKey: node.apiKey });
 
-describe("a sandbox through the client", () => {
-  it("is made, found, changed, listed and destroyed", async () => {
+describe("a sandbox, through the SDK", () => {
+  it("is created, connected to, updated, listed and destroyed", async () => {
     const sandbox = await Sandbox.create({ ...options(), name: "first", labels: { team: "x" }, env: { WHO: "you" } });
     expect(sandbox.info).toMatchObject({ state: "ready", name: "first", labels: { team: "x" }, provider: "gvisor" });
     expect((await sandbox.exec('echo "hello $WHO"')).stdout).toBe("hello you\n");
@@ -22,7 +22,7 @@ describe("a sandbox through the client", () => {
     await expect(other.exec("true")).rejects.toBeInstanceOf(SandboxError);
   });
 
-  it("is opened by its token, and nothing else is", async () => {
+  it("accepts its own token, which opens no other sandbox", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await using other = await node.client.sandboxes.create();
     const own = await Sandbox.connect(sandbox.id, { url: node.url, apiKey: sandbox.token });
@@ -32,7 +32,7 @@ describe("a sandbox through the client", () => {
     });
   });
 
-  it("runs commands: input, environment, limits, both outputs, exit codes", async () => {
+  it("runs commands with input and time limits, and returns both outputs and the exit code", async () => {
     await using sandbox = await node.client.sandboxes.create();
     expect(await sandbox.exec("cat; echo e >&2; exit 3", { stdin: "é\n" })).toMatchObject({
       exitCode: 3,
@@ -57,7 +57,7 @@ describe("a sandbox through the client", () => {
     await expect.poll(async () => (await sandbox.exec("pgrep -x sleep")).stdout).toBe("");
   });
 
-  it("starts processes that can be written to, attached to, signalled and left", async () => {
+  it("starts processes that a client can write to, detach from and attach to again", async () => {
     await using sandbox = await node.client.sandboxes.create();
     const process = await sandbox.start("while read line; do echo got $line; done; exit 4", { stdin: true });
     expect(process.pid).toBeGreaterThan(0);
@@ -81,7 +81,7 @@ describe("a sandbox through the client", () => {
     await expect(sandbox.attach(process.id)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("tells how a process ended although nobody reads what it writes", async () => {
+  it("returns a process's exit code before its output has been read", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await using process = await sandbox.start("head -c 5000000 /dev/zero; exit 5");
     expect(await process.wait()).toMatchObject({ exitCode: 5 });
@@ -90,7 +90,7 @@ describe("a sandbox through the client", () => {
     expect(sizeBytes).toBe(5_000_000);
   });
 
-  it("gives a terminal", async () => {
+  it("opens a terminal that can be resized", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await using terminal = await sandbox.pty({ rows: 24, cols: 80, command: "stty size; read x; stty size" });
     let text = "";
@@ -127,7 +127,7 @@ describe("a sandbox through the client", () => {
     await expect(files.readText("/tmp/a/stream")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("tells of changes of files, of its events and of what it uses", async () => {
+  it("reports file changes, its events and its resource usage", async () => {
     await using sandbox = await node.client.sandboxes.create();
     await sandbox.exec("mkdir /tmp/watched");
     await using watcher = await sandbox.watch("/tmp/watched");
@@ -140,7 +140,7 @@ describe("a sandbox through the client", () => {
     expect((await sandbox.metrics()).memoryTotalBytes).toBeGreaterThan(0);
   });
 
-  it("says how to start a node where none is", async () => {
+  it("fails with a hint how to start a node when none runs", async () => {
     const error = await new Client({ url: "http://127.0.0.1:9" }).health().catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
     expect((error as SandboxError).hint).toContain("npm start");

@@ -23,7 +23,7 @@ function restart(): KeyService {
 }
 
 describe("a key", () => {
-  it("has the documented form and is told once", () => {
+  it("has the documented format and is shown once", () => {
     const created = keys.create({ name: "ci" });
     expect(created.key).toMatch(new RegExp(`^spk_${created.id}_[A-Za-z0-9_-]{43}$`));
     expect(createdKeySchema.parse(created)).toEqual(created);
@@ -31,7 +31,7 @@ describe("a key", () => {
     expect(JSON.stringify(keys.list())).not.toContain(created.key);
   });
 
-  it("is for sandboxes of the default tenant, without limits or end, unless said otherwise", () => {
+  it("has sandbox scope, the default tenant, no quota and no expiry by default", () => {
     expect(keys.create({ name: "ci" })).toMatchObject({
       tenant: "default",
       scopes: ["sandboxes"],
@@ -45,21 +45,21 @@ describe("a key", () => {
     );
   });
 
-  it("is not on disk: only its hash is", () => {
+  it("is stored only as a hash", () => {
     const { key } = keys.create({ name: "ci" });
     const secret = key.slice("spk_12345678_".length);
     const files = ["node.db", "node.db-wal"].map((name) => readFileSync(join(home.path, name)));
     expect(files.some((content) => content.includes(secret))).toBe(false);
   });
 
-  it("is known after a restart, with all that was said about it", () => {
+  it("is valid after a restart with the same tenant, scopes and quota", () => {
     const { key, ...resource } = keys.create({ name: "ci", scopes: ["read"], expiresAt: "2030-01-01T00:00:00.000Z" });
     const again = restart();
     expect(again.verify(key)).toMatchObject({ id: resource.id, scopes: ["read"] });
     expect(again.list()).toEqual([resource]);
   });
 
-  it("is refused in every other spelling", () => {
+  it("is refused when any part of it differs", () => {
     const { key } = keys.create({ name: "ci" });
     const other = keys.create({ name: "other" });
     const wrong = [
@@ -78,7 +78,7 @@ describe("a key", () => {
     expect(keys.verify(key)).toBeDefined();
   });
 
-  it("ends when it expires", async () => {
+  it("is refused after it expires", async () => {
     const expiresAt = new Date(clock.now().getTime() + 1000).toISOString();
     const { key } = keys.create({ name: "short", expiresAt });
     await clock.advance(999);
@@ -88,14 +88,14 @@ describe("a key", () => {
     expect(restart().verify(key)).toBeUndefined();
   });
 
-  it("cannot be made with an end in the past", () => {
+  it("cannot be created with an expiry in the past", () => {
     expect(() => keys.create({ name: "late", expiresAt: clock.now().toISOString() })).toThrow(
       expect.objectContaining({ code: "invalid_argument", reason: "already_expired" }),
     );
     expect(keys.list()).toEqual([]);
   });
 
-  it("ends at once when it is revoked, for good, while others go on", async () => {
+  it("is refused immediately and permanently after it is revoked, unlike other keys", async () => {
     const [one, other] = [keys.create({ name: "one" }), keys.create({ name: "other" })];
     expect(keys.verify(one.key)).toBeDefined();
     const { revokedAt } = keys.revoke(one.id);
@@ -108,13 +108,13 @@ describe("a key", () => {
     expect(again.verify(other.key)).toBeDefined();
   });
 
-  it("that is not there cannot be revoked", () => {
+  it("cannot be revoked if it does not exist", () => {
     expect(() => keys.revoke("00000000")).toThrow(
       expect.objectContaining({ code: "not_found", reason: "no_such_key" }),
     );
   });
 
-  it("never gets the id of another", () => {
+  it("never gets the id of another key", () => {
     const ids = [1, 1, 2].map((byte) => new Uint8Array(4).fill(byte));
     const randomBytes = (size: number) => (size === 4 ? (ids.shift() as Uint8Array) : new Uint8Array(size));
     const service = new KeyService(home.database, { clock, randomBytes });
@@ -125,7 +125,7 @@ describe("a key", () => {
 describe("the first key", () => {
   const file = () => readFileSync(join(home.path, "api-key"), "utf8");
 
-  it("is made at the first start, may do everything, and stands in a file of its owner", () => {
+  it("is an admin key, created at the first start in a file that only its owner can read", () => {
     const first = keys.firstKey(home.path);
     expect(first).toMatchObject({ name: "first", tenant: "default", scopes: ["admin"] });
     expect(file().trim()).toBe(first?.key);
@@ -142,7 +142,7 @@ describe("the first key", () => {
     expect(again.verify(before.trim())).toBeDefined();
   });
 
-  it("is replaced when nobody could get in any more, and never comes back itself", () => {
+  it("is replaced by a new one when no admin key is left", () => {
     const first = keys.firstKey(home.path);
     keys.create({ name: "not an admin" });
     keys.revoke(first?.id ?? "");

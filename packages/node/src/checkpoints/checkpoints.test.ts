@@ -96,13 +96,14 @@ describe("a checkpoint", () => {
 
   it("ends with its time, unless it is all there is of a sandbox", async () => {
     const { checkpoints, owner, id } = await setUp();
-    await checkpoints.create(owner, id, { name: "short", ttlMs: 1 });
+    const hasExpired = async ({ expiresAt }: { readonly expiresAt: string | null }) =>
+      await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(expiresAt ?? ""));
+    const short = await checkpoints.create(owner, id, { name: "short", ttlMs: 1 });
     await checkpoints.create(owner, id, { name: "long" });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await hasExpired(short);
     await checkpoints.expire();
     expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["long"]);
-    await checkpoints.create(owner, id, { name: "last", ttlMs: 1, stop: true });
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await hasExpired(await checkpoints.create(owner, id, { name: "last", ttlMs: 1, stop: true }));
     await checkpoints.expire();
     expect((await checkpoints.list(owner, id)).map(({ name }) => name)).toEqual(["last", "long"]);
     expect(await rejection(checkpoints.remove(owner, id, "last"))).toMatchObject({ reason: "checkpoint_in_use" });
@@ -276,7 +277,7 @@ describe("a lifetime that ends in a pause", () => {
   it("saves the sandbox instead of destroying it", async () => {
     const { sandboxes, owner, checkpoints } = await setUp();
     const { id } = await sandboxes.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
-    while (sandboxes.get(owner, id).state !== "paused") await new Promise((resolve) => setTimeout(resolve, 5));
+    await expect.poll(() => sandboxes.get(owner, id).state).toBe("paused");
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 });

@@ -222,8 +222,7 @@ describe("a store that fails", () => {
     fails = () => "before";
     a.ended(keyId, id);
     for (let second = 0; second < 3; second++) await clock.advance(1000);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(errors).toHaveLength(1);
+    await expect.poll(() => errors).toHaveLength(1);
     fails = () => undefined;
     const settled = a.settled();
     let isDone = false;
@@ -232,5 +231,6 @@ describe("a store that fails", () => {
     });
     while (!isDone) await clock.advance(1000);
     expect(await held()).toEqual([]);
+    expect(errors).toHaveLength(1);
   });
 });

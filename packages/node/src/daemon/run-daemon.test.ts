@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeConfig } from "../config/node-config.ts";
 import { runDaemon, type StartNode } from "./run-daemon.ts";
 
-/** A daemon around a node that only remembers what was asked of it. */
+/** A daemon around a fake node that records its calls. */
 function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNode } = {}) {
   const signals = new EventEmitter();
   const seen = {
@@ -55,7 +55,7 @@ function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNo
 }
 
 describe("the daemon", () => {
-  it("says in one line of JSON that it is ready, stops at a signal and ends with 0", async () => {
+  it("logs one line of JSON when it is ready, stops on a signal and exits with 0", async () => {
     const { signals, seen, started, exitCode } = setUp();
     await started;
     const lines = seen.out.trimEnd().split("\n");
@@ -75,7 +75,7 @@ describe("the daemon", () => {
     expect(signals.listenerCount("SIGTERM")).toBe(0);
   });
 
-  it("tells somebody at a terminal where it is, how to get the key, and what it found", async () => {
+  it("prints its address, the command that shows the key, and the adopted sandboxes on a terminal", async () => {
     const { signals, seen, started, exitCode } = setUp({ isTerminal: true });
     await started;
     expect(seen.out).toContain("ready: http://127.0.0.1:4747");
@@ -86,7 +86,7 @@ describe("the daemon", () => {
     expect(await exitCode).toBe(0);
   });
 
-  it("says in a cluster that keys are the cluster's, and what becomes of sandboxes", async () => {
+  it("explains in a cluster that nodes share keys, and that sandboxes move when it stops", async () => {
     const argv = ["--store=file:///shared"];
     const { signals, seen, started, exitCode } = setUp({ isTerminal: true, argv });
     await started;
@@ -98,21 +98,21 @@ describe("the daemon", () => {
     expect(seen.out).toContain("sandboxes are saved for other nodes");
   });
 
-  it("stops after its start when the signal comes during it", async () => {
+  it("finishes its start and then stops when a signal arrives during the start", async () => {
     const { signals, seen, exitCode } = setUp();
     signals.emit("SIGTERM", "SIGTERM");
     expect(await exitCode).toBe(0);
     expect(seen.isStopped).toBe(true);
   });
 
-  it("ends with 2 and says what is wrong when the configuration is", async () => {
+  it("exits with 2 and names the error of an invalid configuration", async () => {
     const { seen, exitCode } = setUp({ argv: ["--port", "abc"] });
     expect(await exitCode).toBe(2);
     expect(seen.err).toContain('sandpiper: invalid configuration: port "abc" (from --port)');
     expect(seen.config).toBeUndefined();
   });
 
-  it("ends with 1 and the way out when it cannot start", async () => {
+  it("exits with 1 and a hint when it cannot start", async () => {
     const start: StartNode = async () => {
       throw new SandboxError("failed_precondition", {
         reason: "port_in_use",
@@ -125,14 +125,14 @@ describe("the daemon", () => {
     expect(seen.err).toBe("sandpiper: port 1 is in use\n  try 2\n");
   });
 
-  it("refuses to be reachable from other machines without TLS, before anything is started", async () => {
+  it("refuses to listen for other machines without TLS, before it starts anything", async () => {
     const { seen, exitCode } = setUp({ argv: ["--host=0.0.0.0"] });
     expect(await exitCode).toBe(1);
     expect(seen.err).toContain("--allow-insecure");
     expect(seen.config).toBeUndefined();
   });
 
-  it("shows every flag when asked for help", async () => {
+  it("shows every flag with --help", async () => {
     const { seen, exitCode } = setUp({ argv: ["--help"] });
     expect(await exitCode).toBe(0);
     expect(seen.out).toContain("--tls-cert-file TEXT");

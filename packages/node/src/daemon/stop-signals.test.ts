@@ -12,7 +12,7 @@ function setUp() {
 }
 
 describe("signals", () => {
-  it("ask to stop the first time, and end the program the second time", async () => {
+  it("stop the program gracefully the first time, and end it the second time", async () => {
     const { source, exits, clock, signals } = setUp();
     source.emit("SIGTERM", "SIGTERM");
     expect(await signals.first).toBe("SIGTERM");
@@ -23,7 +23,7 @@ describe("signals", () => {
     expect(exits).toEqual([130, 143]);
   });
 
-  it("that arrive twice for one Ctrl-C count once", () => {
+  it("count once when one Ctrl-C sends two", () => {
     const { source, exits, clock } = setUp();
     source.emit("SIGINT", "SIGINT");
     clock.nowMs = 20;
@@ -31,7 +31,7 @@ describe("signals", () => {
     expect(exits).toEqual([]);
   });
 
-  it("are left to others afterwards", () => {
+  it("are no longer handled after disposal", () => {
     const { source, signals } = setUp();
     signals[Symbol.dispose]();
     expect(source.listenerCount("SIGINT") + source.listenerCount("SIGTERM")).toBe(0);

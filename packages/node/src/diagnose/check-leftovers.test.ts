@@ -11,7 +11,7 @@ function providerWith(...instances: readonly Partial<InstanceRecord>[]) {
 }
 
 describe("leftovers", () => {
-  it("are none when every instance has a living owner", async () => {
+  it("are not reported when every instance has a living owner", async () => {
     const { provider, removed } = providerWith({ isOrphan: false });
     expect(await checkLeftovers([provider], { remove: true })).toMatchObject({
       status: "ok",
@@ -20,7 +20,7 @@ describe("leftovers", () => {
     expect(removed).toEqual([]);
   });
 
-  it("are named, and not touched, unless they are to be removed", async () => {
+  it("are listed and kept without --fix", async () => {
     const id = createSandboxId();
     const { provider, removed } = providerWith({ id, isOrphan: true });
     const check = await checkLeftovers([provider], { remove: false });
@@ -29,7 +29,7 @@ describe("leftovers", () => {
     expect(removed).toEqual([]);
   });
 
-  it("are removed on request, and nothing else is", async () => {
+  it("are the only instances that are removed on request", async () => {
     const id = createSandboxId();
     const { provider, removed } = providerWith({ id, isOrphan: true }, { isOrphan: false });
     expect(await checkLeftovers([provider], { remove: true })).toMatchObject({ status: "ok" });
@@ -39,7 +39,7 @@ describe("leftovers", () => {
   it.each([
     ["unavailable", "engine_unreachable"],
     ["failed_precondition", "engine_missing"],
-  ] as const)("of an engine that is not there are none (%s, %s)", async (code, reason) => {
+  ] as const)("are listed without an engine that is missing (%s, %s)", async (code, reason) => {
     const away = new SandboxError(code, { reason, message: "no engine" });
     const id = createSandboxId();
     const { provider } = providerWith({ id, isOrphan: true });
@@ -48,7 +48,7 @@ describe("leftovers", () => {
     expect(check.detail).toContain(`1 of dead programs: ${id}`);
   });
 
-  it("that cannot be looked for are said to be unknown", async () => {
+  it("are reported as unknown when the provider cannot list instances", async () => {
     const provider = { list: () => Promise.reject(new Error("no such disk")) } as unknown as Provider;
     expect(await checkLeftovers([provider], { remove: false })).toMatchObject({
       status: "warning",

@@ -5,7 +5,7 @@ import { checkProvider } from "./check-provider.ts";
 const failing = (parts: Partial<Provider>) => ({ name: "gvisor", capabilities: {}, ...parts }) as unknown as Provider;
 
 describe("a provider", () => {
-  it("that is not available fails with its reason and what to do", async () => {
+  it("fails with its reason and a hint when it is unavailable", async () => {
     const provider = failing({ probe: async () => ({ available: false, reason: "no runsc", hint: "build one" }) });
     expect(await checkProvider(provider)).toEqual({
       name: "provider gvisor",
@@ -15,7 +15,7 @@ describe("a provider", () => {
     });
   });
 
-  it("of containers keeps nobody from working without it, and nothing is downloaded to look", async () => {
+  it("for containers only warns when it is unavailable, and its check downloads nothing", async () => {
     const capabilities = { supportsContainers: true } as Provider["capabilities"];
     const away = failing({
       capabilities,
@@ -36,13 +36,13 @@ describe("a provider", () => {
     });
   });
 
-  it("that most machines cannot have is said to be missing, and no fault of the machine", async () => {
+  it("that most machines lack is reported as missing, not as an error", async () => {
     const provider = failing({ probe: async () => ({ available: false, reason: "no KVM", hint: "use another" }) });
     const check = await checkProvider(provider, { isOptional: true });
     expect(check).toMatchObject({ status: "warning", detail: "no KVM", hint: "use another" });
   });
 
-  it("of machines for projects is only looked at: nobody has asked for a machine", async () => {
+  it("for projects' machines is checked without starting a machine", async () => {
     const provider = failing({
       capabilities: { supportsContainers: true } as Provider["capabilities"],
       probe: async () => ({ available: true, detail: "QEMU 7" }),
@@ -52,7 +52,7 @@ describe("a provider", () => {
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; nothing was run in one" });
   });
 
-  it("that still has to fetch what it needs is not made to", async () => {
+  it("that needs a download is checked without downloading", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "not fetched yet", isFirstUse: true }),
       create: () => Promise.reject(new Error("it was asked for an instance")),
@@ -60,7 +60,7 @@ describe("a provider", () => {
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "not fetched yet" });
   });
 
-  it("that claims to be available and starts nothing fails all the same", async () => {
+  it("that claims to be available but starts nothing fails", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),
       create: () =>

@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { connect } from "node:net";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
+import { untilSettled } from "../testing/until-settled.ts";
 import { createSandboxId, errorBodySchema, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sendNudge } from "../cluster/nudge.ts";
@@ -134,11 +134,7 @@ describe("a request about a sandbox of another node", () => {
     const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
     const reader = response.body?.getReader();
     await reader?.read();
-    let before = -1;
-    while (before !== made) {
-      before = made;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await untilSettled(() => made);
     expect(made, "what the buffers on the way hold").toBeLessThan(512);
     await reader?.cancel();
   });
@@ -164,18 +160,19 @@ describe("a request about a sandbox of another node", () => {
     const reader = response.body?.getReader();
     await reader?.read();
     await reader?.cancel();
-    await until(() => left.length === 2);
-    expect(left.toSorted()).toEqual(["/events", "/wait"]);
+    await expect.poll(() => left.toSorted()).toEqual(["/events", "/wait"]);
   });
 
   it("is cut where the owner's answer is cut", async () => {
     const here = await nodes.start("1", echo("here"));
+    let cut = () => {};
     await nodes.start("2", (_, { outgoing }) => {
-      setTimeout(() => outgoing?.destroy(), 20);
+      cut = () => outgoing?.destroy();
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
     });
     nodes.holders.set(id, "2");
     const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
+    cut();
     expect(await rejection(response.arrayBuffer())).toMatchObject({ message: "terminated" });
   });
 
@@ -277,6 +274,3 @@ async function echoed(answer: Promise<Response>) {
   return (await (await answer).json()) as { readonly name: string; readonly headers: Record<string, string> };
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await once(AbortSignal.timeout(5), "abort");
-}

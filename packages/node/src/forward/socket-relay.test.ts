@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { FakeClock } from "@sandpiper/core/testing";
+import { untilSettled } from "../testing/until-settled.ts";
 import { createSandboxId, encodeDataFrame, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
@@ -43,7 +44,7 @@ function ownerHeard(): string[] {
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 2));
+  await expect.poll(isTrue, { interval: 2 }).toBe(true);
 }
 
 describe("a stream about a sandbox of another node", () => {
@@ -233,8 +234,10 @@ describe("a node that holds a sandbox", () => {
     await until(() => got.length === 1);
     owner.sockets[0]?.terminate();
     await once(owner.sockets[0] as WebSocket, "close");
-    // The other end of the connection hears of it a moment later.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // By the time the relay answers this ping, it has handled the end of the other connection.
+    const ponged = once(client, "pong");
+    client.ping();
+    await ponged;
     client.send(open(2));
     await until(() => owner.sockets.length === 2);
     expect(client.readyState).toBe(client.OPEN);
@@ -262,10 +265,11 @@ describe("a node that holds a sandbox", () => {
     }
     expect(isClosed).toBe(false);
     socket.pause();
-    while (!isClosed) {
+    const waitOn = async () => {
       await clock.advance(1000);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+      return isClosed;
+    };
+    await expect.poll(waitOn, { interval: 20 }).toBe(true);
     expect((await closed)[0]).toBe(1012);
   });
 
@@ -331,9 +335,6 @@ async function sentUntilItRests(socket: WebSocket): Promise<number> {
     });
   };
   next();
-  for (let before = -1; before !== sent; ) {
-    before = sent;
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
+  await untilSettled(() => sent);
   return sent;
 }

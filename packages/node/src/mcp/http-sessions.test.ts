@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => sessions.close());
 
-/** One tool, which answers when the test says so. */
+/** A server with one tool, which answers when the test resolves it. */
 function createServer(): McpServer {
   const server = new McpServer({ name: "test", version: "1" });
   server.registerTool("wait", {}, async (ctx): Promise<CallToolResult> => {
@@ -61,7 +61,7 @@ async function open() {
 }
 
 describe("a session over HTTP", () => {
-  it("ends when nobody has used it for long enough", async () => {
+  it("ends after its idle time", async () => {
     const session = await open();
     await clock.advance(IDLE_MS - 1);
     await (await session.handle(requestOf("POST", session.id), { jsonrpc: "2.0", id: 2, method: "ping" })).text();
@@ -74,7 +74,7 @@ describe("a session over HTTP", () => {
     expect(() => sessions.get(session.id, owner)).toThrow("there is no such MCP session");
   });
 
-  it("is in use while somebody waits for an answer, or listens", async () => {
+  it("is not idle while a client waits for a response or listens", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     await clock.advance(10 * IDLE_MS);
@@ -88,7 +88,7 @@ describe("a session over HTTP", () => {
     expect(sessions.count).toBe(0);
   });
 
-  it("gives the answer to whoever lost the connection and comes back", async () => {
+  it("delivers a response after its client reconnects", async () => {
     const session = await open();
     const headers = { "mcp-protocol-version": "2025-11-25" };
     const answer = await session.handle(requestOf("POST", session.id, headers), call);
@@ -106,7 +106,7 @@ describe("a session over HTTP", () => {
     expect((await resume("999")).status).toBe(400);
   });
 
-  it("stops what is under way when it ends", async () => {
+  it("aborts pending calls when it ends", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     await session.end();
@@ -115,7 +115,7 @@ describe("a session over HTTP", () => {
     expect(ended).toBe(1);
   });
 
-  it("cancels what its client cancels", async () => {
+  it("aborts the call that its client cancels", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     const canceled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };

@@ -23,7 +23,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-describe("a client of the node that it runs in", () => {
+describe("a node's client of itself", () => {
   it("calls, streams and closes without a port", async () => {
     await using client = clientOf(node.owner);
     await using sandbox = await client.sandboxes.create({ provider: "mock" });
@@ -39,7 +39,7 @@ describe("a client of the node that it runs in", () => {
     expect(Buffer.concat(pieces).toString()).toBe("line\n");
   });
 
-  it("may do what its key may", async () => {
+  it("has the permissions of its key", async () => {
     await using client = clientOf(node.key({ scopes: ["read"] }));
     await expect(client.sandboxes.create()).rejects.toMatchObject({ code: "permission_denied" });
     await using stranger = clientOf("spk_nobody");
@@ -47,10 +47,10 @@ describe("a client of the node that it runs in", () => {
   });
 });
 
-describe("a fetch within the process", () => {
+describe("an in-process fetch", () => {
   const never = { fetch: () => new Promise<Response>(() => {}) };
 
-  it("rejects when it is aborted before the answer", async () => {
+  it("rejects when it is aborted before the response", async () => {
     const abort = new AbortController();
     const answer = inProcessFetch(never)("http://x/", { signal: abort.signal });
     abort.abort(new Error("enough"));
@@ -58,7 +58,7 @@ describe("a fetch within the process", () => {
     await expect(inProcessFetch(never)("http://x/", { signal: abort.signal })).rejects.toThrow("enough");
   });
 
-  it("takes no part of an answer for the whole when it is aborted in the middle", async () => {
+  it("fails the body when it is aborted in the middle", async () => {
     const abort = new AbortController();
     const canceled = Promise.withResolvers<void>();
     const body = new ReadableStream<Uint8Array>({

@@ -10,8 +10,8 @@ async function replayed(events: RecentEvents, after: string): Promise<string[]> 
   return sent;
 }
 
-describe("the messages that a session keeps", () => {
-  it("are told again after the one that was last received, of the same stream alone", async () => {
+describe("the recent messages of a session", () => {
+  it("are replayed after the last received one, for the same stream only", async () => {
     const events = new RecentEvents({ limitBytes: 10_000 });
     const first = await events.storeEvent("a", {} as JSONRPCMessage);
     const ids = [await events.storeEvent("a", message("1"))];
@@ -22,7 +22,7 @@ describe("the messages that a session keeps", () => {
     expect(await events.getStreamIdForEventId(first)).toBe("a");
   });
 
-  it("are the newest, and always the last one", async () => {
+  it("are the newest, and always include the last one", async () => {
     const events = new RecentEvents({ limitBytes: 200 });
     const old = await events.storeEvent("a", message("1"));
     const large = await events.storeEvent("a", message("x".repeat(1000)));

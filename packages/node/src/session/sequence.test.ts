@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGvisorNode } from "../socket/testing/gvisor-node.ts";
 import type { SocketNode } from "../socket/testing/socket-node.ts";
 
-// The two sequences of docs/sockets.md, line by line, against real sandboxes.
+// The two sequences of docs/sockets.md, message by message, with real sandboxes.
 let node: SocketNode;
 let id: string;
 let token: string;
@@ -18,7 +18,7 @@ const status = (name: string, fields: object = {}) => ({
 });
 
 describe("a session on gVisor", () => {
-  it("creates and executes", async () => {
+  it("sends the documented messages for create and execute", async () => {
     const client = node.client("/create");
     expect(await client.next()).toEqual(status("CREATING"));
     const named = (await client.next()) as Record<string, unknown>;
@@ -42,7 +42,7 @@ describe("a session on gVisor", () => {
     expect(await client.close()).toMatchObject({ code: 1005 });
   });
 
-  it("attaches and executes", async () => {
+  it("sends the documented messages for attach and execute", async () => {
     const client = node.client(`/attach/${id}`, { credential: token });
     expect(await client.next()).toEqual(status("RUNNING"));
 
@@ -60,7 +60,7 @@ describe("a session on gVisor", () => {
     await client.close();
   });
 
-  it("rejects a second piece of code while one runs, and goes on with the first", async () => {
+  it("rejects a second execution while one runs, which continues", async () => {
     const client = node.client(`/attach/${id}`);
     await client.next();
     // The gate opens when the second piece has been rejected.

@@ -26,7 +26,7 @@ const text = (messages: readonly object[], source = "stdout") =>
     .map((message) => ("data" in message && "event" in message && message.event === source ? message.data : ""))
     .join("");
 
-/** A client that has made a sandbox. */
+/** A client that has created a sandbox. */
 async function create(query = "") {
   const client = node.client(`/create${query}`);
   const [, named] = await client.take(3);
@@ -41,7 +41,7 @@ async function attach(id: string): Promise<TestClient> {
 }
 
 describe("WS /create", () => {
-  it("says that it creates, tells the id and the token, and then that it runs", async () => {
+  it("sends CREATING, the id and the token, and RUNNING", async () => {
     const client = node.client("/create?memoryMib=128&name=mine&ttlMs=60000");
     const messages = await client.take(3);
     for (const message of messages) sessionEventSchema.parse(message);
@@ -53,7 +53,7 @@ describe("WS /create", () => {
     expect(node.sandboxes.list(node.owner, {}).items).toMatchObject([{ memoryMib: 128, name: "mine", ttlMs: 60_000 }]);
   });
 
-  it("says why a sandbox could not be created, and closes", async () => {
+  it("sends the reason when a sandbox cannot be created, and closes", async () => {
     provider.faults.bootFailure = new SandboxError("unavailable", { reason: "broken", message: "the boot broke" });
     const client = node.client("/create");
     const messages = await client.take(3);
@@ -63,7 +63,7 @@ describe("WS /create", () => {
   });
 
   it.each(["?memoryMib=0", "?memoryMib=lots", "?memoryMib=", "?colour=red", "?name=a&name=b"])(
-    "refuses %s, naming what is allowed",
+    "refuses %s and names the allowed values",
     async (query) => {
       const client = node.client(`/create${query}`);
       const message = expect.stringMatching(/memoryMib|colour|name/);
@@ -73,7 +73,7 @@ describe("WS /create", () => {
     },
   );
 
-  it("undoes a creation whose client leaves", async () => {
+  it("removes the sandbox when its client disconnects during the create", async () => {
     provider.faults.bootDelayMs = 60_000;
     const client = node.client("/create");
     await client.take(2);
@@ -81,7 +81,7 @@ describe("WS /create", () => {
     await expect.poll(() => [provider.size, node.records.live()]).toEqual([0, []]);
   });
 
-  it("runs nothing before the sandbox does", async () => {
+  it("refuses code before the sandbox runs", async () => {
     provider.faults.bootDelayMs = 60_000;
     const client = node.client("/create");
     await client.take(2);
@@ -90,8 +90,8 @@ describe("WS /create", () => {
   });
 });
 
-describe("running code in a session", () => {
-  it("tells that it runs, what it prints, and its exit code", async () => {
+describe("code in a session", () => {
+  it("reports its start, its output and its exit code", async () => {
     const { client, live } = await create();
     await client.send(run("echo out; echo err >&2; exit 7"));
     expect(await client.take(4)).toEqual([
@@ -114,7 +114,7 @@ describe("running code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("hello\n/tmp\n");
   });
 
-  it("rejects a second piece while one runs; the first goes on", async () => {
+  it("is rejected while other code runs, which continues", async () => {
     const { client } = await create();
     await client.send(run("sleep 0.2; echo first"));
     await client.send(run("echo second"));
@@ -134,7 +134,7 @@ describe("running code in a session", () => {
     '{"language":"sh"}',
     '{"language":1,"code":"echo"}',
     '{"language":"sh","code":"echo","extra":1}',
-  ])("answers %s with an error that says so, and stays usable", async (request) => {
+  ])("gets an error for %s, and the session stays usable", async (request) => {
     const { client } = await create();
     await client.send(request);
     expect(await client.next()).toEqual(
@@ -144,7 +144,7 @@ describe("running code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
   });
 
-  it("answers a language that the sandbox lacks with those it has, and stays usable", async () => {
+  it("gets the list of languages for an unknown one, and the session stays usable", async () => {
     const { client } = await create();
     await client.send(run("say hello", "klingon"));
     const message = expect.stringMatching(/klingon.*languages in this sandbox: sh/);
@@ -153,7 +153,7 @@ describe("running code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
   });
 
-  it("never breaks a character that comes in two chunks", async () => {
+  it("keeps characters whole that arrive in two chunks", async () => {
     const { client, live } = await create();
     await live.files.write("/a", Buffer.from("né€𝄞", "utf8").subarray(0, 5));
     await live.files.write("/b", Buffer.from("né€𝄞", "utf8").subarray(5));
@@ -165,7 +165,7 @@ describe("running code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("né\ufffd");
   });
 
-  it("passes long output on whole, at the client's pace", async () => {
+  it("delivers long output completely at the client's pace", async () => {
     const { client, live } = await create();
     const lines = Array.from({ length: 100_000 }, (_, n) => `${n}\n`).join("");
     await live.files.write("/lines", lines);
@@ -178,7 +178,7 @@ describe("running code in a session", () => {
 });
 
 describe("WS /attach/<id>", () => {
-  it("says that the sandbox runs, which has kept its state", async () => {
+  it("sends RUNNING, and the sandbox has kept its state", async () => {
     const { client, id, live } = await create();
     await live.files.write("/state", "kept");
     await client.close();
@@ -191,7 +191,7 @@ describe("WS /attach/<id>", () => {
     ]);
   });
 
-  it("finds no sandbox that is not there, is destroyed, or is another tenant's", async () => {
+  it("sends NOT_FOUND for a sandbox that is unknown, destroyed or another tenant's", async () => {
     const { client: first, id } = await create();
     const other = node.makeKey({ tenant: "other" }).key;
     const { resource } = await node.createSandbox();
@@ -211,7 +211,7 @@ describe("WS /attach/<id>", () => {
     expect(first.webSocket.readyState).toBe(first.webSocket.OPEN);
   });
 
-  it("restores nothing for those whom it refuses", async () => {
+  it("restores no sandbox for a caller that it refuses", async () => {
     const { client, id, token } = await create();
     const { token: otherToken } = await node.createSandbox();
     await node.checkpoints.pause(node.owner, id);
@@ -226,7 +226,7 @@ describe("WS /attach/<id>", () => {
     expect([node.records.get(id as SandboxId)?.state, provider.size]).toEqual(["paused", 1]);
   });
 
-  it("is in use while a client is attached, and free when it has left", async () => {
+  it("sends IN_USE while another client is attached, and attaches once that client has left", async () => {
     const { client, id } = await create();
     const second = node.client(`/attach/${id}`);
     expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
@@ -237,7 +237,7 @@ describe("WS /attach/<id>", () => {
     await attach(id);
   });
 
-  it("keeps the sandbox from being idle between two pieces of code, until its client has left", async () => {
+  it("keeps the sandbox from being idle until its client disconnects", async () => {
     const { resource, live } = await node.createSandbox();
     const held = watchHolds(live);
     const client = await attach(resource.id);
@@ -250,7 +250,7 @@ describe("WS /attach/<id>", () => {
     await expect.poll(() => held).toContain("-client");
   });
 
-  it("is taken over by one who asks for it and holds the sandbox's token", async () => {
+  it("takes over from another client on request with the sandbox's token", async () => {
     const { client, id, token } = await create();
     await client.send(run("echo before; sleep 0.3; echo after"));
     await client.take(2);
@@ -268,7 +268,7 @@ describe("WS /attach/<id>", () => {
     expect((await client.closed).code).toBe(1008);
   });
 
-  it("goes on with what runs: the next client gets the rest of the output and the end", async () => {
+  it("sends the next client the rest of the output and the exit code of running code", async () => {
     const { client, id } = await create();
     await client.send(run("echo one; sleep 0.3; echo two"));
     await client.take(2);
@@ -283,7 +283,7 @@ describe("WS /attach/<id>", () => {
     expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("three\n");
   });
 
-  it("tells the next client of an end that nobody was told", async () => {
+  it("sends the next client an exit code that no client has received", async () => {
     const { client, id, live } = await create();
     await client.send(run("sleep 0.1; echo done; exit 3"));
     await client.next();
@@ -302,7 +302,7 @@ describe("WS /attach/<id>", () => {
     expect(text(await last.until(isStatus("EXECUTION_DONE")))).toBe("fresh\n");
   });
 
-  it("finds code that was started before the node was restarted", async () => {
+  it("finds code that started before a node restart", async () => {
     const { resource, live } = await node.createSandbox();
     await live.startCode({ language: "sh", code: "echo before; sleep 0.2; echo after" }, "session-earlier");
     const client = await attach(resource.id);
@@ -311,7 +311,7 @@ describe("WS /attach/<id>", () => {
     expect(text(messages)).toBe("before\nafter\n");
   });
 
-  it("ends when the sandbox is destroyed, with the execution's error first", async () => {
+  it("ends when the sandbox is destroyed, after the execution's error", async () => {
     const { client, id } = await create();
     await client.send(run("sleep 60"));
     await client.next();
@@ -323,7 +323,7 @@ describe("WS /attach/<id>", () => {
     expect((await client.closed).code).toBe(1000);
   });
 
-  it("says why when the sandbox has crashed", async () => {
+  it("sends the reason when the sandbox has crashed", async () => {
     const { client, live } = await create();
     provider.instance(live.id).crash();
     expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended") });
@@ -331,8 +331,8 @@ describe("WS /attach/<id>", () => {
   });
 });
 
-describe("a session whose sandbox is saved", () => {
-  it("is told, and goes on", async () => {
+describe("a session whose sandbox is checkpointed", () => {
+  it("reports the checkpoint and continues", async () => {
     const { client, id } = await create();
     await node.checkpoints.create(node.owner, id, {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("CHECKPOINTED")]);
@@ -340,14 +340,14 @@ describe("a session whose sandbox is saved", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("still\n");
   });
 
-  it("is told when that fails", async () => {
+  it("reports a failed checkpoint", async () => {
     const { client, id } = await create();
     provider.faults.checkpointFailure = new SandboxError("internal", { reason: "no", message: "no" });
     await node.checkpoints.create(node.owner, id, {}).catch(() => {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("RUNNING")]);
   });
 
-  it("ends when it is paused, and whoever attaches then has it restored", async () => {
+  it("ends when the sandbox is paused, and the next attach restores it", async () => {
     const { client, id } = await create();
     await node.checkpoints.pause(node.owner, id);
     const messages = await client.take(3);
@@ -360,7 +360,7 @@ describe("a session whose sandbox is saved", () => {
     expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
   });
 
-  it("is told that its code is lost where processes are not saved, and not left waiting for it", async () => {
+  it("reports that its code is lost when the checkpoint does not save processes", async () => {
     await node[Symbol.asyncDispose]();
     provider = new MockProvider({ checkpoint: "filesystem" });
     node = await startSocketNode({ provider });

@@ -2,6 +2,7 @@ import { type DataFrame, errorBodySchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
+import { untilSettled } from "../testing/until-settled.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
 import { isFrame } from "./testing/test-client.ts";
 
@@ -34,7 +35,7 @@ const text = (messages: readonly object[]) =>
 const isEnd = (message: object) => "type" in message && message.type === "end";
 
 describe("a process stream", () => {
-  it("starts the process, passes its output on with offsets, and tells how it ended", async () => {
+  it("starts the process and delivers its output with offsets and its exit status", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
     const [opened, first, second, end] = await client.take(4);
@@ -46,7 +47,7 @@ describe("a process stream", () => {
     expect(end).toEqual({ type: "end", stream: 1, exit, offset: 8 });
   });
 
-  it("attaches instead of starting a second time, from the offset that it is asked for", async () => {
+  it("attaches to a running process from the requested offset instead of starting it again", async () => {
     for (const [offset, expected] of [
       [0, "hello\n"],
       [0, "hello\n"],
@@ -60,7 +61,7 @@ describe("a process stream", () => {
     expect(await live.processes()).toHaveLength(1);
   });
 
-  it("never starts a process again for a client that has seen output of it", async () => {
+  it("never restarts a process for a client that has seen its output", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ offset: 5, spawn: { command: "echo hello" } }));
     const error = { reason: "no_such_process", message: expect.stringContaining("has no process p1") };
@@ -68,7 +69,7 @@ describe("a process stream", () => {
     expect(await live.processes()).toEqual([]);
   });
 
-  it("sends no more than it was granted, and goes on with more", async () => {
+  it("sends no more than its credit, and continues with more credit", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ window: 3, spawn: { command: "echo hello; sleep 60" } }));
     const [, first] = await client.take(2);
@@ -79,7 +80,7 @@ describe("a process stream", () => {
     expect(text([await client.next()])).toBe("o\n");
   });
 
-  it("forgets an ended process at once for a client that has all of it, and no running one", async () => {
+  it("removes an ended process when its client has received everything, but never a running one", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "true" } }));
     await client.until(isEnd);
@@ -93,7 +94,7 @@ describe("a process stream", () => {
     expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
   });
 
-  it("keeps the process until it is told to forget it: the end is told again", async () => {
+  it("keeps an ended process until the client removes it, and repeats its exit status", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "echo hello" } }));
     await client.until(isEnd);
@@ -103,7 +104,7 @@ describe("a process stream", () => {
     expect((await next.until(isEnd)).at(-1)).toMatchObject({ exit: { exitCode: 0 }, offset: 6 });
   });
 
-  it("goes on in the sandbox when the stream is closed", async () => {
+  it("leaves the process running when the stream is closed", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "sleep 60" } }));
     await client.next();
@@ -116,7 +117,7 @@ describe("a process stream", () => {
   it("carries many streams on one connection, each at its own pace", async () => {
     const client = node.client("/v1/socket");
     await live.files.write("/big", new Uint8Array(300_000));
-    // The first one is granted next to nothing.
+    // The first stream gets almost no credit.
     await client.send(open({ stream: 100, process: "slow", window: 1, spawn: { command: "cat /big" } }));
     for (let n = 0; n < 50; n++) {
       await client.send(open({ stream: n, process: `fast-${n}`, spawn: { command: `echo ${n}; cat /big` } }));
@@ -131,7 +132,7 @@ describe("a process stream", () => {
     expect(bytes.get(7)).toBe(300_002);
   });
 
-  it("ends with the sandbox's error when the sandbox is destroyed under it", async () => {
+  it("ends with the sandbox's error when the sandbox is destroyed", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "sleep 60" } }));
     await client.next();
@@ -141,7 +142,7 @@ describe("a process stream", () => {
     errorBodySchema.parse((error as Record<string, unknown>)["error"]);
   });
 
-  it("opens only to those who may use the sandbox", async () => {
+  it("opens only for callers that may use the sandbox", async () => {
     const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
     await other.send(open({ spawn: { command: "echo hello" } }));
     expect(await other.next()).toMatchObject({ type: "error", error: { code: "not_found" } });
@@ -166,8 +167,8 @@ describe("a process stream", () => {
   });
 });
 
-describe("a client that comes and goes", () => {
-  it("gets every byte of a long output once, in pieces over many short connections", async () => {
+describe("a client that reconnects often", () => {
+  it("receives every byte of a long output once over many short connections", async () => {
     const lines = Array.from({ length: 60_000 }, (_, n) => `${n}\n`).join("");
     await live.files.write("/lines", lines);
     let output = Buffer.alloc(0);
@@ -193,7 +194,7 @@ describe("a client that comes and goes", () => {
 });
 
 describe("a client that does not read", () => {
-  it("costs a bounded amount of memory, and the others go on", async () => {
+  it("uses a bounded amount of memory and does not block other clients", async () => {
     const stalled = node.client("/v1/socket");
     await stalled.opened();
     stalled.webSocket.pause();
@@ -203,8 +204,9 @@ describe("a client that does not read", () => {
       await stalled.send(open({ stream: n, process: `flood-${n}`, window: 64 * 1024 * 1024, spawn }));
     }
     const produced = async () => (await live.processes()).reduce((sum, { endOffset }) => sum + endOffset, 0);
-    await expect.poll(() => settled(produced)).toBe(true);
-    // The connection's buffers, and for each stream its journal and what is on the way to the node.
+    await expect.poll(produced).toBeGreaterThan(0);
+    await untilSettled(produced);
+    // The connection's buffers, and each stream's journal and data in transit.
     expect(await produced()).toBeLessThan(64 * 1024 * 1024);
     const other = node.client("/v1/socket");
     await other.send(open({ stream: 1, process: "other", spawn: { command: "echo hello" } }));
@@ -220,12 +222,3 @@ describe("a client that does not read", () => {
     expect(received).toBe(streams * 20_000_000);
   });
 });
-
-/** Whether a number has stopped growing. */
-async function settled(measure: () => Promise<number>): Promise<boolean> {
-  const before = await measure();
-  await new Promise((resolve) => {
-    setTimeout(resolve, 300);
-  });
-  return before > 0 && (await measure()) === before;
-}

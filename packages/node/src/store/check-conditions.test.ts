@@ -14,7 +14,7 @@ describe("a store's conditions", () => {
     delete: (...args) => store.delete(...args),
   };
 
-  it("pass when all of them hold, and leave nothing behind", async () => {
+  it("are accepted when all of them work, and the check leaves no object behind", async () => {
     await checkConditions(sound);
     expect(await Array.fromAsync(store.list(""))).toEqual([]);
   });

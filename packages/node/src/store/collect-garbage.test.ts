@@ -17,7 +17,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const NOTHING: ReadonlySet<string> = new Set();
 const never = { signal: new AbortController().signal };
 
-/** With content that is not worth compressing: no other thread has a part in it, and a clock can wait for what is under way. */
+/** Incompressible content: compression would run on another thread, which the clock cannot wait for. */
 async function directoryWith(...contents: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(root, "d-"));
   for (const [index, content] of contents.entries()) {
@@ -33,7 +33,7 @@ async function* nothingReferenced(): AsyncIterable<string> {}
 
 interface AgingStore {
   readonly store: ObjectStore;
-  /** Makes everything that is in it older than the grace period. */
+  /** Makes all objects older than the grace period. */
   age(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
       () => false,
     );
 
-  it("deletes old chunks that nothing refers to, and no others", async () => {
+  it("deletes exactly the old chunks without references", async () => {
     const { store, age } = await openStore();
     const repository = new ChunkedFiles({ store, clock: systemClock });
     const used = await repository.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
@@ -88,7 +88,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
     expect(await repository.collectGarbage({ referenced })).toEqual({ deletedChunks: 0, keptChunks: 3 });
   });
 
-  it("leaves a chunk that a writer has taken up again after it was found to be garbage", async () => {
+  it("keeps a chunk that a writer uses again after it was found to be garbage", async () => {
     const { store, age } = await openStore();
     const repository = new ChunkedFiles({ store, clock: systemClock });
     const directory = await directoryWith("taken up");
@@ -104,7 +104,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
     expect(await isLoadable(repository, again)).toBe(true);
   });
 
-  it("leaves what a fork took over from a parent that was deleted while manifests were read", async () => {
+  it("keeps the chunks of a fork whose parent is deleted while manifests are read", async () => {
     const { store, age } = await openStore();
     const repository = new ChunkedFiles({ store, clock: systemClock });
     const { files } = await repository.save({ directory: await directoryWith("inherited"), known: NOTHING });
@@ -122,7 +122,7 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
   });
 });
 
-it("goes by the store's clock, not by that of a machine that is hours ahead", async () => {
+it("garbage collection uses the store's clock, not that of a machine that is hours ahead", async () => {
   const directory = await mkdtemp(join(root, "s-"));
   const store = new DirectoryStore(directory);
   const repository = new ChunkedFiles({ store, clock: systemClock });
@@ -132,9 +132,9 @@ it("goes by the store's clock, not by that of a machine that is hours ahead", as
   expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });
 });
 
-describe("writers and collectors at the same time", () => {
+describe("concurrent writers and garbage collectors", () => {
   it.each(Array.from({ length: 10 }, (_, index) => index + 1))(
-    "lose no chunk that is referred to (seed %d)",
+    "lose no chunk that has a reference (seed %d)",
     async (seed) => {
       const random = randomFrom(seed);
       const clock = new RunningClock();
@@ -157,7 +157,7 @@ describe("writers and collectors at the same time", () => {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
           const saved = await repository.save({ directory, known }).catch(() => undefined);
-          // One that took too long is not committed.
+          // A save that took too long is not committed.
           if (saved === undefined) continue;
           saves += 1;
           await pause(random(graceMs / 5));

@@ -2,7 +2,7 @@ import { MemoryStore } from "@sandpiper/core/testing";
 import { expect, it } from "vitest";
 import { ObjectChunks } from "./object-chunks.ts";
 
-it("asks for few of many chunks that are not there, and for all of them again once one is found", async () => {
+it("looks up only some of many missing chunks, and all of them again once it finds one", async () => {
   let heads = 0;
   const store = new MemoryStore({
     fault: ({ operation }) => {
@@ -18,7 +18,7 @@ it("asks for few of many chunks that are not there, and for all of them again on
   for (let n = 0; n < 116; n += 1) expect(await session.find(hashOf(`${n % 10}`))).toBeUndefined();
   expect(heads).toBe(16 + 12);
   heads = 0;
-  // Seven of these are taken for absent, and would be sent again.
+  // Seven of these are assumed to be missing and would be uploaded again.
   while ((await session.find(there)) === undefined);
   expect(heads).toBe(1);
   for (let n = 0; n < 10; n += 1) expect(await session.find(there)).toMatchObject({ hash: there });

@@ -45,7 +45,7 @@ describe("the URL of a store", () => {
     );
   });
 
-  it("does not repeat a password that somebody has put into it", () => {
+  it("is not repeated in an error when it contains a password", () => {
     expect(() => openStore("s3://key:secret@bucket/x")).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining("secret") }),
     );

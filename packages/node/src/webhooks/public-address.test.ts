@@ -38,7 +38,7 @@ describe("a public address", () => {
   });
 });
 
-describe("looking up a name", () => {
+describe("the lookup of a webhook's host", () => {
   const answers = (addresses: readonly string[]) =>
     publicLookup((_hostname, _options, callback) =>
       callback(
@@ -49,13 +49,13 @@ describe("looking up a name", () => {
   const ask = (lookup: ReturnType<typeof answers>, all: boolean) =>
     new Promise((resolve) => lookup("a.example", { all }, (error, found) => resolve(error ?? found)));
 
-  it("gives the public addresses only", async () => {
+  it("returns only public addresses", async () => {
     const lookup = answers(["127.0.0.1", "1.1.1.1", "::1"]);
     expect(await ask(lookup, true)).toEqual([{ address: "1.1.1.1", family: 4 }]);
     expect(await ask(lookup, false)).toBe("1.1.1.1");
   });
 
-  it("fails when there is none", async () => {
+  it("fails when there is no public address", async () => {
     expect(await ask(answers(["127.0.0.1"]), true)).toBeInstanceOf(Error);
   });
 });

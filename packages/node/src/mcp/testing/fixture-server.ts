@@ -5,7 +5,7 @@ import { registerFixtureTools } from "./fixture-tools.ts";
 
 const description = "for the conformance package";
 
-/** The server that the conformance package's scenarios are written for; it shows what the endpoint lets through. */
+/** The server that the conformance package's scenarios expect; it tests the endpoint in front of it. */
 export function createFixtureServer(): McpServer {
   const capabilities = { logging: {}, resources: { subscribe: true } };
   const server = new McpServer({ name: "conformance-fixture", version: "1.0.0" }, { capabilities });

@@ -23,7 +23,7 @@ export interface SocketNodeOptions {
 /** A node with nothing but its WebSockets, on a free port. */
 export async function startSocketNode({ provider, clock, corsOrigins }: SocketNodeOptions) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-socket-"));
-  // The mock is no provider that people may choose.
+  // The API offers no mock provider.
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
   const parts = testDomain(config, { providers: [provider], onError: () => {} });
   const { sandboxes, access, registry, phase, authenticator, keys } = parts;
@@ -52,7 +52,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
     ownerKey,
     makeKey,
     sockets,
-    /** Connects as the owner unless told otherwise. */
+    /** Connects as the owner by default. */
     client(path: string, options: ConnectOptions = { credential: ownerKey }): TestClient {
       const client = new TestClient(`ws://127.0.0.1:${port}${path}`, options);
       clients.push(client);

@@ -5,11 +5,11 @@ import { buffer } from "node:stream/consumers";
 
 export interface AnswerCutter extends AsyncDisposable {
   readonly endpoint: string;
-  /** Asked when a request has taken effect; true ends the connection instead of answering. */
+  /** Called after a request has taken effect; true closes the connection instead of sending the response. */
   cut: (request: IncomingMessage) => boolean | Promise<boolean>;
 }
 
-/** Stands before a server, and loses answers. */
+/** A proxy that drops responses of a server. */
 export async function startAnswerCutter(target: string): Promise<AnswerCutter> {
   const server = createServer(async (incoming, outgoing) => {
     const { method, url, headers } = incoming;

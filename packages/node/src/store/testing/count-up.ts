@@ -1,4 +1,4 @@
-// A process that counts on one object of a store, and says so after each step; it is killed at any moment.
+// Increments a counter in one object of a store and prints each step, until the test kills it.
 import { DirectoryStore } from "../directory-store.ts";
 
 const store = new DirectoryStore(process.argv[2] ?? "");

@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "@sandpiper/core";
 
 /**
- * A clock that runs while `run` does, with each turn of the event loop: much faster than time. It stands still while files are read or
- * written, so a slow disk makes nothing late.
+ * A clock that advances by a millisecond with each turn of the event loop while `run` runs, much faster than real time. It
+ * stands still while files are read or written, so a slow disk makes nothing late.
  */
 export class RunningClock implements Clock {
   #nowMs = 0;
