@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Mirrors the codes of `packages/protocol/src/error-codes.ts` that an agent can give.
+/// Mirrors the codes of `packages/protocol/src/errors/error-codes.ts` that an agent can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     InvalidArgument,

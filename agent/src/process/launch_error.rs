@@ -31,7 +31,7 @@ pub fn describe(failure: &Failure, command: &Resolved, cwd: &Path, user: &User) 
             (Code::NotFound, "no_such_program", "there is no such program".into())
         }
         (Step::Exec, libc::EACCES | libc::EPERM) => {
-            (Code::PermissionDenied, "not_executable", format!("{} may not execute it", user.name))
+            (Code::FailedPrecondition, "not_executable", format!("{} may not execute it", user.name))
         }
         (Step::Exec, libc::ENOEXEC) => {
             (Code::FailedPrecondition, "not_executable", "it is neither a program nor a script with \"#!\"".into())

@@ -60,7 +60,6 @@ export {
   imageSchema,
   projectNameSchema,
 } from "./api/container.ts";
-export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
 export {
   type EventBody,
   type EventKind,
@@ -168,8 +167,16 @@ export {
   type UpdateSandboxBody,
   updateSandboxBodySchema,
 } from "./api/sandbox.ts";
-export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./error-codes.ts";
-export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
+export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./errors/error-body.ts";
+export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./errors/error-codes.ts";
+export type { ErrorReasonEntry } from "./errors/error-reason.ts";
+export { type ErrorReason, errorReasons, errorTopics, isErrorReason } from "./errors/error-reasons.ts";
+export {
+  type ErrorDetails,
+  type ErrorFields,
+  SandboxError,
+  type SandboxErrorOptions,
+} from "./errors/sandbox-error.ts";
 export { createSandboxId, isSandboxId, type SandboxId, sandboxIdSchema } from "./sandbox-id.ts";
 export { type DataFrame, type DataSource, decodeDataFrame, encodeDataFrame } from "./socket/data-frame.ts";
 export {

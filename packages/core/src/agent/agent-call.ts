@@ -87,7 +87,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     }
     const accepted = this.inbound.flow.accept(params, bytes);
     if (!(accepted instanceof SandboxError)) this.inbound.chunk(accepted);
-    else if (accepted.reason === "window_exceeded") this.#connection.close(accepted);
+    else if (accepted.reason === "agent_window_exceeded") this.#connection.close(accepted);
     else this.cancel(accepted);
   }
 
@@ -141,7 +141,7 @@ function streamClosed(method: string): SandboxError {
 
 function unexpectedData(method: string): SandboxError {
   return new SandboxError("unavailable", {
-    reason: "window_exceeded",
+    reason: "agent_window_exceeded",
     message: `the agent sent bytes for ${method}, which takes none, so its channel was closed`,
     hint: "the sandbox cannot be trusted any more; destroy it",
   });

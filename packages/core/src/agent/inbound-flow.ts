@@ -65,7 +65,7 @@ function outputSource(value: unknown): OutputSource | undefined {
 
 function windowExceeded(excessBytes: number): SandboxError {
   return new SandboxError("unavailable", {
-    reason: "window_exceeded",
+    reason: "agent_window_exceeded",
     message: `the agent sent ${excessBytes} bytes more than it was allowed to, so its channel was closed`,
     hint: "the sandbox cannot be trusted any more; destroy it",
     details: { excessBytes },

@@ -44,7 +44,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
 
 function tooLarge(sizeBytes: number, limit: number): SandboxError {
   return new SandboxError("invalid_argument", {
-    reason: "too_large",
+    reason: "upload_too_large",
     message: `nothing was written: the content has ${sizeBytes} bytes, and one upload carries at most ${limit}`,
     hint: "upload it in parts to several files and join them with cat",
   });

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "../errors/sandbox-error.ts";
 import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { processIdSchema } from "../agent/process.ts";
-import { errorBodySchema } from "../api/error-body.ts";
 import { eventSchema, listEventsQuerySchema } from "../api/event.ts";
 import { fileEventSchema } from "../api/file.ts";
 import { sandboxPathSchema } from "../api/names.ts";
 import { processExitSchema, startProcessBodySchema } from "../api/process.ts";
+import { errorBodySchema } from "../errors/error-body.ts";
 import { sandboxIdSchema } from "../sandbox-id.ts";
 
 /** WebSocket subprotocol of `/v1/socket`. A browser sends its credential as a second one: `bearer.<key or token>`. */

@@ -122,7 +122,8 @@ export class Connection {
       const url = `${baseUrl.replace(/^http/, "ws")}/v1/socket`;
       socket = openWebSocket(webSocket, { url, protocols, cookie: this.#options.cookies.header });
     } catch (thrown) {
-      const error = SandboxError.from(thrown, "invalid_argument");
+      const message = `cannot open a WebSocket to ${baseUrl}: ${thrown instanceof Error ? thrown.message : thrown}`;
+      const error = SandboxError.is(thrown) ? thrown : new SandboxError("invalid_url", { message, cause: thrown });
       // Not at once: whoever opens the stream does not hold it yet.
       queueMicrotask(() => this.#failAll(error));
       return;

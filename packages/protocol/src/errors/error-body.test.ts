@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../sandbox-error.ts";
 import { errorBody, errorFromBody } from "./error-body.ts";
+import { SandboxError } from "./sandbox-error.ts";
 
 describe("an error that is told to whoever asked", () => {
   it("is the same there, with its text and what to do next", () => {

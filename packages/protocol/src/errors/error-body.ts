@@ -1,6 +1,7 @@
 import { z } from "zod";
-import { type ErrorCode, errorCodes } from "../error-codes.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type ErrorCode, errorCodes } from "./error-codes.ts";
+import { errorReasons } from "./error-reasons.ts";
+import { SandboxError } from "./sandbox-error.ts";
 
 /** What every failed request answers with. */
 export const errorBodySchema = z
@@ -24,18 +25,19 @@ export function errorBody(error: SandboxError, requestId: string): ErrorBody {
   return { code, reason, message, ...(hint === undefined ? {} : { hint }), details, requestId };
 }
 
-/** The error again, on the side that asked. */
+/** The error of an answer, on the side that asked. */
 export function errorFromBody(body: unknown, fallback: { readonly status: number }): SandboxError {
   const parsed = errorBodySchema.safeParse(body);
   if (parsed.success) {
-    const { code, reason, message, hint, details, requestId } = parsed.data;
-    return new SandboxError(code, { reason, message, hint, details: { ...details, requestId } });
+    const { details, requestId, ...fields } = parsed.data;
+    return SandboxError.fromFields({ ...fields, details: { ...details, requestId } });
   }
   const codes = Object.entries(errorCodes).filter(([, entry]) => entry.httpStatus === fallback.status);
-  return new SandboxError((codes[0]?.[0] as ErrorCode | undefined) ?? "unavailable", {
+  return SandboxError.fromFields({
+    code: (codes[0]?.[0] as ErrorCode | undefined) ?? errorReasons.unexpected_answer.code,
     reason: "unexpected_answer",
-    message: `the server answered with status ${fallback.status} and no error that could be read`,
-    hint: "is there something else than a Sandpiper node at this address?",
+    message: `the server answered with status ${fallback.status} and without a readable error`,
+    hint: errorReasons.unexpected_answer.hint,
     details: { status: fallback.status },
   });
 }
