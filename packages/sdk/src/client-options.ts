@@ -47,8 +47,7 @@ export function parseClientOptions(options: ClientOptions): ClientSpec {
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_url",
+    throw new SandboxError("invalid_url", {
       message: `url ${JSON.stringify(text)} is not allowed; allowed is the http or https address of a node`,
       hint: `leave it out for ${DEFAULT_URL}`,
     });

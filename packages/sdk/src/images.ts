@@ -24,10 +24,6 @@ export class Images {
       if (kind === "error") throw errorFromBody(data, { status: 500 });
       if (kind === "done") return;
     }
-    throw new SandboxError("unavailable", {
-      reason: "answer_cut",
-      message: `the node stopped telling of image ${image} before it was there`,
-      hint: "ask again: what was fetched is not fetched again",
-    });
+    throw new SandboxError("answer_cut", { message: `the node stopped telling of image ${image} before it was there` });
   }
 }

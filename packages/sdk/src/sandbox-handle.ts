@@ -61,10 +61,8 @@ export class SandboxHandle implements AsyncDisposable {
   get token(): string {
     const { token } = this.#info;
     if (token !== null) return token;
-    throw new SandboxError("permission_denied", {
-      reason: "token_withheld",
+    throw new SandboxError("token_withheld", {
       message: `the token of sandbox ${this.id} is not told to a key that may only look`,
-      hint: "use a key with the scope sandboxes",
     });
   }
 

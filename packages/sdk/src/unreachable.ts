@@ -3,10 +3,8 @@ import { SandboxError } from "@sandpiper/protocol";
 /** Nothing answers at the address, or what did answer went away. */
 export function unreachable(baseUrl: string, cause: unknown): SandboxError {
   const why = reasonOf(cause);
-  return new SandboxError("unavailable", {
-    reason: "node_unreachable",
+  return new SandboxError("node_unreachable", {
     message: `the node at ${baseUrl} cannot be reached${why === undefined ? "" : ` (${why})`}`,
-    hint: "start one with `sandpiper up` or `npm start`, or set SANDPIPER_URL to where one runs",
     details: { url: baseUrl },
     cause,
   });

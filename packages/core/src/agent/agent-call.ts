@@ -124,25 +124,18 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
 }
 
 function lostBytes(method: string, missing: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_cut",
+  return new SandboxError("stream_cut", {
     message: `${method}: the last ${missing} bytes did not arrive`,
-    hint: "read again",
     details: { missing },
   });
 }
 
 function streamClosed(method: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stream_closed",
-    message: `${method} has ended; nothing more can be sent`,
-  });
+  return new SandboxError("stream_closed", { message: `${method} has ended; nothing more can be sent` });
 }
 
 function unexpectedData(method: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "agent_window_exceeded",
+  return new SandboxError("agent_window_exceeded", {
     message: `the agent sent bytes for ${method}, which takes none, so its channel was closed`,
-    hint: "the sandbox cannot be trusted any more; destroy it",
   });
 }

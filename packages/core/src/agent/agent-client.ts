@@ -102,10 +102,7 @@ export class AgentClient {
   close(reason?: SandboxError): void {
     this.#connection.close(
       reason ??
-        new SandboxError("unavailable", {
-          reason: "channel_closed",
-          message: `the channel to ${this.label} was closed by this program`,
-        }),
+        new SandboxError("channel_closed", { message: `the channel to ${this.label} was closed by this program` }),
     );
   }
 
@@ -144,10 +141,8 @@ export class AgentClient {
   }
 
   timeoutError(method: string, timeoutMs: number): SandboxError {
-    return new SandboxError("deadline_exceeded", {
-      reason: "rpc_timeout",
+    return new SandboxError("rpc_timeout", {
       message: `${method} on ${this.label} was not answered within ${timeoutMs} ms and was canceled`,
-      hint: "check the sandbox with isHealthy(), or allow more time with timeoutMs",
       details: { method, timeoutMs },
     });
   }

@@ -219,10 +219,8 @@ function isCredit(params: unknown): params is { readonly bytes: number } {
 }
 
 function requestTooLarge(lineBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "request_too_large",
+  return new SandboxError("request_too_large", {
     message: `a request of ${lineBytes} bytes was not sent: the agent reads at most ${MAX_LINE_BYTES}`,
-    hint: "write long contents to a file, or send them as standard input",
     details: { lineBytes, maxLineBytes: MAX_LINE_BYTES },
   });
 }

@@ -75,18 +75,15 @@ function connectOrAbort(instance: Instance, signal: AbortSignal): Promise<Connec
 
 function agentTimeout(label: string, timeoutMs: number, cause: unknown): SandboxError {
   const last = cause instanceof Error ? `; the last attempt failed with: ${cause.message}` : "";
-  return new SandboxError("unavailable", {
-    reason: "agent_timeout",
+  return new SandboxError("agent_timeout", {
     message: `the agent of ${label} did not answer within ${timeoutMs} ms${last}`,
-    hint: "look at the instance's log; on a slow host raise connectTimeoutMs",
     details: { timeoutMs },
     cause,
   });
 }
 
 function agentSilent(label: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "agent_silent",
+  return new SandboxError("agent_silent", {
     message: `the channel to ${label} was accepted, but nothing came on it for ${CONNECT_ATTEMPT_TIMEOUT_MS} ms`,
   });
 }

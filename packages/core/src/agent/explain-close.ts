@@ -17,10 +17,8 @@ export interface ClosedChannel {
 export async function explainClose({ cause, label, clock, exited }: ClosedChannel): Promise<SandboxError> {
   const exit = await exitWithinGrace(exited, clock);
   if (exit !== undefined) return exitError(label, exit);
-  return new SandboxError("unavailable", {
-    reason: "channel_closed",
+  return new SandboxError("channel_closed", {
     message: `the channel to ${label} closed${cause === undefined ? "" : `: ${cause.message}`}`,
-    hint: "try again: the next operation opens a new channel",
     cause,
   });
 }

@@ -64,19 +64,15 @@ function outputSource(value: unknown): OutputSource | undefined {
 }
 
 function windowExceeded(excessBytes: number): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "agent_window_exceeded",
+  return new SandboxError("agent_window_exceeded", {
     message: `the agent sent ${excessBytes} bytes more than it was allowed to, so its channel was closed`,
-    hint: "the sandbox cannot be trusted any more; destroy it",
     details: { excessBytes },
   });
 }
 
 function streamGap(expected: number, offset: unknown): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_gap",
+  return new SandboxError("stream_gap", {
     message: `bytes of a stream are missing: expected offset ${expected}, got ${String(offset)}`,
-    hint: "read again from the last offset that arrived",
     details: { expected, offset },
   });
 }

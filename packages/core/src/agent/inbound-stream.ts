@@ -135,13 +135,9 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
 }
 
 function secondReader(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stream_already_read",
-    message: "a stream has one reader, and it is already waiting",
-    hint: "wait for one next() before the other",
-  });
+  return new SandboxError("stream_already_read", { message: "a stream has one reader, and it is already waiting" });
 }
 
 function readerLeft(): SandboxError {
-  return new SandboxError("canceled", { reason: "reader_left", message: "a stream was not read to its end" });
+  return new SandboxError("reader_left", { message: "a stream was not read to its end" });
 }

@@ -79,5 +79,5 @@ async function* bytesOf(stream: InboundStream): AsyncGenerator<Uint8Array, void,
 }
 
 function tunnelClosed(): SandboxError {
-  return new SandboxError("canceled", { reason: "tunnel_closed", message: "the connection was closed by its caller" });
+  return new SandboxError("tunnel_closed", { message: "the connection was closed by its caller" });
 }

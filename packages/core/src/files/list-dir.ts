@@ -14,10 +14,8 @@ export async function listDir(
   const entries: DirEntry[] = [];
   for await (const entry of files.list(path, { depth: 1, signal: options.signal })) {
     if (entries.length === MAX_DIR_ENTRIES) {
-      throw new SandboxError("resource_exhausted", {
-        reason: "too_many_entries",
+      throw new SandboxError("too_many_entries", {
         message: `${path} has more than ${MAX_DIR_ENTRIES} entries and was not listed as a whole`,
-        hint: "list it with files.list(), which streams",
         details: { path, maxEntries: MAX_DIR_ENTRIES },
       });
     }

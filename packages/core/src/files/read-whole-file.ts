@@ -22,10 +22,8 @@ export async function readWholeFile(
   for await (const bytes of files.read(path, { signal: options.signal })) {
     collected.add(bytes);
     if (collected.byteLength > maxBytes) {
-      throw new SandboxError("resource_exhausted", {
-        reason: "file_too_large",
+      throw new SandboxError("file_too_large", {
         message: `${path} is longer than ${maxBytes} bytes and was not read into memory`,
-        hint: "read it with files.read(), which streams, or raise maxBytes",
         details: { path, maxBytes },
       });
     }

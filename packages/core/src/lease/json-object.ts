@@ -69,10 +69,8 @@ export class JsonObject<T> {
     try {
       return schema.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
     } catch (cause) {
-      throw new SandboxError("data_loss", {
-        reason: "damaged_object",
+      throw new SandboxError("object_damaged", {
         message: `${key} in the store ${store.label} is not what a node writes`,
-        hint: "see who else writes to this store; the object is left as it is",
         cause,
       });
     }
@@ -84,8 +82,7 @@ export class JsonObject<T> {
     return new Promise((resolve, reject) => {
       const takeBack = clock.schedule(attemptMs, () => {
         reject(
-          new SandboxError("unavailable", {
-            reason: "store_timeout",
+          new SandboxError("store_timeout", {
             message: `${doing} ${key} took longer than ${attemptMs} ms in the store ${store.label}`,
           }),
         );

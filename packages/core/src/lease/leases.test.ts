@@ -231,7 +231,7 @@ describe("a lease", () => {
     const cluster = new Cluster();
     await cluster.store.put(`locks/${cluster.id}.lock`, new TextEncoder().encode('{"owner":'));
     const error = await rejection(cluster.start("a").leases.acquire(cluster.id));
-    expect(error).toMatchObject({ code: "data_loss", reason: "damaged_object" });
+    expect(error).toMatchObject({ code: "data_loss", reason: "object_damaged" });
   });
 });
 

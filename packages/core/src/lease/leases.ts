@@ -157,12 +157,7 @@ export class Leases implements Disposable {
 
   /** Renews nothing and waits for nothing any more. Locks stay as they are: they end by their time, or are resumed. */
   dispose(): void {
-    this.#end.abort(
-      new SandboxError("unavailable", {
-        reason: "node_stopping",
-        message: `node ${this.#options.node.id} is stopping`,
-      }),
-    );
+    this.#end.abort(new SandboxError("node_stopping", { message: `node ${this.#options.node.id} is stopping` }));
     for (const lease of [...this.#held.values()]) lease.abandon();
   }
 

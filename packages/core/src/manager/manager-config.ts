@@ -70,10 +70,8 @@ function configError(error: z.ZodError): SandboxError {
         : field === "defaults"
           ? "allowed is a sandbox config"
           : "allowed is an absolute path";
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_config",
+  return new SandboxError("invalid_config", {
     message: `the manager config is wrong at ${field}: ${allowed}`,
-    hint: "correct the named field",
     details: { field },
   });
 }

@@ -55,8 +55,7 @@ export async function reconcile(provider: Provider, work: ReconcileWork): Promis
 
 function requireAdopt(provider: Provider, id: SandboxId): void {
   if (provider.capabilities.supportsAdopt) return;
-  throw new SandboxError("unimplemented", {
-    reason: "provider_lacks_capability",
+  throw new SandboxError("provider_lacks_capability", {
     message: `sandbox ${id} was not adopted: provider ${provider.name} cannot take over instances`,
     hint: "reconcile with orphans: destroy",
     details: { id, provider: provider.name, capability: "supportsAdopt" },

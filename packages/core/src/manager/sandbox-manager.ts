@@ -201,10 +201,8 @@ export class SandboxManager implements AsyncDisposable {
     this.#isClosed = true;
     const { failed } = await this.destroyAll();
     if (failed.length === 0) return;
-    throw new SandboxError("internal", {
-      reason: "cleanup_failed",
+    throw new SandboxError("cleanup_failed", {
       message: `${failed.length} sandboxes could not be destroyed: ${failed.map(({ id }) => id).join(", ")}`,
-      hint: "reconcile with orphans: destroy removes them",
       details: { ids: failed.map(({ id }) => id) },
       cause: new AggregateError(failed.map(({ error }) => error)),
     });
@@ -254,8 +252,7 @@ export class SandboxManager implements AsyncDisposable {
 }
 
 function noSuchSandbox(id: SandboxId): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_sandbox",
+  return new SandboxError("no_such_sandbox", {
     message: `there is no sandbox ${id}`,
     hint: "list() names those there are",
     details: { id },
@@ -263,33 +260,20 @@ function noSuchSandbox(id: SandboxId): SandboxError {
 }
 
 function alreadyRegistered(id: SandboxId): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "already_registered",
-    message: `sandbox ${id} is registered already`,
-    details: { id },
-  });
+  return new SandboxError("sandbox_exists", { message: `sandbox ${id} is registered already`, details: { id } });
 }
 
 function limitReached(maxSandboxes: number): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "sandbox_limit",
+  return new SandboxError("sandbox_limit", {
     message: `no sandbox was created: ${maxSandboxes} exist or are being created, and no more are allowed`,
-    hint: "destroy one, or raise maxSandboxes",
     details: { maxSandboxes },
   });
 }
 
 function managerClosed(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "manager_closed",
-    message: "no sandbox was created: the manager has been closed",
-    hint: "create a new SandboxManager",
-  });
+  return new SandboxError("manager_closed", { message: "no sandbox was created: the manager has been closed" });
 }
 
 function creationStopped(): SandboxError {
-  return new SandboxError("canceled", {
-    reason: "destroy_all",
-    message: "the sandbox was not created: all sandboxes are being destroyed",
-  });
+  return new SandboxError("destroy_all", { message: "the sandbox was not created: all sandboxes are being destroyed" });
 }

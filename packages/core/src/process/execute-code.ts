@@ -28,8 +28,7 @@ export function orUnknownLanguage(client: AgentClient, language: string, thrown:
 
 function unknownLanguage(client: AgentClient, language: string | undefined, cause?: SandboxError): SandboxError {
   const { languages } = client.hello;
-  return new SandboxError("invalid_argument", {
-    reason: "unknown_language",
+  return new SandboxError("unknown_language", {
     message:
       language === undefined
         ? `no language was given, and ${client.label} has no primary one`

@@ -51,20 +51,16 @@ export async function openLink(instance: Instance, options: ConnectAgentOptions 
 /** A sandbox's directory is its provider's to choose; one that would be ignored is refused. */
 function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
   if (chroot === undefined || chroot === provider.chroot) return;
-  throw new SandboxError("invalid_argument", {
-    reason: "chroot_mismatch",
+  throw new SandboxError("chroot_mismatch", {
     message: `chroot ${chroot} was asked for, but provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
-    hint: "leave chroot out, or give the provider this directory",
     details: { chroot, providerChroot: provider.chroot },
   });
 }
 
 function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
   if (container === undefined || capabilities.supportsContainers) return;
-  throw new SandboxError("invalid_argument", {
-    reason: "no_containers",
+  throw new SandboxError("no_containers", {
     message: `${Object.keys(container).join(", ") || "container"} was asked for, but provider ${name} makes no containers`,
-    hint: "leave it out, or use a provider of containers such as docker",
     details: { provider: name },
   });
 }
@@ -80,7 +76,8 @@ async function destroyAfter(
     return error;
   } catch (thrown) {
     const cleanupError = thrown instanceof Error ? thrown.message : String(thrown);
-    return new SandboxError(error.code, {
+    return SandboxError.fromFields({
+      code: error.code,
       reason: error.reason,
       message: error.message,
       hint: `sandbox ${instance.id} could not be removed either (${cleanupError}); reconcile removes it`,

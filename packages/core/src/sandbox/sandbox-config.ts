@@ -119,10 +119,8 @@ function configError(options: unknown, error: z.ZodError): SandboxError {
     const what = field === "env" ? `env (${String(issue.path[1])})` : `${field} ${shown(value)}`;
     return `${what} is not allowed; allowed is ${allowed[field]}`;
   });
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_config",
+  return new SandboxError("invalid_config", {
     message: `the sandbox config is wrong: ${problems.join("; ")}`,
-    hint: "correct the named fields",
     details: { fields: error.issues.map((issue) => issue.path.join(".")) },
   });
 }

@@ -31,8 +31,7 @@ export function canTransition(from: SandboxState, to: SandboxState): boolean {
 export function transition(id: SandboxId, from: SandboxState, to: SandboxState): SandboxState {
   if (canTransition(from, to)) return to;
   const allowed = sandboxTransitions[from];
-  throw new SandboxError("failed_precondition", {
-    reason: "illegal_transition",
+  throw new SandboxError("illegal_transition", {
     message: `sandbox ${id} cannot go from ${from} to ${to}`,
     hint: allowed.length === 0 ? `${from} is final` : `from ${from} it can become ${allowed.join(", ")}`,
     details: { from, to, allowed },
@@ -43,15 +42,12 @@ export function transition(id: SandboxId, from: SandboxState, to: SandboxState):
 export function requireReady(id: SandboxId, actual: SandboxState, cause?: SandboxError): void {
   if (actual === "ready") return;
   if (actual === "checkpointing" || actual === "stopped") {
-    throw new SandboxError("unavailable", {
-      reason: "sandbox_stopped",
+    throw new SandboxError("sandbox_stopped", {
       message: `sandbox ${id} is being saved, or was saved and stopped`,
-      hint: "resume it, or ask again: it may be running elsewhere by now",
       details: { expected: "ready", actual },
     });
   }
-  throw new SandboxError("failed_precondition", {
-    reason: "invalid_state",
+  throw new SandboxError("invalid_state", {
     message: `sandbox ${id} is ${actual}, not ready${cause === undefined ? "" : `: ${cause.message}`}`,
     hint:
       cause?.hint ??

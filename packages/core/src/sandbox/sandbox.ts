@@ -387,8 +387,7 @@ export class Sandbox implements AsyncDisposable {
 async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {
   const record = (await provider.list()).find((candidate) => candidate.id === id);
   if (record !== undefined) return record;
-  throw new SandboxError("not_found", {
-    reason: "no_such_sandbox",
+  throw new SandboxError("no_such_sandbox", {
     message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
     hint: "list the provider's instances",
   });

@@ -27,9 +27,7 @@ function isSound(segments: readonly string[]): boolean {
 }
 
 function badKey(what: string, text: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "bad_store_key",
+  return new SandboxError("bad_store_key", {
     message: `${JSON.stringify(text.slice(0, 200))} is no ${what} in a store`,
-    hint: "Use letters, digits and . _ = + : , @ - in segments between slashes; no segment is empty, `.` or `..`.",
   });
 }

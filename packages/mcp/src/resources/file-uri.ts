@@ -37,8 +37,7 @@ export function decodePath(path: string): string {
   try {
     return decodeURIComponent(path) || "/";
   } catch (cause) {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_path",
+    throw new SandboxError("bad_path", {
       message: `${path} is no path of an address`,
       hint: "encode each part of it as in a URL",
       cause,

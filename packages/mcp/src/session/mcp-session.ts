@@ -194,7 +194,7 @@ export class McpSession implements AsyncDisposable {
 
   #requireOpen(): void {
     if (this.#ending === undefined) return;
-    throw new SandboxError("canceled", { reason: "session_ended", message: "the session has ended" });
+    throw new SandboxError("session_ended", { message: "the session has ended" });
   }
 }
 
@@ -203,9 +203,7 @@ function isSandboxLost({ code, reason }: SandboxError): boolean {
 }
 
 function cannotKeep(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "cannot_keep",
+  return new SandboxError("cannot_keep", {
     message: "no sandbox was created: it cannot be kept, because this server's sandboxes end with it",
-    hint: "create it without keep, or have the user start a node with: sandpiper up",
   });
 }

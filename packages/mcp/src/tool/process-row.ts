@@ -39,8 +39,7 @@ export async function findProcess(sandbox: Sandbox, id: string, signal: AbortSig
   const found = processes.find((process) => process.id === id);
   if (found !== undefined) return found;
   const known = processes.map((process) => process.id).join(", ");
-  throw new SandboxError("not_found", {
-    reason: "no_such_process",
+  throw new SandboxError("no_such_process", {
     message: `sandbox ${sandbox.id} has no process ${id}`,
     hint: known === "" ? "it has none at all; start one with start_process" : `those there are: ${known}`,
   });

@@ -52,7 +52,8 @@ describe("a failure", () => {
     const { client, call } = await connectMcp();
     client.sandboxes.create = () =>
       Promise.reject(
-        new SandboxError("resource_exhausted", {
+        SandboxError.fromFields({
+          code: "resource_exhausted",
           reason: "quota_exceeded",
           message: "no sandbox was created: the key k may have 1 sandbox, uses 1 and wants 1 more",
           hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota",

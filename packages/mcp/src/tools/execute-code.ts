@@ -50,8 +50,7 @@ function isMissingProgram(thrown: unknown): boolean {
 }
 
 function noInterpreter(language: string, program: string, cause: unknown): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "no_interpreter",
+  return new SandboxError("no_interpreter", {
     message: `the sandbox has no ${program}, which runs ${language}`,
     hint: `use another language, or a sandbox whose image has ${program}`,
     cause,

@@ -44,9 +44,5 @@ function isBinary(bytes: Uint8Array): boolean {
 }
 
 function binaryFile(path: string, sizeBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "binary_file",
-    message: `${path} is no text: it is binary, of ${sizeBytes} bytes`,
-    hint: "use download_file, or a command such as file or xxd",
-  });
+  return new SandboxError("binary_file", { message: `${path} is no text: it is binary, of ${sizeBytes} bytes` });
 }

@@ -33,19 +33,12 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.fromBase64(base64);
   } catch (cause) {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_base64",
-      message: "content_base64 is no base64",
-      hint: "encode the bytes in base64, or use write_file for text",
-      cause,
-    });
+    throw new SandboxError("invalid_base64", { message: "content_base64 is no base64", cause });
   }
 }
 
 function tooLarge(sizeBytes: number, limit: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "upload_too_large",
+  return new SandboxError("upload_too_large", {
     message: `nothing was written: the content has ${sizeBytes} bytes, and one upload carries at most ${limit}`,
-    hint: "upload it in parts to several files and join them with cat",
   });
 }

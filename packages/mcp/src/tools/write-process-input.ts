@@ -46,17 +46,11 @@ export const writeProcessInput = defineTool({
 });
 
 function hasEnded(process: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "process_ended",
-    message: `nothing was written: process ${process} has ended`,
-    hint: "read its output with read_process_output, or start it again",
-  });
+  return new SandboxError("process_ended", { message: `nothing was written: process ${process} has ended` });
 }
 
 function doesNotRead(process: string): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "input_not_read",
+  return new SandboxError("input_not_read", {
     message: `process ${process} does not read its input; part of it may have been written`,
-    hint: "look at its output with read_process_output",
   });
 }

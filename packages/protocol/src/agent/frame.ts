@@ -43,10 +43,8 @@ export function encodeFrame(message: object, attachment?: Uint8Array): Uint8Arra
 function encodeLine(message: object): Uint8Array {
   const text = JSON.stringify(message);
   if (text.includes("\\ud") && HALF_CHARACTER.test(text)) {
-    throw new SandboxError("invalid_argument", {
-      reason: "malformed_text",
+    throw new SandboxError("malformed_text", {
       message: "a text cannot be sent to the sandbox: it holds one half of a surrogate pair",
-      hint: "send well-formed Unicode; bytes that are no text go through files or standard input",
     });
   }
   return textEncoder.encode(`${text}\n`);

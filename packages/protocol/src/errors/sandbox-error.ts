@@ -39,11 +39,11 @@ export class SandboxError<Reason extends string = string> extends Error {
   readonly hint: string | undefined;
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(reason: Reason & ErrorReason, options: SandboxErrorOptions<Reason>);
   /** For `fromFields`. */
   constructor(fields: ErrorFields);
   /** OLD FORM, to be removed: the code first, and the reason among the options. */
   constructor(code: ErrorCode, options: Omit<ErrorFields, "code">);
+  constructor(reason: Reason & ErrorReason, options: SandboxErrorOptions<Reason>);
   constructor(first: string | ErrorFields, options?: CommonOptions & Partial<ErrorFields>) {
     const fields = typeof first === "string" ? complete(first, options as CommonOptions) : first;
     super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause });

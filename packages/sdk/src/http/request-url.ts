@@ -23,8 +23,7 @@ export function requestUrl(
 /** Dots alone would be resolved on the way, and the request would go somewhere else. */
 function segment(name: string, value: string): string {
   if (!/^\.{0,2}$/.test(value)) return encodeURIComponent(value);
-  throw new SandboxError("invalid_argument", {
-    reason: "invalid_id",
+  throw new SandboxError("invalid_id", {
     message: `${JSON.stringify(value)} is not allowed as ${name}; allowed is an id that the node gave`,
   });
 }

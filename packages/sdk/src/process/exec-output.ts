@@ -66,8 +66,7 @@ export class ExecOutput {
 }
 
 function invalidLimit(maxOutputBytes: unknown): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_limit",
+  return new SandboxError("invalid_limit", {
     message: `maxOutputBytes ${String(maxOutputBytes)} is not allowed; allowed is a number of bytes, 0 or more`,
   });
 }

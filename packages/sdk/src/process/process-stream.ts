@@ -130,15 +130,13 @@ export class ProcessStream implements SocketStream {
 }
 
 function invalidEnd(process: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "invalid_answer",
+  return new SandboxError("invalid_answer", {
     message: `the node said that process ${process} has ended, but not how`,
   });
 }
 
 function cutShort(position: number, end: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_cut",
+  return new SandboxError("stream_cut", {
     message: `output is missing at its end: it has ${end} bytes, and ${position} arrived`,
     hint: "attach to the process again from the last offset that arrived",
     details: { position, end },

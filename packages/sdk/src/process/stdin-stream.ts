@@ -134,10 +134,6 @@ export class StdinStream implements SocketStream {
   }
 
   #closed(): SandboxError {
-    return new SandboxError("failed_precondition", {
-      reason: "stdin_closed",
-      message: `standard input of process ${this.#process} is closed`,
-      hint: "a process has input only when it was started with stdin: true or a terminal, and until it ends",
-    });
+    return new SandboxError("stdin_closed", { message: `standard input of process ${this.#process} is closed` });
   }
 }

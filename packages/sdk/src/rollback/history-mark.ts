@@ -25,8 +25,7 @@ export class HistoryMark {
   lossAt(rollbacks: number | undefined, position: number): SandboxError | undefined {
     if (rollbacks === undefined || this.#rollbacks === undefined || rollbacks === this.#rollbacks) return undefined;
     this.#link.onRollback();
-    return new SandboxError("data_loss", {
-      reason: REASON,
+    return new SandboxError(REASON, {
       message: `sandbox ${this.#link.id} was set back to an earlier checkpoint, and what came after it is lost`,
       hint: "attach to the process again from offset 0 if it is still there, or run the command again",
       details: { position, rollbacks },

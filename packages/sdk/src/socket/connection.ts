@@ -105,12 +105,7 @@ export class Connection {
 
   /** Fails every stream. The next one opens it again. */
   close(): void {
-    this.#failAll(
-      new SandboxError("canceled", {
-        reason: "client_closed",
-        message: "the client was closed while this was under way",
-      }),
-    );
+    this.#failAll(new SandboxError("client_closed", { message: "the client was closed while this was under way" }));
     this.#drop();
   }
 

@@ -111,12 +111,9 @@ export class MemoryCheckpoints {
 }
 
 function missing(ref: string): SandboxError {
-  return new SandboxError("not_found", { reason: "no_such_checkpoint", message: `there is no checkpoint ${ref}` });
+  return new SandboxError("no_such_checkpoint", { message: `there is no checkpoint ${ref}` });
 }
 
 function nameTaken(name: string): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "checkpoint_exists",
-    message: `there is a checkpoint ${name} already`,
-  });
+  return new SandboxError("checkpoint_exists", { message: `there is a checkpoint ${name} already` });
 }

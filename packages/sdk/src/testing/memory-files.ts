@@ -55,7 +55,7 @@ export class MemoryFiles {
     const below = this.#below(path);
     if (!this.#files.has(path) && below.length === 0 && !missingOk) throw missing(path);
     if (below.length > 0 && !recursive) {
-      throw new SandboxError("failed_precondition", { reason: "not_empty", message: `${path} is not empty` });
+      throw new SandboxError("directory_not_empty", { message: `${path} is not empty` });
     }
     for (const file of [path, ...below]) if (this.#files.delete(file)) this.#changed("remove", file);
   }
@@ -90,5 +90,5 @@ function entry(path: string, bytes: Uint8Array | undefined): FileEntryBody {
 }
 
 function missing(path: string): SandboxError {
-  return new SandboxError("not_found", { reason: "no_such_file", message: `there is no file ${path}` });
+  return new SandboxError("no_such_file", { message: `there is no file ${path}` });
 }

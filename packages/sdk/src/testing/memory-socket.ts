@@ -167,7 +167,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       for (const [stream, { sandbox }] of this.#streams) {
         if (sandbox !== sandboxId) continue;
         const message = `sandbox ${sandboxId} is being set back`;
-        this.#fail(stream, new SandboxError("unavailable", { reason: "restoring", message }), sandbox);
+        this.#fail(stream, new SandboxError("handoff_under_way", { message }), sandbox);
       }
     };
 

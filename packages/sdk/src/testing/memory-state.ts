@@ -80,7 +80,7 @@ export class MemoryState {
   sandbox(id: string): MemorySandbox {
     const found = this.sandboxes.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("not_found", { reason: "no_such_sandbox", message: `there is no sandbox ${id}` });
+    throw new SandboxError("no_such_sandbox", { message: `there is no sandbox ${id}` });
   }
 
   /** Refuses one that is paused or stopped. */
@@ -88,11 +88,7 @@ export class MemoryState {
     const sandbox = this.sandbox(id);
     const { state } = sandbox.resource;
     if (state === "ready") return sandbox;
-    throw new SandboxError("failed_precondition", {
-      reason: "not_ready",
-      message: `sandbox ${id} is ${state}`,
-      hint: "resume it first",
-    });
+    throw new SandboxError("not_ready", { message: `sandbox ${id} is ${state}`, hint: "resume it first" });
   }
 
   destroy(id: string): void {
@@ -151,10 +147,7 @@ export class MemoryState {
   process(sandboxId: string, id: string): MemoryProcess {
     const found = this.sandbox(sandboxId).processes.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("not_found", {
-      reason: "no_such_process",
-      message: `sandbox ${sandboxId} has no process ${id}`,
-    });
+    throw new SandboxError("no_such_process", { message: `sandbox ${sandboxId} has no process ${id}` });
   }
 
   /** Starts it unless it is there. */
