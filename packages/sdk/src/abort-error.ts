@@ -1,7 +1,0 @@
-import { SandboxError } from "@sandpiper/protocol";
-
-/** What a canceled call rejects with: the signal's own SandboxError, or `canceled` with its reason as the cause. */
-export function abortError(signal: AbortSignal, what: string): SandboxError {
-  if (signal.reason instanceof SandboxError) return signal.reason;
-  return new SandboxError("aborted", { message: `${what} was canceled by its caller`, cause: signal.reason });
-}
