@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Clock, type Provider, type SandboxError, systemClock, Turns } from "@sandpiper/core";
+import { type Clock, KeyedMutex, type Provider, type SandboxError, systemClock } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { KeyService } from "./auth/key-service.ts";
 import { NodeAuthenticator } from "./auth/node-authenticator.ts";
@@ -70,7 +70,7 @@ export function composeParts(config: NodeConfig, options: NodePartsOptions) {
       containerImage: config.docker.image,
       ...config.defaults,
     };
-    const turns = new Turns<SandboxId>();
+    const turns = new KeyedMutex<SandboxId>();
     const store = cluster?.store ?? new DirectoryStore(join(config.home, "store"));
     const shared =
       cluster &&

@@ -1,23 +1,25 @@
 import {
   type CheckpointResource,
+  type Command,
   type CreateCheckpointBody,
+  type ExecOptions,
+  type ExecResult,
   type ForkBody,
   type ProcessResource,
   SandboxError,
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type TerminalSize,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 import { SandboxFiles } from "./files/sandbox-files.ts";
-import type { Command } from "./process/command.ts";
-import { type ExecOptions, exec } from "./process/exec.ts";
-import type { ExecResult } from "./process/exec-output.ts";
+import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
-import type { Process, TerminalSize } from "./process/process.ts";
+import type { Process } from "./process/process.ts";
 import { type Rollback, RollbackWatch } from "./rollback/rollback-watch.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
 

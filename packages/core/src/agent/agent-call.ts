@@ -1,5 +1,4 @@
-import { type AgentMethod, type AgentResult, agentMethods, type CallId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { type AgentMethod, type AgentResult, agentMethods, type CallId, SandboxError } from "@sandpiper/protocol";
 import type { AgentConnection, PendingCall } from "./agent-connection.ts";
 import { invalidAnswer } from "./agent-error.ts";
 import type { Inbound } from "./inbound-stream.ts";

@@ -1,8 +1,14 @@
-import { type AgentMethod, type AgentParams, type AgentResult, PROTOCOL_GENERATION } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import {
+  type AgentMethod,
+  type AgentParams,
+  type AgentResult,
+  abortError,
+  type Clock,
+  PROTOCOL_GENERATION,
+  SandboxError,
+  systemClock,
+} from "@sandpiper/protocol";
 import type { ConnectedChannel, InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { AgentCall } from "./agent-call.ts";
 import { AgentConnection, type ConnectionFaults } from "./agent-connection.ts";
 import { explainClose } from "./explain-close.ts";

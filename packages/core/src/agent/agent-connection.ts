@@ -6,9 +6,9 @@ import {
   type FrameSink,
   MAX_LINE_BYTES,
   resyncPadding,
+  SandboxError,
 } from "@sandpiper/protocol";
 import type { Channel, ChannelReceiver } from "../channel.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { agentError, invalidAnswer } from "./agent-error.ts";
 import { HelloScanner } from "./hello-scanner.ts";
 

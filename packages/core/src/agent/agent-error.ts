@@ -5,8 +5,8 @@ import {
   isErrorCode,
   isErrorReason,
   rpcErrorSchema,
+  SandboxError,
 } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
 
 const codeByRpcCode: Readonly<Record<number, ErrorCode>> = {
   [-32601]: "unimplemented",

@@ -1,5 +1,5 @@
+import type { SandboxError } from "@sandpiper/protocol";
 import type { Instance } from "../provider.ts";
-import type { SandboxError } from "../sandbox-error.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { type ConnectAgentOptions, connectAgent } from "./connect-agent.ts";
 

@@ -1,8 +1,5 @@
-import { abortError } from "../abort-error.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { pause } from "../pause.ts";
+import { abortError, type Clock, pause, SandboxError, systemClock } from "@sandpiper/protocol";
 import type { ConnectedChannel, Instance } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { AgentClient, type AgentClientOptions } from "./agent-client.ts";
 import { exitError } from "./exit-error.ts";
 

@@ -1,5 +1,5 @@
+import { SandboxError } from "@sandpiper/protocol";
 import type { InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 
 /** What everybody who waited for an instance gets when it has ended. */
 export function exitError(label: string, exit: InstanceExit): SandboxError {

@@ -1,6 +1,5 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, SandboxError } from "@sandpiper/protocol";
 import type { InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { exitError } from "./exit-error.ts";
 
 /** An instance's channel ends a moment before its provider knows why the instance ended. */

@@ -1,5 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
-import type { OutputSource, StreamChunk } from "./chunk-queue.ts";
+import { type OutputSource, SandboxError, type StreamChunk } from "@sandpiper/protocol";
 
 export const DEFAULT_WINDOW_BYTES = 1024 * 1024;
 

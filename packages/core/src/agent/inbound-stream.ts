@@ -1,6 +1,4 @@
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { ChunkQueue, type StreamChunk } from "./chunk-queue.ts";
+import { ChunkQueue, type Clock, SandboxError, type StreamChunk } from "@sandpiper/protocol";
 import type { InboundFlow } from "./inbound-flow.ts";
 import type { LentMemory } from "./lent-memory.ts";
 

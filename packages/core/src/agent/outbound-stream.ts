@@ -1,5 +1,4 @@
-import type { Clock } from "../clock.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import type { Clock, SandboxError } from "@sandpiper/protocol";
 
 /**
  * The largest piece that goes out as one message; sources do best to give pieces of this size. With the lines around

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "./agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
 import { InboundStream } from "./inbound-stream.ts";

@@ -1,5 +1,4 @@
-import type { AgentParams, AgentResult } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { type AgentParams, type AgentResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentCall } from "./agent-call.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { OutboundStream } from "./outbound-stream.ts";

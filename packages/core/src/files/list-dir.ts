@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 import type { DirEntry } from "./file-entry.ts";
 import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
 

@@ -1,5 +1,4 @@
-import { ByteCollector } from "../byte-collector.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { ByteCollector, SandboxError } from "@sandpiper/protocol";
 import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
 
 /** A file in a sandbox may claim any size, so what is taken into memory has a limit. */

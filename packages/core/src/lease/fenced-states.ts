@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
+import type { Clock, SandboxId } from "@sandpiper/protocol";
 import type { ObjectStore } from "../store/object-store.ts";
 import { type FencedState, fencedStateSchema, stateKey } from "./fenced-state.ts";
 import { insist } from "./insist.ts";

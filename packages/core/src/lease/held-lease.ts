@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
+import type { Clock, SandboxId } from "@sandpiper/protocol";
 import { type FencedState, removeState } from "./fenced-state.ts";
 import { insist } from "./insist.ts";
 import type { JsonObject, Versioned } from "./json-object.ts";

@@ -1,5 +1,4 @@
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
+import { type Clock, pause } from "@sandpiper/protocol";
 import { isLeaseLost } from "./lease-errors.ts";
 
 export interface InsistOptions {

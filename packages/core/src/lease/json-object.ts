@@ -1,6 +1,5 @@
+import { type Clock, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import type { ObjectStore, StoredObject } from "../store/object-store.ts";
 
 export interface Versioned<T> {

@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 
 export function leaseLost(id: SandboxId, epoch: number, cause?: unknown): SandboxError {
   return new SandboxError("lease_lost", {

@@ -1,9 +1,6 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type Clock, pause, SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { KeyedMutex } from "../keyed-mutex.ts";
 import type { ObjectStore } from "../store/object-store.ts";
-import { Turns } from "../turns.ts";
 import { fencedStateSchema, stateKey } from "./fenced-state.ts";
 import { HeldLease } from "./held-lease.ts";
 import { JsonObject, type Versioned } from "./json-object.ts";
@@ -48,7 +45,7 @@ export class Leases implements Disposable {
   readonly #options: LeasesOptions;
   readonly #held = new Map<SandboxId, HeldLease>();
   readonly #waits = new Map<SandboxId, Set<LockWait>>();
-  readonly #turns = new Turns<SandboxId>();
+  readonly #turns = new KeyedMutex<SandboxId>();
   readonly #end = new AbortController();
 
   constructor(options: LeasesOptions) {

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 import type { JsonObject, Versioned } from "./json-object.ts";
 import type { LeaseTiming } from "./lease-timing.ts";
 import { isLive, type Lock, liveWaiter } from "./lock.ts";

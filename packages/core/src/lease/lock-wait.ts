@@ -1,8 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import { abortError, type Clock, pause, type SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { JsonObject, Versioned } from "./json-object.ts";
 import { handoffTimeout, handoffUnderWay, sandboxDestroyed, sandboxInUse } from "./lease-errors.ts";
 import type { LeaseTiming } from "./lease-timing.ts";

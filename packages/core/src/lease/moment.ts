@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
 /** An instant by both clocks of one node. */
 export interface Moment {

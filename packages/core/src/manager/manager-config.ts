@@ -1,6 +1,6 @@
+import { SandboxError } from "@sandpiper/protocol";
 import { z } from "zod";
 import { parseSandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
-import { SandboxError } from "../sandbox-error.ts";
 
 export interface ManagerConfigOptions {
   /** Kernel of sandboxes that name none; VM providers only. */

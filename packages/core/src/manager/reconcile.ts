@@ -1,6 +1,5 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { InstanceRecord, Provider } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 
 export interface ReconcileOptions {
   /** What becomes of running instances whose program is gone. Those that do not run are always removed. */

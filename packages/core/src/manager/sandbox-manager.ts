@@ -1,15 +1,12 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import { type Command, type ExecOptions, type ExecResult, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { exitError } from "../agent/exit-error.ts";
 import type { ByteSource } from "../agent/upload.ts";
 import type { DirEntry } from "../files/file-entry.ts";
-import type { Command } from "../process/command.ts";
-import type { ExecOptions, ExecResult } from "../process/exec.ts";
 import type { CreateInstanceOptions, DestroyOptions, InstanceExit, InstanceRecord, Provider } from "../provider.ts";
 import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
 import { type PrepareOptions, Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 import { requireReady } from "../sandbox/sandbox-state.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { type ManagerConfig, type ManagerConfigOptions, parseManagerConfig } from "./manager-config.ts";
 import { type ReconcileOptions, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { configOfNewSandbox } from "./sandbox-options.ts";

@@ -1,5 +1,5 @@
+import { SandboxError } from "@sandpiper/protocol";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import type { ManagerConfig } from "./manager-config.ts";
 
 /** The config of a new sandbox: its own options, then the manager's defaults, then the manager's paths. */

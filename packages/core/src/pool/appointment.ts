@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
 /** One callback, however often it is asked for: called at the earliest time that anybody wanted it. */
 export class Appointment {

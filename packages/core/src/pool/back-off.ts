@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
 export interface BackOffOptions {
   /** The pause after the first failure; every further one in a row doubles it. */

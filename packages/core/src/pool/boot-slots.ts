@@ -1,5 +1,4 @@
-import { abortError } from "../abort-error.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import { abortError, type SandboxError } from "@sandpiper/protocol";
 
 interface Waiter {
   readonly admit: () => void;

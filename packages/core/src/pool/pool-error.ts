@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 
 export function invalidTarget(target: number): SandboxError {
   return new SandboxError("invalid_target", {

@@ -1,4 +1,4 @@
-import { abortError } from "../abort-error.ts";
+import { abortError } from "@sandpiper/protocol";
 import type { BackOff } from "./back-off.ts";
 
 /** A member that waits to be claimed. */

@@ -1,6 +1,4 @@
-import { abortError } from "../abort-error.ts";
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { abortError, type Clock, SandboxError } from "@sandpiper/protocol";
 import { Appointment } from "./appointment.ts";
 import { BackOff, type BackOffOptions } from "./back-off.ts";
 import { BootSlots } from "./boot-slots.ts";

@@ -1,7 +1,7 @@
+import { type ExecOptions, type ExecResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { uploadFile } from "../agent/upload.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { type ExecOptions, type ExecResult, exec } from "./exec.ts";
+import { exec } from "./exec.ts";
 
 /** Runs source code of any size: it travels as a file, which the agent removes when the code has ended. */
 export async function executeCode(

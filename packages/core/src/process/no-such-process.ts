@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 
 export function noSuchProcess(sandbox: SandboxId, process: string): SandboxError {
   return new SandboxError("no_such_process", { message: `sandbox ${sandbox} has no process ${process}` });

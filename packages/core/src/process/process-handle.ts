@@ -1,17 +1,19 @@
-import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpiper/protocol";
+import {
+  type AgentMethod,
+  type AgentParams,
+  type AgentResult,
+  bytesOf,
+  type CommandOptions,
+  type OutputChunk,
+  SandboxError,
+  type SpawnParams,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
-import type { OutputSource } from "../agent/chunk-queue.ts";
 import type { InboundStream } from "../agent/inbound-stream.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import type { CommandOptions } from "./command.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
 import { readOutput } from "./read-output.ts";
 import { stdinPieces } from "./stdin-pieces.ts";
-
-export interface TerminalSize {
-  readonly rows: number;
-  readonly cols: number;
-}
 
 export interface StartOptions extends CommandOptions {
   /** Its id, chosen by the caller, so that starting it a second time is refused (`already_exists`); random otherwise. */
@@ -39,16 +41,6 @@ export interface AttachOptions {
   readonly offset?: number | undefined;
   /** A piece of its output is the reader's only until it asks for the next one. */
   readonly lendsMemory?: boolean | undefined;
-}
-
-/** A piece of a process's output, in the order in which the agent read it. */
-export interface OutputChunk {
-  readonly source: OutputSource;
-  readonly bytes: Uint8Array;
-  /** Journal offset of the first byte. */
-  readonly offset: number;
-  /** Bytes before `offset` that were dropped because nobody read them in time. */
-  readonly dropped: number;
 }
 
 /** Its output and its end, asked for in the same breath as its start. */
@@ -217,13 +209,6 @@ export class ProcessHandle implements AsyncDisposable {
 function isGone(thrown: unknown): boolean {
   const { code } = SandboxError.from(thrown);
   return code === "not_found" || code === "failed_precondition" || code === "gone";
-}
-
-async function* bytesOf(
-  output: AsyncIterable<OutputChunk>,
-  isWanted: (source: OutputSource) => boolean,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
 }
 
 export function startParams(options: StartOptions): Pick<SpawnParams, "stdin" | "pty" | "journal_bytes"> {

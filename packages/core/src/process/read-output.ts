@@ -1,8 +1,7 @@
+import { type OutputChunk, SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { download } from "../agent/download.ts";
 import type { InboundStream } from "../agent/inbound-stream.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import type { OutputChunk } from "./process-handle.ts";
 
 /** The largest piece of output that an agent sends. */
 const OUTPUT_PIECE_BYTES = 256 * 1024;

@@ -1,6 +1,5 @@
-import type { SpawnParams } from "@sandpiper/protocol";
+import { SandboxError, type SpawnParams } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { type BegunReading, ProcessHandle } from "./process-handle.ts";
 import { beginOutput } from "./read-output.ts";
 

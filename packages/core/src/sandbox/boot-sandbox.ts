@@ -1,9 +1,7 @@
-import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, createSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
 import type { CreateInstanceOptions, DestroyOptions, Instance, Provider } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 

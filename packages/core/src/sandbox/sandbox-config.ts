@@ -1,7 +1,6 @@
-import { containerSchema, imageSchema } from "@sandpiper/protocol";
+import { containerSchema, imageSchema, SandboxError } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { ContainerOptions } from "../container/containers.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
 
 /** What a user may say about a sandbox; everything has a default. */

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 
 /** Longer names do not fit into one directory entry beside what a store adds to them. */
 const MAX_SEGMENT_LENGTH = 200;

@@ -1,7 +1,7 @@
 import { abortError } from "../abort-error.ts";
 import { type Clock, systemClock } from "../clock.ts";
+import { KeyedMutex } from "../keyed-mutex.ts";
 import { SandboxError } from "../sandbox-error.ts";
-import { Turns } from "../turns.ts";
 import { ProjectVm } from "./project-vm.ts";
 import type { OrphanVm, Vm, VmDriver, VmResources } from "./vm-driver.ts";
 import type { GetVmOptions, VmInfo, VmManager } from "./vm-manager.ts";
@@ -24,7 +24,7 @@ export class ProjectVms implements VmManager {
   readonly #idleMs: number;
   readonly #clock: Clock;
   readonly #vms = new Map<string, ProjectVm>();
-  readonly #turns = new Turns<"reconcile">();
+  readonly #turns = new KeyedMutex<"reconcile">();
   #isShutDown = false;
 
   constructor({ driver, resources, idleMs = DEFAULT_VM_IDLE_MS, clock = systemClock }: ProjectVmsOptions) {

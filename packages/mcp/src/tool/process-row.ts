@@ -1,5 +1,4 @@
-import type { ProcessResource, Sandbox } from "@sandpiper/sdk";
-import { SandboxError } from "@sandpiper/sdk";
+import { type ProcessResource, type Sandbox, SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
 
 /** What tools tell of a process. */

@@ -1,4 +1,4 @@
-import type { Turns } from "@sandpiper/core";
+import type { KeyedMutex } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -10,7 +10,7 @@ import type { NodeCheckpoints } from "./node-checkpoints.ts";
 export interface LoneLocatorOptions {
   readonly live: LiveSandboxes;
   readonly records: SandboxRecords;
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   readonly checkpoints: NodeCheckpoints;
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, type PreparedSandbox, SandboxError, type Turns } from "@sandpiper/core";
+import { type Clock, type KeyedMutex, type PreparedSandbox, SandboxError } from "@sandpiper/core";
 import {
   type CheckpointResource,
   type CreateCheckpointBody,
@@ -44,7 +44,7 @@ export interface NodeCheckpointsOptions {
   readonly saver: SandboxSaver;
   readonly vault: CheckpointVault;
   readonly custody: Custody;
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   readonly providers: Providers;
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;

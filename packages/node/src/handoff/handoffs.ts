@@ -1,12 +1,12 @@
 import {
   type Clock,
+  type KeyedMutex,
   type Lease,
   type Leases,
   type LockView,
   type PreparedSandbox,
   pause,
   SandboxError,
-  type Turns,
 } from "@sandpiper/core";
 import { isSandboxId, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 import { mayAccess } from "../auth/access.ts";
@@ -48,7 +48,7 @@ export interface HandoffsOptions {
   readonly vault: CheckpointVault;
   readonly clock: Clock;
   readonly saver: SandboxSaver;
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   readonly providers: Providers;
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;

@@ -1,4 +1,4 @@
-import type { Clock, Turns } from "@sandpiper/core";
+import type { Clock, KeyedMutex } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord, SandboxRecords } from "../records/sandbox-record.ts";
 import type { Providers } from "./providers.ts";
@@ -6,7 +6,7 @@ import type { Providers } from "./providers.ts";
 export interface ForgetEndedOptions {
   readonly records: SandboxRecords;
   readonly providers: Providers;
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   readonly clock: Clock;
   /** How long what has ended can be looked up. */
   readonly keepMs: number;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Clock, type Sandbox, SandboxError, type Turns } from "@sandpiper/core";
+import { type Clock, type KeyedMutex, type Sandbox, SandboxError } from "@sandpiper/core";
 import {
   type CreateSandboxBody,
   createSandboxId,
@@ -42,7 +42,7 @@ export interface NodeServiceOptions {
   readonly live: LiveSandboxes;
   readonly custody: Custody;
   /** Whoever changes what a sandbox is waits for its turn. */
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   /** Has whoever runs the sandbox next find it as it is now. */
   readonly saveRecord: (record: SandboxRecord) => Promise<void>;
   /** Removes what is saved of a sandbox that was destroyed. */

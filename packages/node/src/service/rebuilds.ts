@@ -1,4 +1,4 @@
-import { type Clock, type Sandbox, SandboxError, type Turns } from "@sandpiper/core";
+import { type Clock, type KeyedMutex, type Sandbox, SandboxError } from "@sandpiper/core";
 import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
 import type { Principal } from "../auth/principal.ts";
 import type { Custody } from "../checkpoints/custody.ts";
@@ -19,7 +19,7 @@ export interface RebuildsOptions {
   readonly records: SandboxRecords;
   readonly live: LiveSandboxes;
   readonly custody: Custody;
-  readonly turns: Turns<SandboxId>;
+  readonly turns: KeyedMutex<SandboxId>;
   readonly events: EventLog;
   readonly clock: Clock;
 }

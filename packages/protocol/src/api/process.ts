@@ -123,6 +123,7 @@ export const waitQuerySchema = z.strictObject({ timeoutMs: queryNumberSchema }).
 
 export type ExecBody = z.infer<typeof execBodySchema>;
 export type ExecResultBody = z.infer<typeof execResultSchema>;
+export type TerminalSize = Readonly<z.infer<typeof terminalSizeSchema>>;
 export type StartProcessBody = z.infer<typeof startProcessBodySchema>;
 export type ProcessExitBody = z.infer<typeof processExitSchema>;
 export type ProcessResource = z.infer<typeof processResourceSchema>;

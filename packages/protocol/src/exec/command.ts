@@ -1,6 +1,6 @@
-import type { StartProcessBody } from "@sandpiper/protocol";
+import type { StartProcessBody } from "../api/process.ts";
 
-/** A text is run by /bin/sh; a list is a program and its arguments, and nothing interprets it. */
+/** A string is run by /bin/sh. A list is a program and its arguments, which no shell interprets. */
 export type Command = string | readonly string[];
 
 export interface CommandOptions {
@@ -9,12 +9,14 @@ export interface CommandOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** A name, "uid" or "uid:gid". */
   readonly user?: string | undefined;
-  /** When it passes, the whole process tree is killed inside the sandbox. */
+  /** After this time the whole process tree is killed inside the sandbox. */
   readonly timeoutMs?: number | undefined;
 }
 
-export function commandBody(command: Command, options: CommandOptions): StartProcessBody {
-  const { cwd, env, user, timeoutMs } = options;
-  const target = typeof command === "string" ? { command } : { argv: [...command] };
-  return { ...target, cwd, env, user, timeoutMs };
+export function commandTarget(command: Command): { command: string } | { argv: string[] } {
+  return typeof command === "string" ? { command } : { argv: [...command] };
+}
+
+export function commandBody(command: Command, { cwd, env, user, timeoutMs }: CommandOptions): StartProcessBody {
+  return { ...commandTarget(command), cwd, env, user, timeoutMs };
 }

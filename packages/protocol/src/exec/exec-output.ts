@@ -1,36 +1,43 @@
-import type { StreamChunk } from "../agent/chunk-queue.ts";
-import { ByteCollector } from "../byte-collector.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import type { ExecResult } from "./exec.ts";
-import type { ProcessExit } from "./process-exit.ts";
+import type { ExecResultBody, ProcessExitBody } from "../api/process.ts";
+import { SandboxError } from "../errors/sandbox-error.ts";
+import { ByteCollector } from "../streams/byte-collector.ts";
+import type { StreamChunk } from "../streams/output-chunk.ts";
+import type { CommandOptions } from "./command.ts";
 
 export const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export interface ExecOutputOptions {
-  /** Output beyond this is read and thrown away, and the result says so; stdout and stderr together. */
+  /** The result keeps this much of stdout and stderr together, 64 MiB by default, and `truncated` tells of the rest. */
   readonly maxOutputBytes?: number | undefined;
-  /** Called as output arrives, also with what the result does not keep. */
+  /** Called as output arrives, also with output that the result does not keep. */
   readonly onStdout?: ((bytes: Uint8Array) => void) | undefined;
   readonly onStderr?: ((bytes: Uint8Array) => void) | undefined;
 }
 
-/** Gathers the output of one command. */
+export interface ExecOptions extends CommandOptions, ExecOutputOptions {
+  /** Sent to standard input, which then ends. Without it the command reads an empty input. */
+  readonly stdin?: string | Uint8Array | undefined;
+  /** Kills the command's whole process tree; exec then rejects with `canceled`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type ExecResult = Readonly<ExecResultBody>;
+
+/** Collects the output of one command. */
 export class ExecOutput {
   readonly #options: ExecOutputOptions;
-  readonly #interrupt: (thrown: unknown) => void;
   readonly #stdout = new ByteCollector();
   readonly #stderr = new ByteCollector();
   #room: number;
   #isTruncated = false;
 
-  /** `interrupt` gets what a callback throws. */
-  constructor(options: ExecOutputOptions, interrupt: (thrown: unknown) => void) {
+  constructor(options: ExecOutputOptions) {
     this.#options = options;
-    this.#interrupt = interrupt;
     this.#room = options.maxOutputBytes ?? DEFAULT_MAX_OUTPUT_BYTES;
     if (!(this.#room >= 0)) throw invalidLimit(options.maxOutputBytes);
   }
 
+  /** Throws what a callback throws. */
   add({ bytes, source, dropped }: StreamChunk): void {
     const isStderr = source === "stderr";
     if (dropped > 0 || bytes.length > this.#room) this.#isTruncated = true;
@@ -39,22 +46,18 @@ export class ExecOutput {
       this.#room -= kept.length;
       (isStderr ? this.#stderr : this.#stdout).add(kept);
     }
-    try {
-      (isStderr ? this.#options.onStderr : this.#options.onStdout)?.(bytes);
-    } catch (thrown) {
-      this.#interrupt(thrown);
-    }
+    (isStderr ? this.#options.onStderr : this.#options.onStdout)?.(bytes);
   }
 
-  result(exit: ProcessExit): ExecResult {
+  result({ exitCode, signal, durationMs, timedOut, outOfMemory }: ProcessExitBody): ExecResult {
     return {
-      exitCode: exit.exitCode,
-      signal: exit.signal,
+      exitCode,
+      signal,
       stdout: this.#stdout.text(),
       stderr: this.#stderr.text(),
-      durationMs: exit.durationMs,
-      timedOut: exit.timedOut,
-      outOfMemory: exit.outOfMemory,
+      durationMs,
+      timedOut,
+      outOfMemory,
       truncated: this.#isTruncated,
     };
   }
@@ -62,6 +65,6 @@ export class ExecOutput {
 
 function invalidLimit(maxOutputBytes: unknown): SandboxError {
   return new SandboxError("invalid_limit", {
-    message: `maxOutputBytes ${String(maxOutputBytes)} is not allowed; allowed is a number of bytes, 0 or more`,
+    message: `maxOutputBytes ${String(maxOutputBytes)} is not a number of bytes`,
   });
 }

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "../errors/sandbox-error.ts";
 
 /** What a promise rejects with; a promise that resolves is itself the failure. */
 export async function rejection(promise: Promise<unknown>): Promise<SandboxError> {

@@ -1,13 +1,13 @@
-/** Time as the domain sees it; injected, so that tests own it. */
+/** Time, injected so that tests control it. */
 export interface Clock {
-  /** Never goes back; its zero means nothing. */
+  /** Never decreases; its zero is arbitrary. */
   monotonicMs(): number;
   now(): Date;
-  /** Calls back once, after the delay; what it returns takes the appointment back. */
+  /** Calls back once after the delay, unless the returned function is called before. */
   schedule(delayMs: number, callback: () => void): () => void;
 }
 
-/** Longer delays overflow the runtime's timers, which would then fire at once. */
+/** Longer delays overflow the runtime's timers, which would then fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {

@@ -1,9 +1,7 @@
-import { errorFromBody, type OperationId, routes, SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, errorFromBody, type OperationId, pause, routes, SandboxError } from "@sandpiper/protocol";
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
 import { isMoving, wasNotBegun } from "../moving.ts";
-import { pause } from "../pause.ts";
 import { unreachable } from "../unreachable.ts";
 import type { CookieJar } from "./cookie-jar.ts";
 import { type PathParameters, type Query, requestUrl } from "./request-url.ts";
@@ -83,7 +81,7 @@ export class HttpTransport {
         const error = this.#errorFrom(thrown, operation, signal);
         const isHarmless = isRepeatable || (wasNotBegun(error) && !(request.body instanceof ReadableStream));
         if (!isHarmless || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
-        await pause(backOffMs(attempt, timing.random), { timing, signal });
+        await pause(timing, backOffMs(attempt, timing.random), signal);
         if (signal?.aborted) throw abortError(signal, operation);
       }
     }

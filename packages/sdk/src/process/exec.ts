@@ -1,26 +1,25 @@
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  type Command,
+  commandBody,
+  type ExecOptions,
+  ExecOutput,
+  type ExecResult,
+} from "@sandpiper/protocol";
+import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
 import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { type Command, type CommandOptions, commandBody } from "./command.ts";
-import { ExecOutput, type ExecOutputOptions, type ExecResult } from "./exec-output.ts";
 import { forgetProcess } from "./forget-process.ts";
 import { ProcessStream } from "./process-stream.ts";
 import { StdinStream } from "./stdin-stream.ts";
-
-export interface ExecOptions extends CommandOptions, ExecOutputOptions {
-  /** Given on standard input, which then ends; without it the command reads an empty input. */
-  readonly stdin?: string | Uint8Array | undefined;
-  /** Kills the command's whole tree; the exec rejects with `canceled`. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** Runs a command to its end: one message out, its output and its end back. */
 export async function exec(link: SandboxLink, command: Command, options: ExecOptions = {}): Promise<ExecResult> {
   const { signal } = options;
   const what = `exec in sandbox ${link.id}`;
   if (signal?.aborted) throw abortError(signal, what);
-  const { promise, resolve, reject } = Promise.withResolvers<ExecResult>();
+  const { promise, resolve, reject } = createDeferred<ExecResult>();
   const output = new ExecOutput(options);
   const process = randomId();
   const input = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;

@@ -1,12 +1,18 @@
-import type { StartProcessBody } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  type Command,
+  type CommandOptions,
+  commandBody,
+  type StartProcessBody,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { CallOptions } from "../call-options.ts";
+import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
 import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { OutputReader } from "./output-reader.ts";
-import { Process, type TerminalSize } from "./process.ts";
+import { Process } from "./process.ts";
 import { ProcessEnding } from "./process-ending.ts";
 
 export interface StartOptions extends CommandOptions, CallOptions {
@@ -51,7 +57,7 @@ interface OpenOptions extends CallOptions {
 async function openProcess(link: SandboxLink, { id, spawn, offset, signal }: OpenOptions): Promise<Process> {
   const what = `${spawn === undefined ? "attaching to" : "starting"} process ${id} in sandbox ${link.id}`;
   if (signal?.aborted) throw abortError(signal, what);
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const { promise, resolve, reject } = createDeferred<number>();
   const ending = new ProcessEnding(link, id);
   const history = new HistoryMark(link);
   const reader = new OutputReader(link, {

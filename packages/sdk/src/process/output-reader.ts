@@ -1,8 +1,12 @@
-import type { SandboxError, StartProcessBody } from "@sandpiper/protocol";
+import {
+  ChunkQueue,
+  type OutputChunk,
+  type OutputSource,
+  type SandboxError,
+  type StartProcessBody,
+} from "@sandpiper/protocol";
 import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { ChunkQueue } from "./chunk-queue.ts";
-import type { OutputChunk } from "./output-chunk.ts";
 import type { ProcessEnding } from "./process-ending.ts";
 import { ProcessStream, WINDOW_BYTES } from "./process-stream.ts";
 
@@ -19,7 +23,7 @@ export interface OutputReaderOptions {
 /** A process's output at the pace of one reader. */
 export class OutputReader implements AsyncIterable<OutputChunk> {
   readonly #stream: ProcessStream;
-  readonly #queue = new ChunkQueue();
+  readonly #queue = new ChunkQueue<OutputSource>();
   #wake: (() => void) | undefined;
   #isDone = false;
   #error: SandboxError | undefined;

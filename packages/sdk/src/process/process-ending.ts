@@ -1,4 +1,5 @@
 import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
+import { createDeferred } from "../deferred.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 
 const WAIT_MS = 60_000;
@@ -7,8 +8,8 @@ const WAIT_MS = 60_000;
 export class ProcessEnding {
   readonly #link: SandboxLink;
   readonly #process: string;
-  readonly #told = Promise.withResolvers<ProcessExitBody>();
-  readonly #unread = Promise.withResolvers<void>();
+  readonly #told = createDeferred<ProcessExitBody>();
+  readonly #unread = createDeferred<void>();
   readonly #isTold = new AbortController();
   #exit: Promise<ProcessExitBody> | undefined;
 

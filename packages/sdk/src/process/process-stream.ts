@@ -1,8 +1,14 @@
-import { type DataFrame, type ProcessExitBody, SandboxError, type StartProcessBody } from "@sandpiper/protocol";
+import {
+  type DataFrame,
+  type OutputChunk,
+  type OutputSource,
+  type ProcessExitBody,
+  SandboxError,
+  type StartProcessBody,
+} from "@sandpiper/protocol";
 import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { End, Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
-import type { OutputChunk, OutputSource } from "./output-chunk.ts";
 
 /** How many bytes may be under way or unread. */
 export const WINDOW_BYTES = 1024 * 1024;

@@ -1,19 +1,20 @@
-import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  bytesOf,
+  type OutputChunk,
+  type ProcessExitBody,
+  SandboxError,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { CallOptions } from "../call-options.ts";
+import { createDeferred } from "../deferred.ts";
 import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import type { OutputChunk, OutputSource } from "./output-chunk.ts";
 import { OutputReader } from "./output-reader.ts";
 import type { ProcessEnding } from "./process-ending.ts";
 import { StdinStream } from "./stdin-stream.ts";
 
 export type ProcessExit = ProcessExitBody;
-
-export interface TerminalSize {
-  readonly rows: number;
-  readonly cols: number;
-}
 
 export interface ProcessOptions {
   readonly id: string;
@@ -66,7 +67,7 @@ export class Process implements AsyncDisposable {
   /** Resolves when it has ended, whether or not its output is read; a non-zero exit code is a result. */
   async wait({ signal }: CallOptions = {}): Promise<ProcessExit> {
     if (signal === undefined) return await this.#options.ending.wait();
-    const { promise, reject } = Promise.withResolvers<never>();
+    const { promise, reject } = createDeferred<never>();
     const abort = () => reject(abortError(signal, `waiting for process ${this.id}`));
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) abort();
@@ -153,13 +154,6 @@ export class Process implements AsyncDisposable {
   get #path() {
     return { id: this.#link.id, process: this.id };
   }
-}
-
-async function* bytesOf(
-  output: AsyncIterable<OutputChunk>,
-  isWanted: (source: OutputSource) => boolean,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
 }
 
 /** A process that was forgotten, or whose sandbox has ended, needs no disposal. */

@@ -1,4 +1,5 @@
 import { SandboxError, STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
+import { createDeferred, type Deferred } from "../deferred.ts";
 import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
@@ -10,7 +11,7 @@ interface Write {
   /** Positions in what this stream was given. */
   readonly start: number;
   readonly end: number;
-  readonly done: PromiseWithResolvers<void>;
+  readonly done: Deferred<void>;
 }
 
 /** Standard input of a process. What had not arrived when a connection was lost is sent again on the next one. */
@@ -26,7 +27,7 @@ export class StdinStream implements SocketStream {
   #given = 0;
   #sent = 0;
   #taken = 0;
-  #finish: PromiseWithResolvers<void> | undefined;
+  #finish: Deferred<void> | undefined;
   #failure: SandboxError | undefined;
 
   constructor(link: SandboxLink, { process, history }: { readonly process: string; readonly history: HistoryMark }) {
@@ -40,7 +41,7 @@ export class StdinStream implements SocketStream {
   write(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== undefined || this.#finish !== undefined)
       return Promise.reject(this.#failure ?? this.#closed());
-    const done = Promise.withResolvers<void>();
+    const done = createDeferred<void>();
     if (bytes.length === 0) return Promise.resolve();
     this.#writes.push({ bytes, start: this.#given, end: this.#given + bytes.length, done });
     this.#given += bytes.length;
@@ -52,7 +53,7 @@ export class StdinStream implements SocketStream {
   finish(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#finish === undefined) {
-      this.#finish = Promise.withResolvers<void>();
+      this.#finish = createDeferred<void>();
       this.#finish.promise.catch(() => {});
       this.#pump();
     }

@@ -1,5 +1,5 @@
-import type { SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, type SandboxError } from "@sandpiper/protocol";
+import { createDeferred } from "../deferred.ts";
 import type { Connection } from "./connection.ts";
 import type { Item, OpenMessage, SocketStream, StreamPort } from "./socket-stream.ts";
 
@@ -18,7 +18,7 @@ export interface ItemStreamOptions<Kind> {
 export class ItemStream<Kind extends Item> implements SocketStream, AsyncIterable<Kind>, AsyncDisposable {
   readonly #options: ItemStreamOptions<Kind>;
   readonly #port: StreamPort;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly #ready = createDeferred<void>();
   readonly #items: Kind[] = [];
   #last: Kind | undefined;
   #hasOpened = false;

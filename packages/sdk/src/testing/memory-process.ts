@@ -1,5 +1,4 @@
-import type { ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
-import type { OutputSource } from "../process/output-chunk.ts";
+import type { OutputSource, ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
 
 export interface ExecCall {
   readonly sandboxId: string;

@@ -49,6 +49,10 @@ export const clientReasons = {
     meaning: "The node's URL is not an http or https address.",
     hint: "correct the URL, or leave it out",
   },
+  no_node: {
+    code: "unavailable",
+    meaning: "No node runs at the address; the message says how to start one.",
+  },
   node_unreachable: {
     code: "unavailable",
     meaning: "The node cannot be reached.",

@@ -1,0 +1,1 @@
+export { abortError } from "@sandpiper/protocol";

@@ -1,0 +1,1 @@
+export { rejection } from "@sandpiper/protocol/testing";
