@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/protocol";
 
-/** Nothing answers at the address, or what did answer went away. */
+/** The error for an address that does not answer, or no longer answers. */
 export function unreachable(baseUrl: string, cause: unknown): SandboxError {
   const why = reasonOf(cause);
   return new SandboxError("node_unreachable", {
@@ -10,7 +10,7 @@ export function unreachable(baseUrl: string, cause: unknown): SandboxError {
   });
 }
 
-/** What fetch throws says only that it failed; its cause says why. */
+/** The error of fetch says only that it failed; its cause says why. */
 function reasonOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined;
   const { code, cause, message } = thrown as Error & { code?: unknown };

@@ -3,7 +3,6 @@ import { Appointment } from "./appointment.ts";
 import { BackOff, type BackOffOptions } from "./back-off.ts";
 import { BootSlots } from "./boot-slots.ts";
 import { checkHealth } from "./check-health.ts";
-import { invalidTarget, notWanted, poolClosed } from "./pool-error.ts";
 import { type Boot, PoolShelf, type Shelved, type WarmPoolStats } from "./pool-shelf.ts";
 
 const DEFAULT_HEALTH_TIMEOUT_MS = 2000;
@@ -310,4 +309,19 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#pending.add(work);
     work.then(() => this.#pending.delete(work));
   }
+}
+
+function invalidTarget(target: number): SandboxError {
+  return new SandboxError("invalid_target", {
+    message: `the pool's target was not set: ${target} is not a number of instances`,
+    details: { target },
+  });
+}
+
+function poolClosed(): SandboxError {
+  return new SandboxError("pool_closed", { message: "nothing was booted: the warm pool has been closed" });
+}
+
+function notWanted(): SandboxError {
+  return new SandboxError("pool_lowered", { message: "the boot was ended: the warm pool needs the instance no more" });
 }

@@ -45,7 +45,7 @@ describe("a failure", () => {
     const { isError, text } = await call("read_file", { path: "nothing" });
     expect(isError).toBe(true);
     expect(text).toContain("(not_found: no_such_file)");
-    expect(text).toContain("list_directory shows what is there.");
+    expect(text).toContain("Call list_directory to see the files.");
   });
 
   it("of a quota is told as one, with the way out", async () => {

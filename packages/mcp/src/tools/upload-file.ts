@@ -7,7 +7,7 @@ export const uploadFile = defineTool({
   name: "upload_file",
   title: "Upload a binary file",
   description:
-    "Writes a file with any content in a sandbox: replaces it as a whole, or makes it, with the directories it needs. Use write_file for text.",
+    "Writes a binary file in a sandbox. Replaces an existing file and creates missing directories. Use write_file for text.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -33,7 +33,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.fromBase64(base64);
   } catch (cause) {
-    throw new SandboxError("invalid_base64", { message: "content_base64 is no base64", cause });
+    throw new SandboxError("invalid_base64", { message: "content_base64 is not valid base64", cause });
   }
 }
 

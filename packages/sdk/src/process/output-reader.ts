@@ -20,7 +20,7 @@ export interface OutputReaderOptions {
   readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
-/** A process's output at the pace of one reader. */
+/** The output of a process, at the pace of one reader. */
 export class OutputReader implements AsyncIterable<OutputChunk> {
   readonly #stream: ProcessStream;
   readonly #queue = new ChunkQueue<OutputSource>();
@@ -38,7 +38,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
       onChunk: (chunk) => {
         this.#queue.push(chunk);
         this.#wake?.();
-        // Nobody reads, or slowly: its end may not be heard of here.
+        // With a slow reader the exit may not arrive on this stream.
         if (this.#stream.untakenBytes * 2 > WINDOW_BYTES) options.ending.markUnread();
       },
       onEnd: (exit) => {
@@ -67,7 +67,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
     }
   }
 
-  /** Ends its loop; the process goes on. */
+  /** Ends the loop; the process keeps running. */
   close(): void {
     this.#stream.close();
     this.#finish();

@@ -1,4 +1,6 @@
-/** What the client needs of a WebSocket; the global one of browsers and Node has it. */
+import { SandboxError } from "@sandpiper/protocol";
+
+/** The part of WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
   addEventListener(type: string, listener: (event: WebSocketEvent) => void): void;
@@ -7,9 +9,9 @@ export interface WebSocketLike {
 }
 
 export interface WebSocketEvent {
-  /** Of a message. */
+  /** Set on a message. */
   readonly data?: unknown;
-  /** Of a close. */
+  /** Set on a close. */
   readonly code?: number | undefined;
 }
 
@@ -18,7 +20,7 @@ export type WebSocketConstructor = new (url: string, protocols: string[]) => Web
 export interface WebSocketRequest {
   readonly url: string;
   readonly protocols: string[];
-  /** Sent where that is possible; browsers send their own. */
+  /** Sent by Node; browsers send their own. */
   readonly cookie: string | undefined;
 }
 
@@ -27,12 +29,14 @@ type NodeWebSocketConstructor = new (
   options: { readonly protocols: string[]; readonly headers: Readonly<Record<string, string>> },
 ) => WebSocketLike;
 
-/** Node's own WebSocket takes headers, which is beyond the standard; any other gets the standard call. */
+/** Node's own WebSocket also takes headers; any other gets the standard call. */
 export function openWebSocket(
   given: WebSocketConstructor | undefined,
   { url, protocols, cookie }: WebSocketRequest,
 ): WebSocketLike {
   if (given !== undefined) return new given(url, protocols);
+  if (globalThis.WebSocket === undefined)
+    throw new SandboxError("no_web_socket", { message: `cannot connect to ${url}` });
   if (cookie === undefined || !isNode()) return new globalThis.WebSocket(url, protocols);
   const NodeWebSocket = globalThis.WebSocket as unknown as NodeWebSocketConstructor;
   return new NodeWebSocket(url, { protocols, headers: { cookie } });

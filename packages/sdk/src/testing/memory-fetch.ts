@@ -10,7 +10,7 @@ interface Call {
 
 type Handler = (state: MemoryState, call: Call) => unknown;
 
-/** What the in-memory server answers; operations that are not here are `unimplemented`. */
+/** The operations of the in-memory server; all others are `unimplemented`. */
 const handlers: Partial<Record<OperationId, Handler>> = {
   getHealth: () => ({ status: "ok", version: "memory" }),
   createSandbox: async (state, { request }) =>

@@ -2,7 +2,7 @@ import { type FileEntryBody, type FileEventBody, SandboxError } from "@sandpiper
 
 type Files = Map<string, Uint8Array<ArrayBuffer>>;
 
-/** Files are a map of paths; directories are there as long as something is in them. */
+/** Files are a map of paths; a directory exists while it has entries. */
 export class MemoryFiles {
   readonly #files: Files;
   readonly #changed: (kind: FileEventBody["kind"], path: string) => void;
