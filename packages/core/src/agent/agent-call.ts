@@ -12,7 +12,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
   /** Set before the request is sent. */
   inbound: Inbound | undefined;
   outbound: OutboundStream | undefined;
-  /** The journal or file offset that the answer says was reached, where the method has one. */
+  /** The final offset in the answer, if the method has one. */
   endOffset: ((result: AgentResult<M>) => number) | undefined;
   readonly #connection: AgentConnection;
   readonly #settled: (() => void)[] = [];
@@ -28,7 +28,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Streams report the failure themselves; a call that nobody awaits must not end the program.
+    // Streams report the failure themselves; an unawaited call must not end the program.
     this.result.catch(() => {});
   }
 
@@ -68,7 +68,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     this.#reject(error);
   }
 
-  /** Ends the call on both sides; whatever the agent still says about it is dropped. */
+  /** Ends the call on both sides; later messages about it are dropped. */
   cancel(error: SandboxError): void {
     if (!this.#isOpen) return;
     this.#connection.send({ jsonrpc: "2.0", method: "cancel", params: { call: this.id } });
@@ -103,7 +103,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     this.#connection.send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.id, bytes } });
   }
 
-  /** A promise means that whoever sends much should wait for it. */
+  /** Returns a promise when the sender should wait before it sends more. */
   sendData(bytes: Uint8Array): Promise<void> | undefined {
     this.#connection.send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.id } }, bytes);
     return this.#connection.flush();

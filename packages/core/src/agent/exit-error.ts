@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/protocol";
 import type { InstanceExit } from "../provider.ts";
 
-/** What everybody who waited for an instance gets when it has ended. */
+/** The error for operations on an ended instance. */
 export function exitError(label: string, exit: InstanceExit): SandboxError {
   switch (exit.reason) {
     case "out_of_memory":

@@ -6,11 +6,11 @@ export interface InboundFlowOptions {
   readonly windowBytes: number;
   /** Journal offset of the first byte; undefined for streams whose messages carry no offset. */
   readonly journalOffset: number | undefined;
-  /** Gives the agent that much credit more. */
+  /** Grants the agent more credit. */
   readonly grant: (bytes: number) => void;
 }
 
-/** Holds the agent to its credit and to the order of its bytes; gives credit back as they are taken. */
+/** Enforces the agent's credit and the order of its bytes; grants new credit as bytes are consumed. */
 export class InboundFlow {
   readonly #options: InboundFlowOptions;
   #credit: number;
@@ -23,12 +23,12 @@ export class InboundFlow {
     this.#position = options.journalOffset ?? 0;
   }
 
-  /** Where the next byte belongs. */
+  /** The offset of the next byte. */
   get position(): number {
     return this.#position;
   }
 
-  /** The chunk a stream.data message holds, or what is wrong with it. */
+  /** The chunk of a stream.data message, or its error. */
   accept(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): StreamChunk | SandboxError {
     this.#credit -= bytes.length;
     if (this.#credit < 0) return windowExceeded(-this.#credit);
@@ -39,7 +39,7 @@ export class InboundFlow {
     return { bytes, offset, source: outputSource(params["source"]), dropped };
   }
 
-  /** Small returns are saved up, so that credit costs one message per half window. */
+  /** Credit is granted in one message per half window. */
   take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken * 2 < this.#options.windowBytes) return;
@@ -49,7 +49,7 @@ export class InboundFlow {
   }
 }
 
-/** How many bytes the journal had dropped before this message; undefined when they are missing for no good reason. */
+/** How many bytes the journal dropped before this message; undefined if bytes are missing without a drop. */
 function droppedBytes(params: Readonly<Record<string, unknown>>, position: number): number | undefined {
   const offset = params["offset"];
   if (offset === position) return 0;

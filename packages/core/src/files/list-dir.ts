@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/protocol";
 import type { DirEntry } from "./file-entry.ts";
 import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
 
-/** A sandbox may claim any number of entries, so what is taken into memory has a limit. */
+/** A sandbox may claim any number of entries, so the list in memory has a limit. */
 const MAX_DIR_ENTRIES = 100_000;
 
 /** A directory's own entries, sorted by name. */

@@ -13,7 +13,7 @@ export function isLeaseLost(thrown: unknown): boolean {
 }
 
 export function sandboxInUse(id: SandboxId): SandboxError {
-  return new SandboxError("sandbox_in_use", { message: `sandbox ${id} has a client attached on another node` });
+  return new SandboxError("sandbox_in_use", { message: `sandbox ${id} has an attached client on another node` });
 }
 
 export function handoffUnderWay(id: SandboxId, node: string): SandboxError {
@@ -25,13 +25,13 @@ export function handoffUnderWay(id: SandboxId, node: string): SandboxError {
 
 export function handoffTimeout(id: SandboxId, patienceMs: number, cause?: unknown): SandboxError {
   return new SandboxError("handoff_timeout", {
-    message: `sandbox ${id} was not given up by its owner within ${patienceMs} ms`,
+    message: `sandbox ${id} was not released by its owner within ${patienceMs} ms`,
     cause,
   });
 }
 
 export function sandboxDestroyed(id: SandboxId): SandboxError {
   return new SandboxError("sandbox_destroyed", {
-    message: `sandbox ${id} was destroyed while its lease was waited for`,
+    message: `sandbox ${id} was destroyed during the wait for its lease`,
   });
 }

@@ -7,15 +7,15 @@ export interface ManagerConfigOptions {
   readonly kernelPath?: string | undefined;
   /** Root filesystem of sandboxes that name none. */
   readonly rootfsPath?: string | undefined;
-  /** Where a root filesystem that is only a name is looked for. */
+  /** The directory of named root filesystems. */
   readonly imagesDir?: string | undefined;
-  /** Read by whoever composes a Firecracker provider. */
+  /** For the Firecracker provider. */
   readonly firecrackerPath?: string | undefined;
   /** Directory in which instances are kept; must be the provider's. */
   readonly chrootPath?: string | undefined;
   /** 0: no limit. */
   readonly maxSandboxes?: number | undefined;
-  /** What sandboxes get where their own config says nothing. */
+  /** Defaults for the config of sandboxes. */
   readonly defaults?: SandboxConfigOptions | undefined;
 }
 
@@ -50,7 +50,7 @@ export function parseManagerConfig(options: ManagerConfigOptions = {}): ManagerC
   const parsed = schema.safeParse(options);
   if (!parsed.success) throw configError(parsed.error);
   const defaults = (parsed.data.defaults ?? {}) as SandboxConfigOptions;
-  // A default that no sandbox could have is found now, not at the first create.
+  // Reports an invalid default now and not at the first create.
   parseSandboxConfig(defaults);
   const paths = Object.fromEntries(pathFields.map((field) => [field, parsed.data[field]])) as Pick<
     ManagerConfig,

@@ -2,14 +2,14 @@ import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { InstanceRecord, Provider } from "../provider.ts";
 
 export interface ReconcileOptions {
-  /** What becomes of running instances whose program is gone. Those that do not run are always removed. */
+  /** How to treat running instances whose program has ended. Stopped ones are always removed. */
   readonly orphans: "adopt" | "destroy";
 }
 
 export interface ReconcileResult {
   readonly adopted: readonly SandboxId[];
   readonly destroyed: readonly SandboxId[];
-  /** Left alone: a living program owns them. */
+  /** Instances that another running program owns. */
   readonly owned: readonly SandboxId[];
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
 }
@@ -19,7 +19,7 @@ interface ReconcileWork extends ReconcileOptions {
   readonly isKnown: (id: SandboxId) => boolean;
 }
 
-/** Enough to keep the host busy, few enough that hundreds of orphans do not open their channels at once. */
+/** Enough to keep the host busy, but hundreds of orphans do not open their channels at the same time. */
 const CONCURRENT_RECORDS = 16;
 
 export async function reconcile(provider: Provider, work: ReconcileWork): Promise<ReconcileResult> {

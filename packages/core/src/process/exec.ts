@@ -6,10 +6,10 @@ import { type SpawnTarget, spawnOptions } from "./command.ts";
 import { processExit } from "./process-exit.ts";
 import { stdinPieces } from "./stdin-pieces.ts";
 
-/** The reader is there from the start and nobody comes later, so the agent needs to keep no more than fits in its memory. */
+/** Exec reads from the start and has no later readers, so a small journal in the agent's memory is enough. */
 const EXEC_JOURNAL_BYTES = 256 * 1024;
 
-/** Runs a command to its end. Spawn, output and wait leave in one write; none waits for the answer of another. */
+/** Runs a command to its end. Spawn, output and wait are sent in one write, without waiting for each other's answers. */
 export async function exec(client: AgentClient, target: SpawnTarget, options: ExecOptions = {}): Promise<ExecResult> {
   const { signal, timeoutMs } = options;
   if (signal?.aborted) throw abortError(signal, `exec on ${client.label}`);
@@ -94,7 +94,7 @@ function collectInto(
   };
 }
 
-/** When the command could not be started, that is the error, whatever became of the other two calls. */
+/** If the command did not start, that error wins over those of the other two calls. */
 async function finish(
   spawn: AgentCall<"process.spawn">,
   output: AgentCall<"process.output">,
@@ -109,7 +109,7 @@ async function finish(
   }
 }
 
-/** A command that ends without reading all of its input is no error, as in a shell's pipe. */
+/** A command may end without reading all of its input, as in a shell's pipe. */
 async function feed(client: AgentClient, process: string, stdin: Uint8Array): Promise<void> {
   let sent = 0;
   for (const attachment of stdinPieces(stdin)) {

@@ -3,7 +3,7 @@ import type { AgentClient } from "../agent/agent-client.ts";
 import { uploadFile } from "../agent/upload.ts";
 import { exec } from "./exec.ts";
 
-/** Runs source code of any size: it travels as a file, which the agent removes when the code has ended. */
+/** Runs source code of any size: it is sent as a file, which the agent removes when the code has ended. */
 export async function executeCode(
   client: AgentClient,
   { language, code }: { readonly language: string | undefined; readonly code: string },
@@ -20,7 +20,7 @@ export async function executeCode(
   }
 }
 
-/** The agent knows that it lacks a language; this knows the sandbox's name and what it has instead. */
+/** Adds the sandbox's name and its languages to the agent's error. */
 export function orUnknownLanguage(client: AgentClient, language: string, thrown: unknown): unknown {
   const isUnknown = thrown instanceof SandboxError && thrown.reason === "unknown_language";
   return isUnknown ? unknownLanguage(client, language, thrown) : thrown;

@@ -6,7 +6,7 @@ import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
 export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
-  /** The sandbox's id; a fresh one when not given. */
+  /** The sandbox's id; the default is a new one. */
   readonly id?: SandboxId | undefined;
 }
 
@@ -15,7 +15,7 @@ export interface BootedInstance {
   readonly link: AgentLink;
 }
 
-/** From a config to an instance whose agent has answered. On failure or abort nothing is left behind. */
+/** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
 export async function bootSandbox(
   provider: Provider,
   config: SandboxConfig,
@@ -37,7 +37,7 @@ export async function bootSandbox(
   return { instance, link: await openLink(instance, { ...options, pings: true }) };
 }
 
-/** Waits for an instance's agent; one that does not answer is destroyed. */
+/** Waits for an instance's agent; destroys an instance whose agent does not answer. */
 export async function openLink(instance: Instance, options: ConnectAgentOptions & DestroyOptions): Promise<AgentLink> {
   try {
     return await AgentLink.open(instance, options);
@@ -46,7 +46,7 @@ export async function openLink(instance: Instance, options: ConnectAgentOptions 
   }
 }
 
-/** A sandbox's directory is its provider's to choose; one that would be ignored is refused. */
+/** Refuses a chroot that the provider would ignore. */
 function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
   if (chroot === undefined || chroot === provider.chroot) return;
   throw new SandboxError("chroot_mismatch", {
@@ -63,7 +63,7 @@ function requireContainers({ name, capabilities }: Provider, { container }: Sand
   });
 }
 
-/** The first error is what went wrong; that cleaning up failed as well is a detail of it. */
+/** Keeps the first error, and adds a failed cleanup as a detail. */
 async function destroyAfter(
   instance: Instance,
   error: SandboxError,

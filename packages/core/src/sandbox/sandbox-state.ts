@@ -10,7 +10,7 @@ export type SandboxState =
   | "failed"
   | "destroyed";
 
-/** The life of a sandbox: every step that is allowed, and no other. */
+/** The life cycle of a sandbox: all allowed transitions. */
 export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   creating: ["ready", "failed", "destroyed"],
   ready: ["paused", "checkpointing", "failed", "destroyed"],
@@ -26,7 +26,7 @@ export function canTransition(from: SandboxState, to: SandboxState): boolean {
   return sandboxTransitions[from].includes(to);
 }
 
-/** Returns `to`, or throws when a sandbox in state `from` cannot get there. */
+/** Returns `to`, or throws if the transition is not allowed. */
 export function transition(id: SandboxId, from: SandboxState, to: SandboxState): SandboxState {
   if (canTransition(from, to)) return to;
   const allowed = sandboxTransitions[from];

@@ -104,7 +104,7 @@ export class Sandbox implements AsyncDisposable {
     parts.instance.heedAgent?.((signal) => this.#ask(signal));
   }
 
-  /** Boots an instance and waits for its agent; on failure or abort nothing is left behind. */
+  /** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
   static async create(
     provider: Provider,
     options: SandboxConfigOptions = {},

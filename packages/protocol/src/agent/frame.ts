@@ -17,7 +17,7 @@ export interface FrameSink {
   /** Memory of that size for the attachment of a message that has begun; undefined: new memory. */
   place?(message: Readonly<Record<string, unknown>>, size: number): Uint8Array | undefined;
   frame(frame: Frame): void;
-  /** The stream goes on after a fault: the damaged frame is skipped. */
+  /** After a fault the decoder skips the damaged frame and continues. */
   fault(fault: FrameFault): void;
 }
 
@@ -103,7 +103,7 @@ export class FrameDecoder {
     return end + 1;
   }
 
-  /** The chunk may be a buffer that its owner reuses, so what outlives the call is copied. */
+  /** The chunk may be a reused buffer, so bytes that outlive the call are copied. */
   #keep(piece: Uint8Array): void {
     const needed = this.#lineLength + piece.length;
     if (needed > this.#line.length) {

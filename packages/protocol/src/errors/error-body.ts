@@ -3,7 +3,7 @@ import { type ErrorCode, errorCodes } from "./error-codes.ts";
 import { errorReasons } from "./error-reasons.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** What every failed request answers with. */
+/** The body of every failed request. */
 export const errorBodySchema = z
   .strictObject({
     code: z.enum(Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]),
@@ -15,11 +15,11 @@ export const errorBodySchema = z
     details: z.record(z.string(), z.unknown()),
     requestId: z.string(),
   })
-  .meta({ id: "Error", description: "What every failed request answers with." });
+  .meta({ id: "Error", description: "The body of every failed request." });
 
 export type ErrorBody = z.infer<typeof errorBodySchema>;
 
-/** Internal errors keep their cause to themselves: it may name things of the host. */
+/** Leaves out the cause, which may contain details of the host. */
 export function errorBody(error: SandboxError, requestId: string): ErrorBody {
   const { code, reason, message, hint, details } = error;
   return { code, reason, message, ...(hint === undefined ? {} : { hint }), details, requestId };

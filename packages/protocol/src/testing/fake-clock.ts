@@ -5,7 +5,7 @@ interface Appointment {
   readonly callback: () => void;
 }
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until a test advances it. */
 export class FakeClock implements Clock {
   #nowMs = 0;
   readonly #appointments = new Set<Appointment>();
@@ -24,12 +24,12 @@ export class FakeClock implements Clock {
     return () => this.#appointments.delete(appointment);
   }
 
-  /** Appointments that nobody has taken back. */
+  /** Callbacks that are neither called nor canceled. */
   get pending(): number {
     return this.#appointments.size;
   }
 
-  /** Moves on and keeps every appointment on the way, in order; whatever these set in motion gets its turn. */
+  /** Advances and runs every due callback in order; the effects of each settle before the next. */
   async advance(byMs: number): Promise<void> {
     const untilMs = this.#nowMs + byMs;
     await settle();
@@ -51,7 +51,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets everything that is already under way in memory come to rest. */
+/** Lets pending microtasks and callbacks run. */
 export function settle(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);
