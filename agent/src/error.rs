@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The codes of `packages/protocol/src/error-codes.ts` that an agent uses.
+/// The codes of `packages/protocol/src/errors/error-codes.ts` that an agent uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {

@@ -1,8 +1,61 @@
-import { readFileSync } from "node:fs";
-import { expect, it } from "vitest";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { errorReasons, isErrorReason } from "@sandpiper/protocol";
+import { describe, expect, it } from "vitest";
 import { formatErrorDocs } from "./error-docs.ts";
 
-it("docs/errors.md says what the error table says", () => {
-  const written = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+const root = join(import.meta.dirname, "../..");
+
+it("docs/errors.md says what the table of errors says", () => {
+  const written = readFileSync(join(root, "docs/errors.md"), "utf8");
   expect(written, "docs/errors.md is out of date: run `npm run docs`").toBe(formatErrorDocs());
 });
+
+/** The compiler holds that the table has every reason that TypeScript gives; for the agent's, this does. */
+describe("the table of error reasons", () => {
+  const agent = read("agent/src/**/*.rs").map((text) => text.replace(/#\[cfg\(test\)\][\s\S]*$/, ""));
+
+  it("has every reason that the agent gives, with the same code", () => {
+    const given = agent.flatMap((text) => [
+      ...[...text.matchAll(WITH_CODE)].map(([, code = "", reason = ""]) => [reason, snakeCase(code)]),
+      ...[...text.matchAll(INVALID)].map(([, reason = ""]) => [reason, "invalid_argument"]),
+    ]);
+    expect(given.length).toBeGreaterThan(60);
+    const table = given.map(([reason = ""]) => [reason, isErrorReason(reason) ? errorReasons[reason].code : "none"]);
+    expect(given).toEqual(table);
+  });
+
+  it("has only reasons that a program gives", () => {
+    const isSource = (path: string) => !/\.test\.ts$|\/errors\/reasons\//.test(path);
+    const texts = [...agent, ...read("packages/*/src/**/*.ts", isSource)].join("\n");
+    const unused = Object.keys(errorReasons).filter((reason) => !texts.includes(`"${reason}"`));
+    expect(unused.filter((reason) => !NEW_NAMES.includes(reason))).toEqual([]);
+  });
+});
+
+const WITH_CODE = /Code::(\w+),\s*"(\w+)"/g;
+const INVALID = /AgentError::(?:invalid\(|malformed\(-\d+,)\s*"(\w+)"/g;
+
+/** OLD FORM, to be removed: new names of reasons that packages in the old form give under another name. */
+const NEW_NAMES: readonly string[] = [
+  "container_ended",
+  "invalid_body",
+  "mock_fault",
+  "no_container_provider",
+  "not_downloadable",
+  "path_not_a_directory",
+  "provider_not_configured",
+  "registry_rate_limit",
+  "untrusted_path",
+  "wait_timeout",
+  "workspace_clone_timeout",
+];
+
+function snakeCase(name: string): string {
+  return name.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase();
+}
+
+function read(pattern: string, isWanted: (path: string) => boolean = () => true): string[] {
+  const paths = globSync(pattern, { cwd: root }).filter(isWanted);
+  return paths.map((path) => readFileSync(join(root, path), "utf8"));
+}

@@ -22,7 +22,7 @@ impl<'a> JsonLines<'a> {
     /// Waits while the caller's credit does not cover the pending lines.
     pub async fn push(&mut self, value: &impl Serialize) -> Result<()> {
         let mut line = serde_json::to_vec(value)
-            .map_err(|error| AgentError::new(Code::Internal, "not_json", error.to_string()))?;
+            .map_err(|error| AgentError::new(Code::Internal, "io_error", error.to_string()))?;
         line.push(b'\n');
         if (self.pending.len() + line.len()) as u64 > BATCH_BYTES.min(self.window.bytes()) {
             self.flush().await?;

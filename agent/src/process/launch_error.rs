@@ -29,7 +29,7 @@ pub fn describe(failure: &Failure, command: &Resolved, cwd: &Path, user: &User) 
         }
         (Step::Exec, libc::ENOENT | libc::ENOTDIR) => (Code::NotFound, "no_such_program", "program not found".into()),
         (Step::Exec, libc::EACCES | libc::EPERM) => {
-            (Code::PermissionDenied, "not_executable", format!("user {} may not execute it", user.name))
+            (Code::FailedPrecondition, "not_executable", format!("user {} may not execute it", user.name))
         }
         (Step::Exec, libc::ENOEXEC) => (
             Code::FailedPrecondition,

@@ -1,8 +1,8 @@
 /** The one byte stream between a host program and an agent. */
 export interface Channel {
   /**
-   * Writes the pieces in order, as one unit. Returns undefined when more may be written at once, or a promise of the
-   * moment when it may: whoever sends much waits for it.
+   * Writes the pieces in order, as one unit. Returns undefined when more may be written immediately, or a promise that
+   * resolves when it may.
    */
   write(pieces: readonly Uint8Array[]): Promise<void> | undefined;
   /** Called once, before the first byte is expected. A chunk is only valid during the call. */
@@ -12,6 +12,6 @@ export interface Channel {
 
 export interface ChannelReceiver {
   data(chunk: Uint8Array): void;
-  /** Called once, also after close(); `cause` says why when nobody here closed it. */
+  /** Called once, also after close(); `cause` is set if this side did not close it. */
   closed(cause?: Error): void;
 }

@@ -1,16 +1,29 @@
 export {
+  type Clock,
+  type Command,
+  type CommandOptions,
+  DEFAULT_MAX_OUTPUT_BYTES,
+  type ExecOptions,
+  type ExecResult,
+  type OutputChunk,
+  type OutputSource,
+  pause,
+  SandboxError,
+  type SandboxErrorOptions,
+  systemClock,
+  type TerminalSize,
+} from "@sandpiper/protocol";
+export {
   AgentClient,
   type AgentClientOptions,
   type CallOptions,
   DEFAULT_RPC_TIMEOUT_MS,
 } from "./agent/agent-client.ts";
-export type { OutputSource } from "./agent/chunk-queue.ts";
 export { type ConnectAgentOptions, connectAgent, DEFAULT_CONNECT_TIMEOUT_MS } from "./agent/connect-agent.ts";
 export { UPLOAD_PIECE_BYTES } from "./agent/outbound-stream.ts";
 export type { DialOptions, DialTarget, Tunnel } from "./agent/tunnel.ts";
 export type { ByteSource, UploadOptions } from "./agent/upload.ts";
 export type { Channel, ChannelReceiver } from "./channel.ts";
-export { type Clock, systemClock } from "./clock.ts";
 export type {
   CacheVolume,
   ContainerEvent,
@@ -26,6 +39,7 @@ export type { DirEntry, FileEntry } from "./files/file-entry.ts";
 export type { FileEvent, FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 export { DEFAULT_MAX_FILE_BYTES, type ReadFileOptions } from "./files/read-whole-file.ts";
 export type { FileOptions, ListOptions, OwnershipOptions, ReadOptions, SandboxFiles } from "./files/sandbox-files.ts";
+export { KeyedMutex } from "./keyed-mutex.ts";
 export { type ClaimedState, FencedStates, type FencedStatesOptions } from "./lease/fenced-states.ts";
 export type { Lease } from "./lease/lease.ts";
 export { type Acquisition, Leases, type LeasesOptions, type WaitOptions } from "./lease/leases.ts";
@@ -42,21 +56,12 @@ export {
   type RegisterResult,
   SandboxManager,
 } from "./manager/sandbox-manager.ts";
-export { pause } from "./pause.ts";
 export type { BackOffOptions } from "./pool/back-off.ts";
 export type { WarmPoolStats } from "./pool/pool-shelf.ts";
 export { WarmPool, type WarmPoolOptions } from "./pool/warm-pool.ts";
-export type { Command, CommandOptions } from "./process/command.ts";
-export { type ExecOptions, type ExecResult, exec } from "./process/exec.ts";
-export { DEFAULT_MAX_OUTPUT_BYTES } from "./process/exec-output.ts";
+export { exec } from "./process/exec.ts";
 export type { ProcessExit } from "./process/process-exit.ts";
-export type {
-  AttachOptions,
-  OutputChunk,
-  ProcessHandle,
-  StartOptions,
-  TerminalSize,
-} from "./process/process-handle.ts";
+export type { AttachOptions, ProcessHandle, StartOptions } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
 export type {
   AskAgent,
@@ -83,7 +88,5 @@ export type { SandboxConfigBuilder } from "./sandbox/sandbox-config-builder.ts";
 export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
 export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
 export { type StateNames, stateNames } from "./sandbox/state-names.ts";
-export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
 export type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "./store/object-store.ts";
 export { checkStoreKey, checkStorePrefix } from "./store/store-key.ts";
-export { Turns } from "./turns.ts";

@@ -5,7 +5,7 @@ import type { ContainerOptions, Containers, PullProgress } from "./containers.ts
 export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local" | "mock";
 
 export interface ProviderCapabilities {
-  /** What stands between the code in a sandbox and the host's kernel. */
+  /** The isolation between a sandbox and the host's kernel. */
   readonly isolation: "user_space_kernel" | "vm" | "container" | "none";
   /** What a checkpoint keeps. */
   readonly checkpoint: "memory" | "filesystem" | "none";
@@ -20,16 +20,16 @@ export interface ProviderCapabilities {
   readonly supportsAdopt: boolean;
   /** Several users (`root`, `user`, …) exist inside. */
   readonly supportsUsers: boolean;
-  /** It makes containers: of images by reference, with what `container` of the spec says. */
+  /** It creates containers from image references, with the options in `container` of the spec. */
   readonly supportsContainers: boolean;
 }
 
-/** Whether a provider works on this host, and if not, what to do about it. */
+/** Whether a provider works on this host and, if not, the next step. */
 export type ProviderStatus =
   | {
       readonly available: true;
       readonly detail: string;
-      /** The first instance waits for something that is fetched or built then. */
+      /** The first instance waits for a download or build. */
       readonly isFirstUse?: boolean | undefined;
     }
   | { readonly available: false; readonly reason: string; readonly hint: string };
@@ -45,7 +45,7 @@ export interface InstanceSpec {
   readonly vcpuCount: number;
   readonly diskMib: number;
   readonly maxProcesses: number;
-  /** Given to each command that is started, never to the instance: a runtime shows its environment to others. */
+  /** Passed to each command and never to the instance, because a runtime may show its environment to others. */
   readonly env: Readonly<Record<string, string>>;
   /** Providers of containers only. */
   readonly container: ContainerOptions | undefined;
@@ -63,20 +63,20 @@ export interface InstanceExit {
 /** What a provider runs for a sandbox right now. */
 export interface Instance {
   readonly id: SandboxId;
-  /** Resolves when the instance has ended, whoever ended it; never rejects. */
+  /** Resolves when the instance has ended for any reason; never rejects. */
   readonly exited: Promise<InstanceExit>;
-  /** Where published ports are reached, such as `127.0.0.1:49153`, by port inside. */
+  /** Addresses of published ports, such as `127.0.0.1:49153`, by port inside. */
   readonly addresses?: Readonly<Record<string, string>> | undefined;
-  /** Opens the byte stream to the agent; rejects when the agent is not there yet, and may be called again. */
+  /** Opens the byte stream to the agent; rejects while the agent is not ready, and may be called again. */
   connect(signal: AbortSignal): Promise<ConnectedChannel>;
   /**
-   * Saves it as files in a directory that exists and is empty; only its provider understands them. Its agent must be
-   * quiesced. Unless it keeps running it has ended afterwards, and only `destroy` is left to do.
+   * Saves it as files in an existing, empty directory, in the provider's own format. Its agent must be quiesced. Without
+   * `keepsRunning` it has then ended, and only `destroy` remains to be called.
    */
   checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
-  /** Given a way to ask its agent, where an instance may hang without ending. Called once. */
+  /** Sets a way to ping its agent, for providers whose instances may hang. Called once. */
   heedAgent?(ask: AskAgent): void;
-  /** Stops everything and removes every trace; may be called again. */
+  /** Stops the instance and removes all of its data; may be called again. */
   destroy(options?: DestroyOptions): Promise<void>;
 }
 
@@ -84,38 +84,38 @@ export interface Instance {
 export type AskAgent = (signal: AbortSignal) => Promise<void>;
 
 export interface DestroyOptions {
-  /** Leaves the volumes of the sandbox, which a new instance of the same id then has again. */
+  /** Keeps the volumes of the sandbox for a new instance of the same id. */
   readonly keepsVolumes?: boolean | undefined;
 }
 
 export interface CreateInstanceOptions {
-  /** Told about what takes long. */
+  /** Called with the progress of slow steps. */
   readonly onProgress?: ((progress: PullProgress) => void) | undefined;
-  /** An earlier instance of the same id left volumes: they stay, also when this one cannot be made. */
+  /** Keep the volumes of an earlier instance of the same id, even if this one cannot be created. */
   readonly keepsVolumes?: boolean | undefined;
 }
 
 export interface ProvideOptions extends Pick<CreateInstanceOptions, "onProgress"> {
-  /** Nobody waits for it any more. */
+  /** Cancels the work. */
   readonly signal: AbortSignal;
 }
 
 export interface CheckpointOptions {
   readonly keepsRunning: boolean;
-  /** Told when everything is captured and only has to be written: one that keeps running need not stand still any longer. */
+  /** Called when the state is captured and only has to be written; the instance may then continue. */
   readonly onCaptured?: (() => void) | undefined;
 }
 
-/** An instance that is prepared for a restore, while its checkpoint may still be in progress. */
+/** A prepared instance for a restore, created while its checkpoint is still being loaded. */
 export interface PreparedInstance {
   readonly id: SandboxId;
-  /** May be called once. The agent stays quiesced until a hello thaws it. Leaves nothing behind on failure. */
+  /** Its agent is still quiesced; a hello thaws it. On failure it removes the instance. May be called once. */
   restore(directory: string, signal: AbortSignal): Promise<Instance>;
-  /** Removes a prepared instance that is not needed. */
+  /** Removes it unused. */
   destroy(): Promise<void>;
 }
 
-/** What must be the same where a checkpoint is restored, each in words that can be compared and shown. */
+/** Requirements of a node that restores a checkpoint, as strings to compare and show. */
 export type CheckpointRequirements = Readonly<Record<string, string>>;
 
 export interface ConnectedChannel {
@@ -134,7 +134,7 @@ export interface InstanceRecord {
   readonly isOrphan: boolean;
 }
 
-/** A driver that makes instances. */
+/** A driver that creates instances. */
 export interface Provider {
   readonly name: ProviderName;
   readonly capabilities: ProviderCapabilities;
@@ -142,21 +142,21 @@ export interface Provider {
   readonly chroot?: string | undefined;
   /** Looks, never installs. */
   probe(): Promise<ProviderStatus>;
-  /** What a provider of containers can do beside. */
+  /** Further operations of providers of containers. */
   readonly containers?: Containers | undefined;
-  /** Downloads or builds what instances of this root filesystem need, where that may take minutes. */
+  /** Downloads or builds what instances of this root filesystem need, which may take minutes. */
   provide?(rootfs: string, options: ProvideOptions): Promise<void>;
   /** On failure or abort nothing is left behind. */
   create(spec: InstanceSpec, signal: AbortSignal, options?: CreateInstanceOptions): Promise<Instance>;
   list(): Promise<readonly InstanceRecord[]>;
   /** Takes over a running instance that no living program owns. */
   adopt(id: SandboxId): Promise<Instance>;
-  /** Prepares an instance for a restore. Leaves nothing behind on failure or abort. */
+  /** Prepares an instance for `restore`. On failure or abort it removes everything it created. */
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance>;
   /** Of this host, for instances of this image: a checkpoint taken here can be restored wherever they are the same. */
   checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
-  /** Removes what is left of an instance by its id alone; an unknown id is fine. */
+  /** Removes the leftovers of an instance by its id; ignores an unknown id. */
   remove(id: SandboxId, options?: DestroyOptions): Promise<void>;
-  /** Ends prepared machines that no sandbox uses; instances keep running. */
+  /** Ends prepared instances; others keep running. */
   [Symbol.asyncDispose]?(): Promise<void>;
 }

@@ -1,1 +1,1 @@
-export { SandboxError, type SandboxErrorOptions } from "@sandpiper/protocol";
+export { SandboxError } from "@sandpiper/protocol";

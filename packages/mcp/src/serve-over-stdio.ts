@@ -2,20 +2,20 @@ import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/s
 import { createMcpServer } from "./create-mcp-server.ts";
 import type { McpSession } from "./session/mcp-session.ts";
 
-/** Room for what surrounds the content of a message. */
+/** Space for the message around the content. */
 const ENVELOPE_BYTES = 1024 * 1024;
 
 export interface ServeOverStdioOptions {
   readonly session: McpSession;
-  /** Ends it before its client does. */
+  /** Ends the session before its client does. */
   readonly signal: AbortSignal;
-  /** Told of messages that are none, and of what could not be written. */
+  /** Receives errors about malformed messages and failed writes. */
   readonly onError: (error: Error) => void;
 }
 
 /**
- * Serves a session on standard input and output until the client has gone: its end of the input is closed, by itself or
- * because it died. Whoever calls this then disposes of the session.
+ * Serves a session on standard input and output until the client closes its end of the input or dies. The caller then
+ * disposes of the session.
  */
 export async function serveOverStdio({ session, signal, onError }: ServeOverStdioOptions): Promise<void> {
   const { promise: gone, resolve } = Promise.withResolvers<void>();
@@ -29,7 +29,7 @@ export async function serveOverStdio({ session, signal, onError }: ServeOverStdi
   for (const [stream, event] of ends) stream.once(event, resolve);
   signal.addEventListener("abort", () => resolve(), { once: true });
   if (signal.aborted) resolve();
-  // Escaped in JSON, text may take six times its own room.
+  // Text escaped in JSON may be six times as long.
   const maxBufferSize = ENVELOPE_BYTES + 6 * session.limits.transferBytes;
   const transport = new StdioServerTransport(stdin, stdout, { maxBufferSize });
   const serving = serveStdio(() => createMcpServer(session), { transport, onerror: onError });

@@ -60,7 +60,6 @@ export {
   imageSchema,
   projectNameSchema,
 } from "./api/container.ts";
-export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./api/error-body.ts";
 export {
   type EventBody,
   type EventKind,
@@ -147,6 +146,7 @@ export {
   startProcessBodySchema,
   stdinQuerySchema,
   stdinResultSchema,
+  type TerminalSize,
   terminalSizeSchema,
   waitQuerySchema,
 } from "./api/process.ts";
@@ -168,8 +168,25 @@ export {
   type UpdateSandboxBody,
   updateSandboxBodySchema,
 } from "./api/sandbox.ts";
-export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./error-codes.ts";
-export { SandboxError, type SandboxErrorOptions } from "./sandbox-error.ts";
+export { abortError } from "./errors/abort-error.ts";
+export { type ErrorBody, errorBody, errorBodySchema, errorFromBody } from "./errors/error-body.ts";
+export { type ErrorCode, type ErrorCodeEntry, errorCodes, isErrorCode } from "./errors/error-codes.ts";
+export type { ErrorReasonEntry } from "./errors/error-reason.ts";
+export { type ErrorReason, errorReasons, errorTopics, isErrorReason } from "./errors/error-reasons.ts";
+export {
+  type ErrorDetails,
+  type ErrorFields,
+  SandboxError,
+  type SandboxErrorOptions,
+} from "./errors/sandbox-error.ts";
+export { type Command, type CommandOptions, commandBody, commandTarget } from "./exec/command.ts";
+export {
+  DEFAULT_MAX_OUTPUT_BYTES,
+  type ExecOptions,
+  ExecOutput,
+  type ExecOutputOptions,
+  type ExecResult,
+} from "./exec/exec-output.ts";
 export { createSandboxId, isSandboxId, type SandboxId, sandboxIdSchema } from "./sandbox-id.ts";
 export { type DataFrame, type DataSource, decodeDataFrame, encodeDataFrame } from "./socket/data-frame.ts";
 export {
@@ -187,3 +204,8 @@ export {
   sessionRequestSchema,
   sessionStatusSchema,
 } from "./socket/session.ts";
+export { ByteCollector } from "./streams/byte-collector.ts";
+export { ChunkQueue } from "./streams/chunk-queue.ts";
+export { bytesOf, type OutputChunk, type OutputSource, type StreamChunk } from "./streams/output-chunk.ts";
+export { type Clock, systemClock } from "./time/clock.ts";
+export { pause } from "./time/pause.ts";

@@ -14,7 +14,7 @@ export class Caches {
     return (await this.#http.json<{ items: CacheResource[] }>("listCaches", { signal })).items;
   }
 
-  /** Removes it with all that is in it; refused while a sandbox has it. */
+  /** Removes the cache with its contents; refused while a sandbox uses it. */
   async clear({ project, name }: Pick<CacheResource, "project" | "name">, { signal }: CallOptions = {}): Promise<void> {
     await this.#http.empty("clearCache", { path: { project, cache: name }, signal });
   }

@@ -1,4 +1,4 @@
 export interface CallOptions {
-  /** Gives the call up; it rejects with `canceled`. */
+  /** Cancels the call, which rejects with `canceled`. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -19,9 +19,9 @@ export interface PastEventsOptions extends EventsOptions {
   readonly limit?: number | undefined;
 }
 
-/** A node. All its sandboxes share one connection, which is there while it is in use. */
+/** A client of a node. All its sandboxes share one connection, which is open while it is used. */
 export class Client implements AsyncDisposable {
-  /** Of the node. */
+  /** The node's URL. */
   readonly url: string;
   readonly sandboxes: Sandboxes;
   readonly images: Images;
@@ -51,23 +51,23 @@ export class Client implements AsyncDisposable {
     this.webhooks = new Webhooks(http);
   }
 
-  /** What happened and what happens on the node, as far as the key may see it. */
+  /** Past and new events of the node that the key may see. */
   events(options: EventsOptions & { readonly sandbox?: SandboxId | undefined } = {}): EventStream {
     return openEvents(this.#connection, options);
   }
 
-  /** What has happened after an id, oldest first; at most `limit` of it, 100 by default. */
+  /** Past events after an id, oldest first; at most `limit`, 100 by default. */
   async pastEvents({ after, sandbox, limit, signal }: PastEventsOptions = {}): Promise<readonly EventBody[]> {
     const query = { after, sandbox, limit };
     return (await this.#http.json<{ items: EventBody[] }>("listEvents", { query, signal })).items;
   }
 
-  /** Asks once: this is how one finds out whether a node is there. */
+  /** Asks once, without retries, to find out whether a node answers. */
   async health({ signal }: CallOptions = {}): Promise<Health> {
     return await this.#http.json("getHealth", { signal, isRepeatable: false });
   }
 
-  /** Ends what is under way on its connection. Processes and sandboxes live on. */
+  /** Ends all operations on its connection. Processes and sandboxes keep running. */
   close(): void {
     this.#connection.close();
   }
@@ -77,7 +77,7 @@ export class Client implements AsyncDisposable {
   }
 }
 
-/** A WebSocket does not say why it was refused; a request with the same credential does. */
+/** A WebSocket does not say why it was refused, but a request with the same credential does. */
 async function findRefusal(http: HttpTransport): Promise<SandboxError | undefined> {
   try {
     await http.json("listEvents", { query: { limit: 1 }, isRepeatable: false });

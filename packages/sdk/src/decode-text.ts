@@ -1,4 +1,4 @@
-/** Bytes as text, as they come; a character that lies across two pieces is kept whole. */
+/** Decodes UTF-8 as it arrives; a character may span two chunks. */
 export async function* decodeText(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   for await (const piece of bytes) {

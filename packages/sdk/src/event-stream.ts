@@ -4,15 +4,15 @@ import type { Connection } from "./socket/connection.ts";
 import { ItemStream } from "./socket/item-stream.ts";
 
 export interface EventsOptions extends CallOptions {
-  /** Only events after this id; 0, the default, begins with the oldest that the node remembers. */
+  /** Only events after this id; 0, the default, starts with the oldest that the node remembers. */
   readonly after?: number | undefined;
 }
 
-/** What happened and what happens, in order, each once; for one loop. */
+/** Past and new events in order, each once, for one loop. */
 export interface EventStream extends AsyncIterable<EventBody>, AsyncDisposable {
-  /** Resolves when nothing that happens from now on is missed. */
+  /** Resolves when the stream will miss no later event. */
   readonly ready: Promise<void>;
-  /** Ends its loop. */
+  /** Ends the loop. */
   close(): void;
 }
 

@@ -1,7 +1,7 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "./client.ts";
 import { createMemoryServer } from "./testing/create-memory-server.ts";
-import { rejection } from "./testing/rejection.ts";
 
 /** A client of a node that answers pulls with this text, cut into pieces of so many bytes. */
 function setUp(text: string, pieceBytes = 7) {

@@ -4,11 +4,11 @@ import type { HttpTransport } from "./http/http-transport.ts";
 import { sentEvents } from "./http/sent-events.ts";
 
 export interface PullOptions extends Omit<PullImageBody, "image">, CallOptions {
-  /** Told of each layer, again and again. */
+  /** Called repeatedly for each layer. */
   readonly onProgress?: ((progress: PullProgressBody) => void) | undefined;
 }
 
-/** Images of the engine of a node that makes containers; in a cluster each node has its own. */
+/** Images of a node's container engine; in a cluster each node has its own. */
 export class Images {
   readonly #http: HttpTransport;
 
@@ -16,7 +16,7 @@ export class Images {
     this.#http = http;
   }
 
-  /** Resolves when the node has the image; by the policy `missing` one that it has is left as it is. */
+  /** Resolves when the node has the image. With the policy `missing` it does not update an existing image. */
   async pull(image: string, { signal, onProgress, ...body }: PullOptions = {}): Promise<void> {
     const request = { json: { ...body, image }, signal, isRepeatable: true };
     for await (const { kind, data } of sentEvents(await this.#http.stream("pullImage", request))) {
@@ -24,10 +24,6 @@ export class Images {
       if (kind === "error") throw errorFromBody(data, { status: 500 });
       if (kind === "done") return;
     }
-    throw new SandboxError("unavailable", {
-      reason: "answer_cut",
-      message: `the node stopped telling of image ${image} before it was there`,
-      hint: "ask again: what was fetched is not fetched again",
-    });
+    throw new SandboxError("answer_cut", { message: `the node's answer ended before image ${image} was complete` });
   }
 }

@@ -3,6 +3,8 @@ export {
   type CheckpointPolicy,
   type CheckpointPolicyBody,
   type CheckpointResource,
+  type Command,
+  type CommandOptions,
   type CreateCheckpointBody,
   type CreatedKey,
   type CreateKeyBody,
@@ -12,12 +14,17 @@ export {
   type ErrorCode,
   type EventBody,
   type EventKind,
+  type ExecOptions,
+  type ExecOutputOptions,
+  type ExecResult,
   type FileEntryBody,
   type FileEventBody,
   type ForkBody,
   type Health,
   type KeyResource,
   type NodeResource,
+  type OutputChunk,
+  type OutputSource,
   type PoolResource,
   type ProcessResource,
   type PullProgressBody,
@@ -26,6 +33,7 @@ export {
   type SandboxMetricsBody,
   type SandboxResource,
   type SetPoolBody,
+  type TerminalSize,
   type UpdateSandboxBody,
   type WebhookResource,
 } from "@sandpiper/protocol";
@@ -42,12 +50,8 @@ export type { Images, PullOptions } from "./images.ts";
 export type { Keys } from "./keys.ts";
 export type { DrainOptions, Nodes } from "./nodes.ts";
 export type { Pools } from "./pools.ts";
-export type { Command, CommandOptions } from "./process/command.ts";
-export type { ExecOptions } from "./process/exec.ts";
-export type { ExecOutputOptions, ExecResult } from "./process/exec-output.ts";
 export type { AttachOptions, StartOptions } from "./process/open-process.ts";
-export type { OutputChunk, OutputSource } from "./process/output-chunk.ts";
-export type { Process, ProcessExit, TerminalSize } from "./process/process.ts";
+export type { Process, ProcessExit } from "./process/process.ts";
 export type { Rollback } from "./rollback/rollback-watch.ts";
 export { type ConnectOptions, Sandbox } from "./sandbox.ts";
 export type { CheckpointOptions, ForkOptions } from "./sandbox-handle.ts";

@@ -2,7 +2,7 @@ import type { CreatedKey, CreateKeyBody, KeyResource } from "@sandpiper/protocol
 import type { CallOptions } from "./call-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
 
-/** API keys of a node; for keys that may administer it. */
+/** API keys of a node; needs a key with the scope admin. */
 export class Keys {
   readonly #http: HttpTransport;
 
@@ -10,7 +10,7 @@ export class Keys {
     this.#http = http;
   }
 
-  /** The only time that the key itself is told. */
+  /** The only answer that contains the key itself. */
   async create(key: CreateKeyBody, { signal }: CallOptions = {}): Promise<CreatedKey> {
     return await this.#http.json("createKey", { json: key, signal });
   }

@@ -8,17 +8,17 @@ const REASONS: readonly string[] = [
   "sandbox_stopped",
 ];
 
-/** The sandbox is between two nodes, or its node is being replaced: asked again a little later, it is there. */
+/** The sandbox is moving, or its node is being replaced: a retry succeeds later. */
 export function isMoving({ code, reason }: SandboxError): boolean {
   return code === "unavailable" && REASONS.includes(reason);
 }
 
-/** Where the sandbox was looked for it is not any more: nothing was begun, so whatever was asked may be asked again. */
+/** The node no longer has the sandbox and did not begin the operation, so any request may be repeated. */
 export function wasNotBegun({ code, reason }: SandboxError): boolean {
   return code === "unavailable" && reason === "sandbox_moved";
 }
 
-/** Somebody has paused it. Who was reading from it before waits a while for it to be resumed. */
+/** The sandbox was paused. An open stream waits some time for a resume. */
 export function isPaused({ reason }: SandboxError): boolean {
   return reason === "sandbox_paused";
 }

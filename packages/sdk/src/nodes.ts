@@ -4,7 +4,7 @@ import type { HttpTransport } from "./http/http-transport.ts";
 
 export interface DrainOptions extends DrainNodeBody, CallOptions {}
 
-/** The nodes that share a store; for keys that may administer them. */
+/** The nodes that share a store; needs a key with the scope admin. */
 export class Nodes {
   readonly #http: HttpTransport;
 
@@ -16,7 +16,7 @@ export class Nodes {
     return (await this.#http.json<{ items: NodeResource[] }>("listNodes", { signal })).items;
   }
 
-  /** Has the node that answers save its sandboxes and let them go; it takes no new ones. Resolves when none is left on it. */
+  /** Drains the node that answers: it saves and releases its sandboxes and accepts no new ones. Resolves when it is empty. */
   async drain({ signal, ...body }: DrainOptions = {}): Promise<void> {
     await this.#http.empty("drainNode", { json: body, signal });
   }

@@ -2,7 +2,7 @@ import type { PoolResource, SetPoolBody } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
 
-/** Warm pools of a node; for keys that may administer it. */
+/** Warm pools of a node; needs a key with the scope admin. */
 export class Pools {
   readonly #http: HttpTransport;
 
@@ -14,7 +14,7 @@ export class Pools {
     return (await this.#http.json<{ items: PoolResource[] }>("listPools", { signal })).items;
   }
 
-  /** Sets how many instances of a kind are kept ready. */
+  /** Sets the number of started instances of a kind. */
   async set(pool: SetPoolBody, { signal }: CallOptions = {}): Promise<PoolResource> {
     return await this.#http.json("setPool", { json: pool, signal, isRepeatable: true });
   }

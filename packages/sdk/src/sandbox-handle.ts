@@ -1,23 +1,25 @@
 import {
   type CheckpointResource,
+  type Command,
   type CreateCheckpointBody,
+  type ExecOptions,
+  type ExecResult,
   type ForkBody,
   type ProcessResource,
   SandboxError,
   type SandboxId,
   type SandboxMetricsBody,
   type SandboxResource,
+  type TerminalSize,
   type UpdateSandboxBody,
 } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 import { SandboxFiles } from "./files/sandbox-files.ts";
-import type { Command } from "./process/command.ts";
-import { type ExecOptions, exec } from "./process/exec.ts";
-import type { ExecResult } from "./process/exec-output.ts";
+import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
-import type { Process, TerminalSize } from "./process/process.ts";
+import type { Process } from "./process/process.ts";
 import { type Rollback, RollbackWatch } from "./rollback/rollback-watch.ts";
 import type { SandboxLink } from "./sandbox-link.ts";
 
@@ -25,7 +27,7 @@ export interface CheckpointOptions extends CreateCheckpointBody, CallOptions {}
 
 export interface ForkOptions extends ForkBody, CallOptions {}
 
-/** A sandbox on a node. It lives on when its handle is dropped; `destroy` or `await using` ends it. */
+/** A handle of a sandbox on a node. Dropping the handle does not end the sandbox; `destroy` or `await using` does. */
 export class SandboxHandle implements AsyncDisposable {
   readonly files: SandboxFiles;
   readonly #link: SandboxLink;
@@ -44,27 +46,25 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#link.id;
   }
 
-  /** As of the last answer; `refresh` asks. */
+  /** As of the last answer; `refresh` updates it. */
   get state(): SandboxResource["state"] {
     return this.#info.state;
   }
 
-  /** As of the last answer; `refresh` asks. */
+  /** As of the last answer; `refresh` updates it. */
   get info(): SandboxResource {
     return this.#info;
   }
 
   /**
-   * Opens this sandbox and nothing else: given as `apiKey` it lets somebody else use it. Throws `permission_denied` where
-   * the client's own key may only look.
+   * Grants access to this sandbox alone; pass it as `apiKey` to share the sandbox. Throws `permission_denied` if the client's
+   * own key is read-only.
    */
   get token(): string {
     const { token } = this.#info;
     if (token !== null) return token;
-    throw new SandboxError("permission_denied", {
-      reason: "token_withheld",
-      message: `the token of sandbox ${this.id} is not told to a key that may only look`,
-      hint: "use a key with the scope sandboxes",
+    throw new SandboxError("token_withheld", {
+      message: `the token of sandbox ${this.id} is not available to a read-only key`,
     });
   }
 
@@ -72,7 +72,7 @@ export class SandboxHandle implements AsyncDisposable {
     return this.#learn(await this.#link.http.json<SandboxResource>("getSandbox", { path: this.#path, signal }));
   }
 
-  /** Changes its name, labels, metadata, lifetimes or checkpoint policy; labels and metadata are replaced as a whole. */
+  /** Changes its name, labels, metadata, lifetimes or checkpoint policy; replaces labels and metadata entirely. */
   async update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
     const request = { path: this.#path, json: changes, signal };
     return this.#learn(await this.#link.http.json<SandboxResource>("updateSandbox", request));
@@ -83,23 +83,23 @@ export class SandboxHandle implements AsyncDisposable {
     return exec(this.#link, command, options);
   }
 
-  /** Starts a command and gives a handle of it. */
+  /** Starts a command and resolves with its handle. */
   start(command: Command, options: StartOptions = {}): Promise<Process> {
     return startProcess(this.#link, command, options);
   }
 
-  /** Starts a command on a terminal: a shell by default. */
+  /** Starts a command, by default a shell, on a terminal. */
   pty(options: TerminalSize & Omit<StartOptions, "pty" | "stdin"> & { readonly command?: Command | undefined }) {
     const { rows, cols, command = ["/bin/sh", "-i"], ...rest } = options;
     return startProcess(this.#link, command, { ...rest, pty: { rows, cols } });
   }
 
-  /** A handle of a process that was started before, by whomever. */
+  /** Resolves with a handle of a process that any client started. */
   attach(process: string, options: AttachOptions = {}): Promise<Process> {
     return attachProcess(this.#link, process, options);
   }
 
-  /** Running, or not yet forgotten. */
+  /** Processes that run, or have ended and are not forgotten yet. */
   async processes({ signal }: CallOptions = {}): Promise<readonly ProcessResource[]> {
     const request = { path: this.#path, signal };
     const forgotten = new Set(this.#link.forgotten);
@@ -107,12 +107,12 @@ export class SandboxHandle implements AsyncDisposable {
     return items.filter(({ id }) => !forgotten.has(id));
   }
 
-  /** Resolves when the watch is set: nothing that happens afterwards is missed. */
+  /** Resolves when the watch is set and will miss no later change. */
   watch(path: string, options: WatchOptions = {}): Promise<FileWatcher> {
     return this.files.watch(path, options);
   }
 
-  /** What happened and happens to this sandbox. */
+  /** Past and new events of this sandbox. */
   events(options: EventsOptions = {}): EventStream {
     return openEvents(this.#link.connection, { ...options, sandbox: this.id });
   }
@@ -121,7 +121,7 @@ export class SandboxHandle implements AsyncDisposable {
     return await this.#link.http.json("getSandboxMetrics", { path: this.#path, signal });
   }
 
-  /** Saves it, with its running processes where `info.fidelity` is `memory`. It goes on running unless `stop` is given. */
+  /** Saves it, with its running processes if `info.fidelity` is `memory`. It keeps running unless `stop` is true. */
   async checkpoint({ signal, ...body }: CheckpointOptions = {}): Promise<CheckpointResource> {
     return await this.#link.http.json("createCheckpoint", { path: this.#path, json: body, signal });
   }
@@ -132,55 +132,55 @@ export class SandboxHandle implements AsyncDisposable {
     return (await this.#link.http.json<{ items: CheckpointResource[] }>("listCheckpoints", request)).items;
   }
 
-  /** By its id or name. */
+  /** Takes an id or a name. */
   async deleteCheckpoint(checkpoint: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#link.http.empty("deleteCheckpoint", { path: { ...this.#path, checkpoint }, signal });
   }
 
-  /** Makes sandboxes that go on from where this one is, or from a checkpoint of it; this one is not touched. */
+  /** Creates copies of its current state, or of a checkpoint; the original does not change. */
   async fork({ signal, ...body }: ForkOptions = {}): Promise<SandboxHandle[]> {
     const request = { path: this.#path, json: body, signal };
     const { items } = await this.#link.http.json<{ items: SandboxResource[] }>("forkSandbox", request);
     return items.map((info) => new SandboxHandle(info, this.#link));
   }
 
-  /** Holds it as it is, with nothing of it running, until `resume`. */
+  /** Stops all of its processes until `resume`. */
   async pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#learn(
       await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal, isRepeatable: true }),
     );
   }
 
-  /** Lets it go on after a pause, or after a checkpoint that stopped it. */
+  /** Continues it after a pause, or after a checkpoint that stopped it. */
   async resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#learn(
       await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal, isRepeatable: true }),
     );
   }
 
-  /** Sets it back to a checkpoint, the newest by default: what happened since is lost, and streams of it fail. */
+  /** Restores it to a checkpoint, the newest by default. Later changes are lost, and its streams fail. */
   async rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
     const request = { path: this.#path, json: { checkpoint }, signal };
     return this.#learn(await this.#link.http.json<SandboxResource>("rollbackSandbox", request));
   }
 
   /**
-   * Gives it a new container of what its image means now, also after it has failed. Its volumes stay; what ran in it, and
-   * what was written elsewhere, is gone, and streams of it fail.
+   * Recreates its container from the current image, also after a failure. Its volumes stay; its processes and all other
+   * files are gone, and its streams fail.
    */
   async rebuild({ signal }: CallOptions = {}): Promise<SandboxResource> {
     return this.#learn(await this.#link.http.json<SandboxResource>("rebuildSandbox", { path: this.#path, signal }));
   }
 
   /**
-   * Called when it was set back to an earlier checkpoint, by whomever: also when its node died and another went on from the
-   * newest one. What it returns ends that; until then the client's connection stays open.
+   * Calls back when it was restored to an earlier checkpoint, by a caller or because its node died and another restored it.
+   * Until the returned function is called, the client's connection stays open.
    */
   onRollback(callback: (rollback: Rollback) => void): () => void {
     return this.#rollbacks.add(callback);
   }
 
-  /** Ends it and removes everything in it. One that is gone already is destroyed. */
+  /** Ends it and removes all of its data. Succeeds if it is already gone. */
   async destroy({ signal }: CallOptions = {}): Promise<void> {
     try {
       await this.#link.http.empty("deleteSandbox", { path: this.#path, signal, isRepeatable: true });

@@ -2,13 +2,13 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { HttpTransport } from "./http/http-transport.ts";
 import type { Connection } from "./socket/connection.ts";
 
-/** How one sandbox is reached. */
+/** The connections of one sandbox. */
 export interface SandboxLink {
   readonly id: SandboxId;
   readonly http: HttpTransport;
   readonly connection: Connection;
-  /** Processes that are over for their caller, while the node has yet to hear of it. */
+  /** Ended processes that the node has yet to forget. */
   readonly forgotten: Set<string>;
-  /** A stream found that it was set back to an earlier checkpoint. */
+  /** Called when a stream detects a rollback. */
   readonly onRollback: () => void;
 }

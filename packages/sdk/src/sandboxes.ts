@@ -6,9 +6,9 @@ import { randomId } from "./random-id.ts";
 import type { SandboxHandle } from "./sandbox-handle.ts";
 
 export interface CreateOptions extends CreateSandboxBody, CallOptions {
-  /** Asking twice with the same key makes one sandbox; a fresh key by default. */
+  /** Two requests with the same key create one sandbox; the default is a new key. */
   readonly idempotencyKey?: string | undefined;
-  /** Told how far the download of a container's image is, or what virtual machines are made of, where it is not there yet. */
+  /** Called with the progress of downloads: a container's image, or the parts of virtual machines. */
   readonly onProgress?: PullOptions["onProgress"];
 }
 
@@ -16,9 +16,9 @@ export interface ListOptions extends CallOptions {
   readonly state?: SandboxResource["state"] | undefined;
   readonly provider?: SandboxResource["provider"] | undefined;
   readonly name?: string | undefined;
-  /** All must fit; a null value fits any. */
+  /** All must match; null matches any value. */
   readonly labels?: Readonly<Record<string, string | null>> | undefined;
-  /** How many are asked for at a time. */
+  /** The number of sandboxes per request. */
   readonly pageSize?: number | undefined;
 }
 
@@ -39,14 +39,14 @@ export class Sandboxes {
     this.#images = images;
   }
 
-  /** Resolves when it is ready to be used. */
+  /** Resolves when the sandbox is ready. */
   async create({ idempotencyKey, signal, onProgress, ...body }: CreateOptions = {}): Promise<SandboxHandle> {
     const { provider, image, container } = body;
-    // A download may take longer than anything on the way lets a request without an answer wait.
+    // A download may take longer than proxies let a request wait for its answer.
     if (provider === "docker" && image !== undefined) {
       await this.#images.pull(image, { provider, policy: container?.imagePullPolicy, signal, onProgress });
     }
-    // The first virtual machine of a node waits for what all are made of.
+    // The first virtual machine of a node waits for the download of its parts.
     if (provider === "qemu" && onProgress !== undefined) {
       await this.#images.pull("host", { provider, signal, onProgress });
     }
@@ -59,7 +59,7 @@ export class Sandboxes {
     return this.#handle(await this.#http.json<SandboxResource>("getSandbox", { path: { id }, signal }));
   }
 
-  /** Every one that fits, newest first, page after page. */
+  /** All matching sandboxes, newest first, page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<SandboxHandle, void, undefined> {
     const { state, provider, name, labels = {}, pageSize: limit, signal } = options;
     const label = Object.entries(labels).map(([key, value]) => (value === null ? key : `${key}=${value}`));

@@ -1,18 +1,13 @@
-/** Time and chance as the client sees them; injected, so that tests own them. */
-export interface Timing {
-  /** Never goes back; its zero means nothing. */
-  monotonicMs(): number;
-  /** Calls back once, after the delay; what it returns takes the appointment back. */
-  schedule(delayMs: number, callback: () => void): () => void;
+import { type Clock, systemClock } from "@sandpiper/protocol";
+
+/** Time and randomness, injected so that tests control them. */
+export interface Timing extends Pick<Clock, "monotonicMs" | "schedule"> {
   /** From 0 to just below 1. */
   random(): number;
 }
 
 export const systemTiming: Timing = {
-  monotonicMs: () => performance.now(),
-  schedule(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs);
-    return () => clearTimeout(timer);
-  },
-  random: () => Math.random(),
+  monotonicMs: systemClock.monotonicMs,
+  schedule: systemClock.schedule,
+  random: Math.random,
 };

@@ -1,18 +1,16 @@
 import { SandboxError } from "@sandpiper/protocol";
 
-/** Nothing answers at the address, or what did answer went away. */
+/** The error for an address that does not answer, or no longer answers. */
 export function unreachable(baseUrl: string, cause: unknown): SandboxError {
   const why = reasonOf(cause);
-  return new SandboxError("unavailable", {
-    reason: "node_unreachable",
+  return new SandboxError("node_unreachable", {
     message: `the node at ${baseUrl} cannot be reached${why === undefined ? "" : ` (${why})`}`,
-    hint: "start one with `sandpiper up` or `npm start`, or set SANDPIPER_URL to where one runs",
     details: { url: baseUrl },
     cause,
   });
 }
 
-/** What fetch throws says only that it failed; its cause says why. */
+/** The error of fetch says only that it failed; its cause says why. */
 function reasonOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined;
   const { code, cause, message } = thrown as Error & { code?: unknown };

@@ -2,7 +2,7 @@ import type { CreateWebhookBody, WebhookResource } from "@sandpiper/protocol";
 import type { CallOptions } from "./call-options.ts";
 import type { HttpTransport } from "./http/http-transport.ts";
 
-/** Addresses that a node sends its events to; for keys that may administer it. */
+/** URLs to which a node sends its events; needs a key with the scope admin. */
 export class Webhooks {
   readonly #http: HttpTransport;
 
@@ -10,7 +10,7 @@ export class Webhooks {
     this.#http = http;
   }
 
-  /** The only time that the secret, with which its requests are signed, is told. */
+  /** The only answer that contains the secret, with which the node signs its requests. */
   async create(
     webhook: CreateWebhookBody,
     { signal }: CallOptions = {},

@@ -2,8 +2,7 @@ import { SandboxError } from "@sandpiper/protocol/error";
 import { describe, expect, it } from "vitest";
 import { exitCodeOfError, exitCodeOfSignal } from "./exit-code.ts";
 
-const error = (code: ConstructorParameters<typeof SandboxError>[0], reason: string) =>
-  new SandboxError(code, { reason, message: "it failed" });
+const error = (code: SandboxError["code"], reason: string) => new SandboxError(code, { reason, message: "it failed" });
 const errorWith = (...parts: Parameters<typeof error>) =>
   exitCodeOfError(error(...parts), { endsLikeItsCommand: true });
 const failureWith = (...parts: Parameters<typeof error>) =>

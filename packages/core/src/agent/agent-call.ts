@@ -1,5 +1,4 @@
-import { type AgentMethod, type AgentResult, agentMethods, type CallId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { type AgentMethod, type AgentResult, agentMethods, type CallId, SandboxError } from "@sandpiper/protocol";
 import type { AgentConnection, PendingCall } from "./agent-connection.ts";
 import { invalidAnswer } from "./agent-error.ts";
 import type { Inbound } from "./inbound-stream.ts";
@@ -13,7 +12,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
   /** Set before the request is sent. */
   inbound: Inbound | undefined;
   outbound: OutboundStream | undefined;
-  /** The journal or file offset that the answer says was reached, where the method has one. */
+  /** The final offset in the answer, if the method has one. */
   endOffset: ((result: AgentResult<M>) => number) | undefined;
   readonly #connection: AgentConnection;
   readonly #settled: (() => void)[] = [];
@@ -29,7 +28,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Streams report the failure themselves; a call that nobody awaits must not end the program.
+    // Streams report the failure themselves; an unawaited call must not end the program.
     this.result.catch(() => {});
   }
 
@@ -69,7 +68,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     this.#reject(error);
   }
 
-  /** Ends the call on both sides; whatever the agent still says about it is dropped. */
+  /** Ends the call on both sides; later messages about it are dropped. */
   cancel(error: SandboxError): void {
     if (!this.#isOpen) return;
     this.#connection.send({ jsonrpc: "2.0", method: "cancel", params: { call: this.id } });
@@ -87,7 +86,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     }
     const accepted = this.inbound.flow.accept(params, bytes);
     if (!(accepted instanceof SandboxError)) this.inbound.chunk(accepted);
-    else if (accepted.reason === "window_exceeded") this.#connection.close(accepted);
+    else if (accepted.reason === "agent_window_exceeded") this.#connection.close(accepted);
     else this.cancel(accepted);
   }
 
@@ -104,7 +103,7 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     this.#connection.send({ jsonrpc: "2.0", method: "stream.credit", params: { call: this.id, bytes } });
   }
 
-  /** A promise means that whoever sends much should wait for it. */
+  /** Returns a promise when the sender should wait before it sends more. */
   sendData(bytes: Uint8Array): Promise<void> | undefined {
     this.#connection.send({ jsonrpc: "2.0", method: "stream.data", params: { call: this.id } }, bytes);
     return this.#connection.flush();
@@ -124,25 +123,18 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
 }
 
 function lostBytes(method: string, missing: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_cut",
+  return new SandboxError("stream_cut", {
     message: `${method}: the last ${missing} bytes did not arrive`,
-    hint: "read again",
     details: { missing },
   });
 }
 
 function streamClosed(method: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stream_closed",
-    message: `${method} has ended; nothing more can be sent`,
-  });
+  return new SandboxError("stream_closed", { message: `${method} has ended; nothing more can be sent` });
 }
 
 function unexpectedData(method: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "window_exceeded",
+  return new SandboxError("agent_window_exceeded", {
     message: `the agent sent bytes for ${method}, which takes none, so its channel was closed`,
-    hint: "the sandbox cannot be trusted any more; destroy it",
   });
 }

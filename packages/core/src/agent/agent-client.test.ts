@@ -181,7 +181,7 @@ describe("what an agent should not send", () => {
     const call = rejection(client.readFile("x"));
     await settle();
     agent.data(agent.sent("read_file")[0] ?? {}, text("data"));
-    expect(await call).toMatchObject({ code: "unavailable", reason: "window_exceeded" });
+    expect(await call).toMatchObject({ code: "unavailable", reason: "agent_window_exceeded" });
     expect(agent.isClosed).toBe(true);
     expect(client.isClosed).toBe(true);
   });

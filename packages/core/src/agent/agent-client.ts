@@ -1,8 +1,14 @@
-import { type AgentMethod, type AgentParams, type AgentResult, PROTOCOL_GENERATION } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
-import { type Clock, systemClock } from "../clock.ts";
+import {
+  type AgentMethod,
+  type AgentParams,
+  type AgentResult,
+  abortError,
+  type Clock,
+  PROTOCOL_GENERATION,
+  SandboxError,
+  systemClock,
+} from "@sandpiper/protocol";
 import type { ConnectedChannel, InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { AgentCall } from "./agent-call.ts";
 import { AgentConnection, type ConnectionFaults } from "./agent-connection.ts";
 import { explainClose } from "./explain-close.ts";
@@ -16,9 +22,9 @@ export interface AgentClientOptions {
   readonly randomUuid?: (() => string) | undefined;
   /** How long a call may go unanswered. */
   readonly rpcTimeoutMs?: number | undefined;
-  /** A new agent has to answer a ping before it counts as ready; one that has run before says all in its hello. */
+  /** A new agent must answer a ping to count as ready; for one that ran before, the hello is enough. */
   readonly pings?: boolean | undefined;
-  /** What error messages call the other side. */
+  /** The name of the other side in error messages. */
   readonly label?: string | undefined;
   /** Tells why the channel closed when the instance has ended. */
   readonly exited?: Promise<InstanceExit> | undefined;
@@ -26,7 +32,7 @@ export interface AgentClientOptions {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Infinity: as long as it takes. */
+  /** Infinity for no limit. */
   readonly timeoutMs?: number | undefined;
   readonly attachment?: Uint8Array | undefined;
 }
@@ -65,7 +71,7 @@ export class AgentClient {
     try {
       client.#connection.open(id, connected.needsResync);
       client.#hello = await client.begin("hello", { generation: PROTOCOL_GENERATION }, { id, signal }).result;
-      // Not sent along with hello: an answer that comes before hello's would be skipped with what is not ours.
+      // Not sent with hello: an answer before hello's would be skipped as an earlier caller's.
       if (options.pings) await client.ping({ signal });
       return client;
     } catch (thrown) {
@@ -75,7 +81,7 @@ export class AgentClient {
     }
   }
 
-  /** What the agent said about itself when the channel was opened. */
+  /** The agent's hello of this channel. */
   get hello(): AgentResult<"hello"> {
     if (this.#hello === undefined) throw new Error("AgentClient.open has not finished");
     return this.#hello;
@@ -85,7 +91,7 @@ export class AgentClient {
     return this.#connection.isClosed;
   }
 
-  /** Resolves with the reason when the channel is of no use any more. */
+  /** Resolves with the error when the channel has ended. */
   get closed(): Promise<SandboxError> {
     return this.#connection.closedWith;
   }
@@ -102,19 +108,16 @@ export class AgentClient {
   close(reason?: SandboxError): void {
     this.#connection.close(
       reason ??
-        new SandboxError("unavailable", {
-          reason: "channel_closed",
-          message: `the channel to ${this.label} was closed by this program`,
-        }),
+        new SandboxError("channel_closed", { message: `the channel to ${this.label} was closed by this program` }),
     );
   }
 
-  /** Sends a request and answers with its checked result. */
+  /** Sends a request and resolves with its checked result. */
   call<M extends AgentMethod>(method: M, params: AgentParams<M>, options: CallOptions = {}): Promise<AgentResult<M>> {
     return this.begin(method, params, options).result;
   }
 
-  /** Sends a request; the call object is for those who stream or cancel. Requests of one turn leave in one write. */
+  /** Sends a request and returns the call, to stream or cancel. Requests of one microtask turn are sent in one write. */
   begin<M extends AgentMethod>(method: M, params: AgentParams<M>, options: BeginOptions<M> = {}): AgentCall<M> {
     const id = options.id ?? this.#nextId++;
     const call = new AgentCall(this.#connection, id, method);
@@ -144,10 +147,8 @@ export class AgentClient {
   }
 
   timeoutError(method: string, timeoutMs: number): SandboxError {
-    return new SandboxError("deadline_exceeded", {
-      reason: "rpc_timeout",
+    return new SandboxError("rpc_timeout", {
       message: `${method} on ${this.label} was not answered within ${timeoutMs} ms and was canceled`,
-      hint: "check the sandbox with isHealthy(), or allow more time with timeoutMs",
       details: { method, timeoutMs },
     });
   }
@@ -157,8 +158,7 @@ export class AgentClient {
   }
 
   /**
-   * Brings the agent to a point where nothing is half-written, in either direction. Until `thaw` it runs no call, and those
-   * that are made wait here.
+   * Stops the traffic at frame boundaries in both directions. Until `thaw` the agent runs no calls, and new calls wait here.
    */
   async quiesce(options: CallOptions = {}): Promise<void> {
     const call = this.begin("system.quiesce", {}, options);

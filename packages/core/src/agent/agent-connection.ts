@@ -6,13 +6,13 @@ import {
   type FrameSink,
   MAX_LINE_BYTES,
   resyncPadding,
+  SandboxError,
 } from "@sandpiper/protocol";
 import type { Channel, ChannelReceiver } from "../channel.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { agentError, invalidAnswer } from "./agent-error.ts";
 import { HelloScanner } from "./hello-scanner.ts";
 
-/** Large, and the same for everybody. */
+/** Large, so it is shared. */
 let padding: Uint8Array | undefined;
 
 /** An unanswered call, as the connection sees it. */
@@ -20,18 +20,18 @@ export interface PendingCall {
   readonly method: string;
   answer(result: Readonly<Record<string, unknown>>): void;
   fail(error: SandboxError): void;
-  /** Memory for the bytes that come next; undefined: new memory. */
+  /** Memory for the next bytes; undefined for new memory. */
   place(size: number): Uint8Array | undefined;
   data(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): void;
   end(): void;
   credit(bytes: number): void;
 }
 
-/** What arrived and led to nothing. */
+/** Counts ignored input. */
 export interface ConnectionFaults {
   /** Frames that could not be read. */
   malformedFrames: number;
-  /** Messages about a call that is over or never was. */
+  /** Messages about an ended or unknown call. */
   strayMessages: number;
 }
 
@@ -40,10 +40,10 @@ export interface AgentConnectionOptions {
   readonly explainClose: (cause: Error | undefined) => Promise<SandboxError>;
 }
 
-/** Sends messages on a channel and brings what arrives to the call it names. Everything that arrives is distrusted. */
+/** Sends messages on a channel and dispatches answers to their calls. It trusts no input. */
 export class AgentConnection implements ChannelReceiver, FrameSink {
   readonly faults: ConnectionFaults = { malformedFrames: 0, strayMessages: 0 };
-  /** Resolves when the connection is of no use any more. */
+  /** Resolves when the connection has ended. */
   readonly closedWith: Promise<SandboxError>;
   readonly #channel: Channel;
   readonly #options: AgentConnectionOptions;
@@ -64,7 +64,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     });
   }
 
-  /** Starts reading; what comes before the answer to `helloId` was meant for somebody else. */
+  /** Starts reading; bytes before the answer to `helloId` belong to an earlier caller. */
   open(helloId: string, needsResync: boolean): void {
     this.#scanner = new HelloScanner(helloId);
     this.#channel.open(this);
@@ -90,7 +90,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#calls.delete(id);
   }
 
-  /** Messages of one turn leave in one write. Throws when the message is longer than the agent reads. */
+  /** Messages of one microtask turn are sent in one write. Throws for a message that is longer than the agent reads. */
   send(message: object, attachment?: Uint8Array): void {
     const pieces = encodeFrame(message, attachment);
     const lineBytes = (pieces[0] as Uint8Array).length - 1;
@@ -98,13 +98,13 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#post(pieces);
   }
 
-  /** From now on nothing leaves but what was sent before: a checkpoint must not find half a frame on the channel. */
+  /** Holds later messages, because a checkpoint must not find half a frame on the channel. */
   hold(): void {
     this.flush();
     this.#isHeld = true;
   }
 
-  /** What is sent by `send` leaves although everything else is held. */
+  /** Messages of `send` are sent while others are held. */
   bypass(send: () => void): void {
     const held = this.#outbox;
     this.#outbox = [];
@@ -114,13 +114,13 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#outbox = held;
   }
 
-  /** What was held leaves. */
+  /** Sends the held messages. */
   release(): void {
     this.#isHeld = false;
     this.flush();
   }
 
-  /** Writes what waits. A promise means that whoever sends much should wait for it. */
+  /** Writes waiting messages. Returns a promise when the sender should wait before it sends more. */
   flush(): Promise<void> | undefined {
     if (this.#outbox.length === 0 || this.#isHeld || this.#isClosed) return undefined;
     const pieces = this.#outbox;
@@ -133,7 +133,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     }
   }
 
-  /** Gives the connection up, for a reason that every open call gets. */
+  /** Closes the connection; every open call fails with this error. */
   close(error: SandboxError): void {
     this.#isClosed = true;
     this.#finish(error);
@@ -155,7 +155,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   closed(cause?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    // Until the reason is known, open calls wait for it: it tells them what to do next.
+    // Open calls wait for the cause, which determines their next step.
     this.#options.explainClose(cause).then((error) => this.#finish(error));
   }
 
@@ -219,10 +219,8 @@ function isCredit(params: unknown): params is { readonly bytes: number } {
 }
 
 function requestTooLarge(lineBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "request_too_large",
+  return new SandboxError("request_too_large", {
     message: `a request of ${lineBytes} bytes was not sent: the agent reads at most ${MAX_LINE_BYTES}`,
-    hint: "write long contents to a file, or send them as standard input",
     details: { lineBytes, maxLineBytes: MAX_LINE_BYTES },
   });
 }

@@ -1,9 +1,9 @@
+import type { SandboxError } from "@sandpiper/protocol";
 import type { Instance } from "../provider.ts";
-import type { SandboxError } from "../sandbox-error.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { type ConnectAgentOptions, connectAgent } from "./connect-agent.ts";
 
-/** The way to an instance's agent: its open channel, or a new one when the last was lost. */
+/** The connection to an instance's agent; reconnects after a lost channel. */
 export class AgentLink {
   readonly #instance: Instance;
   readonly #options: ConnectAgentOptions;
@@ -26,7 +26,7 @@ export class AgentLink {
     return this.#client;
   }
 
-  /** An open client. Callers that come while a new channel is being opened share it. */
+  /** An open client. Concurrent callers share a new channel. */
   async client(): Promise<AgentClient> {
     if (!this.#client.isClosed) return this.#client;
     this.#closing.signal.throwIfAborted();

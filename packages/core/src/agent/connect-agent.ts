@@ -1,22 +1,19 @@
-import { abortError } from "../abort-error.ts";
-import { type Clock, systemClock } from "../clock.ts";
-import { pause } from "../pause.ts";
+import { abortError, type Clock, pause, SandboxError, systemClock } from "@sandpiper/protocol";
 import type { ConnectedChannel, Instance } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { AgentClient, type AgentClientOptions } from "./agent-client.ts";
 import { exitError } from "./exit-error.ts";
 
-/** A booting agent is usually there within one or two of these. */
+/** A starting agent usually answers within one or two of these. */
 const CONNECT_RETRY_MS = 100;
 export const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
-/** A channel that was accepted but stays silent is given up after this, and another one is tried. */
+/** After this time without an answer the client opens another channel. */
 const CONNECT_ATTEMPT_TIMEOUT_MS = 4_000;
 
 export interface ConnectAgentOptions extends Omit<AgentClientOptions, "label" | "exited"> {
   readonly connectTimeoutMs?: number | undefined;
 }
 
-/** Tries until the instance's agent answers, the time is up, the instance has ended or the caller has had enough. */
+/** Retries until the agent answers, the timeout passes, the instance ends or the caller aborts. */
 export async function connectAgent(instance: Instance, options: ConnectAgentOptions = {}): Promise<AgentClient> {
   const clock = options.clock ?? systemClock;
   const timeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
@@ -59,7 +56,7 @@ async function attempt(
   }
 }
 
-/** Does not rely on the provider to heed the signal; a channel that comes too late is closed. */
+/** Does not rely on the provider to honor the signal; closes a channel that comes too late. */
 function connectOrAbort(instance: Instance, signal: AbortSignal): Promise<ConnectedChannel> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
@@ -75,18 +72,15 @@ function connectOrAbort(instance: Instance, signal: AbortSignal): Promise<Connec
 
 function agentTimeout(label: string, timeoutMs: number, cause: unknown): SandboxError {
   const last = cause instanceof Error ? `; the last attempt failed with: ${cause.message}` : "";
-  return new SandboxError("unavailable", {
-    reason: "agent_timeout",
+  return new SandboxError("agent_timeout", {
     message: `the agent of ${label} did not answer within ${timeoutMs} ms${last}`,
-    hint: "look at the instance's log; on a slow host raise connectTimeoutMs",
     details: { timeoutMs },
     cause,
   });
 }
 
 function agentSilent(label: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "agent_silent",
-    message: `the channel to ${label} was accepted, but nothing came on it for ${CONNECT_ATTEMPT_TIMEOUT_MS} ms`,
+  return new SandboxError("agent_silent", {
+    message: `the channel to ${label} was accepted, but received no data for ${CONNECT_ATTEMPT_TIMEOUT_MS} ms`,
   });
 }

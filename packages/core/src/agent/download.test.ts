@@ -71,9 +71,9 @@ describe("a download", () => {
     expect(agent.isClosed).toBe(false);
     agent.data(request, Uint8Array.of(1));
     expect(agent.isClosed).toBe(true);
-    expect(await client.closed).toMatchObject({ reason: "window_exceeded" });
+    expect(await client.closed).toMatchObject({ reason: "agent_window_exceeded" });
     await take(stream, WINDOW);
-    expect(await rejection(stream.next())).toMatchObject({ code: "unavailable", reason: "window_exceeded" });
+    expect(await rejection(stream.next())).toMatchObject({ code: "unavailable", reason: "agent_window_exceeded" });
   });
 
   it("is not filled by messages that carry nothing", async () => {

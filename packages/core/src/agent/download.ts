@@ -9,19 +9,19 @@ export type DownloadMethod = "process.output" | "file.read" | "file.list" | "fil
 
 export interface DownloadOptions<M extends AgentMethod> {
   readonly signal?: AbortSignal | undefined;
-  /** Bytes that may be under way or wait for the reader. */
+  /** Bytes that may be in flight or unread. */
   readonly windowBytes?: number | undefined;
-  /** Use memory again when the reader asks for the next chunk; in buffers of this size. */
+  /** The size of buffers to reuse when the reader asks for the next chunk. */
   readonly lentBufferBytes?: number | undefined;
   /** How long the agent may send nothing while the reader waits; Infinity for streams that may rest. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Journal offset from which is read. */
+  /** Journal offset of the first byte. */
   readonly journalOffset?: number | undefined;
-  /** The offset that the answer says was reached: what did not arrive is then known. */
+  /** The final offset in the answer, which reveals missing bytes. */
   readonly endOffset?: ((result: AgentResult<M>) => number) | undefined;
 }
 
-/** Streams from the agent; the reader's pace is the stream's. Leaving the loop early cancels the call. */
+/** Streams from the agent at the reader's pace. Leaving the loop early cancels the call. */
 export function download<M extends DownloadMethod>(
   client: AgentClient,
   method: M,

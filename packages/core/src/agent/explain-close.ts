@@ -1,6 +1,5 @@
-import type { Clock } from "../clock.ts";
+import { type Clock, SandboxError } from "@sandpiper/protocol";
 import type { InstanceExit } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { exitError } from "./exit-error.ts";
 
 /** An instance's channel ends a moment before its provider knows why the instance ended. */
@@ -17,10 +16,8 @@ export interface ClosedChannel {
 export async function explainClose({ cause, label, clock, exited }: ClosedChannel): Promise<SandboxError> {
   const exit = await exitWithinGrace(exited, clock);
   if (exit !== undefined) return exitError(label, exit);
-  return new SandboxError("unavailable", {
-    reason: "channel_closed",
+  return new SandboxError("channel_closed", {
     message: `the channel to ${label} closed${cause === undefined ? "" : `: ${cause.message}`}`,
-    hint: "try again: the next operation opens a new channel",
     cause,
   });
 }

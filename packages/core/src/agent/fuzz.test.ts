@@ -84,7 +84,7 @@ describe("an agent that sends nonsense", () => {
     for (let sent = 0; sent < MESSAGES; sent++) {
       if (client.isClosed) {
         // It sent more than it may: its channel was given up, as it should be, and a new one is opened.
-        expect(await client.closed).toMatchObject({ reason: "window_exceeded" });
+        expect(await client.closed).toMatchObject({ reason: "agent_window_exceeded" });
         reopened++;
         agent = new ScriptedAgent();
         client = await agent.client({ clock });

@@ -9,7 +9,7 @@ export class HelloScanner {
     this.#prefix = new TextEncoder().encode(`{"jsonrpc":"2.0","id":${JSON.stringify(helloId)}`);
   }
 
-  /** The answer's first bytes once they are found; undefined while everything so far is to be skipped. */
+  /** The first bytes of the answer; undefined while it has not been found. */
   push(chunk: Uint8Array): readonly Uint8Array[] | undefined {
     let at = 0;
     while (at < chunk.length) {

@@ -1,5 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
-import type { OutputSource, StreamChunk } from "./chunk-queue.ts";
+import { type OutputSource, SandboxError, type StreamChunk } from "@sandpiper/protocol";
 
 export const DEFAULT_WINDOW_BYTES = 1024 * 1024;
 
@@ -7,11 +6,11 @@ export interface InboundFlowOptions {
   readonly windowBytes: number;
   /** Journal offset of the first byte; undefined for streams whose messages carry no offset. */
   readonly journalOffset: number | undefined;
-  /** Gives the agent that much credit more. */
+  /** Grants the agent more credit. */
   readonly grant: (bytes: number) => void;
 }
 
-/** Holds the agent to its credit and to the order of its bytes; gives credit back as they are taken. */
+/** Enforces the agent's credit and the order of its bytes; grants new credit as bytes are consumed. */
 export class InboundFlow {
   readonly #options: InboundFlowOptions;
   #credit: number;
@@ -24,12 +23,12 @@ export class InboundFlow {
     this.#position = options.journalOffset ?? 0;
   }
 
-  /** Where the next byte belongs. */
+  /** The offset of the next byte. */
   get position(): number {
     return this.#position;
   }
 
-  /** The chunk a stream.data message holds, or what is wrong with it. */
+  /** The chunk of a stream.data message, or its error. */
   accept(params: Readonly<Record<string, unknown>>, bytes: Uint8Array): StreamChunk | SandboxError {
     this.#credit -= bytes.length;
     if (this.#credit < 0) return windowExceeded(-this.#credit);
@@ -40,7 +39,7 @@ export class InboundFlow {
     return { bytes, offset, source: outputSource(params["source"]), dropped };
   }
 
-  /** Small returns are saved up, so that credit costs one message per half window. */
+  /** Credit is granted in one message per half window. */
   take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken * 2 < this.#options.windowBytes) return;
@@ -50,7 +49,7 @@ export class InboundFlow {
   }
 }
 
-/** How many bytes the journal had dropped before this message; undefined when they are missing for no good reason. */
+/** How many bytes the journal dropped before this message; undefined if bytes are missing without a drop. */
 function droppedBytes(params: Readonly<Record<string, unknown>>, position: number): number | undefined {
   const offset = params["offset"];
   if (offset === position) return 0;
@@ -64,19 +63,15 @@ function outputSource(value: unknown): OutputSource | undefined {
 }
 
 function windowExceeded(excessBytes: number): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "window_exceeded",
+  return new SandboxError("agent_window_exceeded", {
     message: `the agent sent ${excessBytes} bytes more than it was allowed to, so its channel was closed`,
-    hint: "the sandbox cannot be trusted any more; destroy it",
     details: { excessBytes },
   });
 }
 
 function streamGap(expected: number, offset: unknown): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_gap",
+  return new SandboxError("stream_gap", {
     message: `bytes of a stream are missing: expected offset ${expected}, got ${String(offset)}`,
-    hint: "read again from the last offset that arrived",
     details: { expected, offset },
   });
 }

@@ -1,16 +1,14 @@
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { ChunkQueue, type StreamChunk } from "./chunk-queue.ts";
+import { ChunkQueue, type Clock, SandboxError, type StreamChunk } from "@sandpiper/protocol";
 import type { InboundFlow } from "./inbound-flow.ts";
 import type { LentMemory } from "./lent-memory.ts";
 
-/** Where the bytes of a call go. */
+/** Receives the bytes of a call. */
 export interface Inbound {
   readonly flow: InboundFlow;
-  /** Memory for the chunk that comes next. */
+  /** Memory for the next chunk. */
   place?(size: number): Uint8Array | undefined;
   chunk(chunk: StreamChunk): void;
-  /** The agent sends no more, though the call is not answered yet. */
+  /** The agent has sent its last byte, before the answer to the call. */
   ended(): void;
   /** The call is answered. */
   finish(): void;
@@ -19,13 +17,13 @@ export interface Inbound {
 
 export interface InboundStreamOptions {
   readonly flow: InboundFlow;
-  /** The reader has a chunk only until it asks for the next one. */
+  /** A chunk is valid only until the reader asks for the next one. */
   readonly memory?: LentMemory | undefined;
-  /** True where the other direction may go on after the end of this one, as on a connection. */
+  /** True if the other direction may continue after the end of this one, as in a tunnel. */
   readonly isHalf?: boolean;
   /** Ends the call with this error. */
   readonly cancel: (error: SandboxError) => void;
-  /** How long the agent may send nothing while the reader waits; undefined: for ever. */
+  /** How long the agent may send nothing while the reader waits; undefined for no limit. */
   readonly idle?: { readonly clock: Clock; readonly timeoutMs: number; readonly error: () => SandboxError } | undefined;
 }
 
@@ -38,7 +36,7 @@ interface Waiting {
 const done: IteratorResult<StreamChunk, undefined> = { done: true, value: undefined };
 const noTimer = () => {};
 
-/** A stream that one reader pulls; what waits for the reader is bounded by the stream's window. */
+/** A stream for one reader; its window limits the unread bytes. */
 export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk, undefined> {
   readonly #options: InboundStreamOptions;
   readonly #queue = new ChunkQueue();
@@ -74,7 +72,7 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
   }
 
   ended(): void {
-    // Elsewhere the answer may still be an error, which the reader must not miss.
+    // Otherwise the answer may still be an error that the reader must see.
     if (this.#options.isHalf) this.finish();
   }
 
@@ -135,13 +133,9 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
 }
 
 function secondReader(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stream_already_read",
-    message: "a stream has one reader, and it is already waiting",
-    hint: "wait for one next() before the other",
-  });
+  return new SandboxError("stream_already_read", { message: "a stream has one reader, and it is already waiting" });
 }
 
 function readerLeft(): SandboxError {
-  return new SandboxError("canceled", { reason: "reader_left", message: "a stream was not read to its end" });
+  return new SandboxError("reader_left", { message: "a stream was not read to its end" });
 }

@@ -1,11 +1,11 @@
 import { MAX_ATTACHMENT_BYTES } from "@sandpiper/protocol";
 
-/** Smaller pieces are not worth a buffer of the largest size. */
+/** Smaller chunks do not justify a buffer of the full size. */
 const LEAST_BYTES = 64 * 1024;
 
 /**
- * Buffers for the pieces of one stream, used again as soon as the reader has let go of a piece. New memory for each
- * would cost more than the bytes: the kernel clears it, and the garbage collector runs every few dozen megabytes.
+ * Buffers for the chunks of one stream, reused when the reader is done with a chunk. New memory for each chunk would cost
+ * more than the copy: the kernel clears it, and the garbage collector runs every few dozen megabytes.
  */
 export class LentMemory {
   readonly #bufferBytes: number;
@@ -21,7 +21,7 @@ export class LentMemory {
     this.#mostBuffers = Math.ceil(windowBytes / bufferBytes) + 1;
   }
 
-  /** Memory for the next piece; undefined when there is none for it. An offer that was not taken is offered again. */
+  /** Memory for the next chunk, or undefined. An offer that was not taken is repeated. */
   offer(size: number): Uint8Array | undefined {
     const isFit = LEAST_BYTES <= size && size <= this.#bufferBytes;
     const buffer = isFit ? (this.#offer?.buffer ?? this.#free.pop() ?? this.#make()) : undefined;
@@ -31,7 +31,7 @@ export class LentMemory {
     return piece;
   }
 
-  /** The piece has arrived; it is the reader's until it is given back. */
+  /** The chunk has arrived; the reader holds it until it is returned. */
   take(piece: Uint8Array): void {
     if (this.#offer?.piece !== piece) return;
     this.#lent.set(piece, this.#offer.buffer);

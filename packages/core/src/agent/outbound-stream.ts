@@ -1,31 +1,30 @@
-import type { Clock } from "../clock.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import type { Clock, SandboxError } from "@sandpiper/protocol";
 
 /**
- * The largest piece that goes out as one message; sources do best to give pieces of this size. With the lines around
- * it, it fits into a pipe of 1 MiB, so that one write and one read carry it.
+ * The largest chunk of one message, and the best size for sources. With its lines it fits into a pipe of 1 MiB, so that one
+ * write and one read carry it.
  */
 export const UPLOAD_PIECE_BYTES = 960 * 1024;
 
 export interface OutboundStreamOptions {
   readonly clock: Clock;
-  /** How long the agent may give no credit; undefined: for ever. */
+  /** How long the agent may grant no credit; undefined for no limit. */
   readonly stallTimeoutMs: number | undefined;
   /** Sends one message; returns a promise while the channel wants its sender to wait. */
   readonly write: (bytes: Uint8Array) => Promise<void> | undefined;
   readonly writeEnd: () => void;
-  /** Called when the agent gave no credit in time. */
+  /** Called when the agent granted no credit in time. */
   readonly stalled: () => void;
 }
 
-/** Sends bytes as the agent grants credit and the channel takes them. */
+/** Sends bytes as the agent grants credit and the channel accepts them. */
 export class OutboundStream {
   readonly #options: OutboundStreamOptions;
   #credit = 0;
   #isOpen = false;
   #failure: SandboxError | undefined;
   #wake: (() => void) | undefined;
-  /** The sends before this one; they go out in the order they were asked for. */
+  /** Earlier sends, which keep their order. */
   #tail: Promise<void> = Promise.resolve();
 
   constructor(options: OutboundStreamOptions) {
@@ -38,7 +37,7 @@ export class OutboundStream {
     this.#wake?.();
   }
 
-  /** The call is over: whoever sends is told. */
+  /** Fails the sender when the call has ended. */
   fail(error: SandboxError): void {
     this.#failure ??= error;
     this.#wake?.();
@@ -49,7 +48,7 @@ export class OutboundStream {
     while (!this.#isOpen) await this.#sleepOrStall();
   }
 
-  /** Resolves when the channel has taken the bytes; they must not change before. */
+  /** Resolves when the channel has accepted the bytes; they must not change before. */
   send(bytes: Uint8Array): Promise<void> {
     return this.#inTurn(() => this.#send(bytes));
   }
@@ -79,7 +78,7 @@ export class OutboundStream {
     }
   }
 
-  /** Waits for something outside, or for the failure of the call, whichever comes first; one at a time. */
+  /** Waits for a promise or the failure of the call, whichever comes first; one at a time. */
   async until<T>(outside: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "./agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "./inbound-flow.ts";
 import { InboundStream } from "./inbound-stream.ts";
@@ -9,18 +9,18 @@ import { openOutbound } from "./upload.ts";
 export type DialTarget = { readonly port: number } | { readonly path: string };
 
 export interface DialOptions {
-  /** Ends the dialling, and the connection after it. */
+  /** Cancels the dial, or closes the connection. */
   readonly signal?: AbortSignal | undefined;
   readonly windowBytes?: number | undefined;
 }
 
-/** A connection to something inside the sandbox; each direction ends by itself. */
+/** A connection into the sandbox; each direction ends separately. */
 export interface Tunnel extends AsyncDisposable {
   /** Ends when the other side sends no more. One reader. */
   readonly readable: AsyncIterable<Uint8Array>;
-  /** Resolves when the channel has taken the bytes; they must not change before. */
+  /** Resolves when the channel has accepted the bytes; they must not change before. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Says that no more will be written. */
+  /** Ends the writing direction. */
   end(): Promise<void>;
   /** Drops the connection. */
   close(): void;
@@ -41,7 +41,7 @@ export async function dial(client: AgentClient, target: DialTarget, options: Dia
         stream = new InboundStream({
           flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
           isHalf: true,
-          // A reader that leaves does not read, but may still write.
+          // A caller that stops reading may still write.
           cancel: () => {},
         });
         opening.inbound = stream;
@@ -79,5 +79,5 @@ async function* bytesOf(stream: InboundStream): AsyncGenerator<Uint8Array, void,
 }
 
 function tunnelClosed(): SandboxError {
-  return new SandboxError("canceled", { reason: "tunnel_closed", message: "the connection was closed by its caller" });
+  return new SandboxError("tunnel_closed", { message: "the connection was closed by its caller" });
 }

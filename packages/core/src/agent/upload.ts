@@ -1,19 +1,18 @@
-import type { AgentParams, AgentResult } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { type AgentParams, type AgentResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentCall } from "./agent-call.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { OutboundStream } from "./outbound-stream.ts";
 
-/** Bytes to send. They are not copied: a source must not reuse the buffers it gives away. */
+/** Bytes to send. They are not copied, so a source must not reuse its buffers. */
 export type ByteSource = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export interface UploadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How long the agent may take nothing, and how long it may take to answer after the last byte. */
+  /** How long the agent may accept nothing, and how long it may take to answer after the last byte. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Streams a source into a file; memory stays flat whatever its size. */
+/** Streams a source into a file in constant memory. */
 export async function uploadFile(
   client: AgentClient,
   params: AgentParams<"file.write">,
@@ -38,7 +37,7 @@ export async function uploadFile(
   return call.result;
 }
 
-/** Gives a call its direction towards the agent. */
+/** Adds the stream to the agent to a call. */
 export function openOutbound(
   client: AgentClient,
   call: AgentCall<"file.write"> | AgentCall<"port.dial">,
@@ -60,7 +59,7 @@ async function sendAll(outbound: OutboundStream, source: ByteSource): Promise<vo
   let isExhausted = false;
   try {
     for (;;) {
-      // A source that never gives its next piece must not outlive a call that failed.
+      // A source that never yields must not outlive a failed call.
       const next = await outbound.until(Promise.resolve(iterator.next()));
       if (next.done) {
         isExhausted = true;

@@ -5,7 +5,7 @@ import { download } from "../agent/download.ts";
 import { jsonLines } from "./json-lines.ts";
 
 export interface FileEvent {
-  /** `overflow`: more happened than could be told; look again. */
+  /** `overflow` means that changes were missed: read the directory again. */
   readonly kind: Exclude<WatchEvent["kind"], "ready">;
   /** Relative to the watched directory; empty for the watched path itself. */
   readonly path: string;
@@ -19,10 +19,10 @@ export interface WatchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What happens below a path, from the moment the watcher exists. Leaving the loop ends it. */
+/** Changes below a path since the watcher was created. Leaving the loop ends it. */
 export interface FileWatcher extends AsyncIterableIterator<FileEvent, void, undefined>, AsyncDisposable {}
 
-/** Resolves when the watch is set: nothing that happens afterwards is missed. */
+/** Resolves when the watch is set and will miss no later change. */
 export async function watchFiles(client: AgentClient, path: string, options: WatchOptions = {}): Promise<FileWatcher> {
   const { recursive, signal } = options;
   const stream = download(

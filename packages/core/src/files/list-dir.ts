@@ -1,8 +1,8 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 import type { DirEntry } from "./file-entry.ts";
 import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
 
-/** A sandbox may claim any number of entries, so what is taken into memory has a limit. */
+/** A sandbox may claim any number of entries, so the list in memory has a limit. */
 const MAX_DIR_ENTRIES = 100_000;
 
 /** A directory's own entries, sorted by name. */
@@ -14,10 +14,8 @@ export async function listDir(
   const entries: DirEntry[] = [];
   for await (const entry of files.list(path, { depth: 1, signal: options.signal })) {
     if (entries.length === MAX_DIR_ENTRIES) {
-      throw new SandboxError("resource_exhausted", {
-        reason: "too_many_entries",
+      throw new SandboxError("too_many_entries", {
         message: `${path} has more than ${MAX_DIR_ENTRIES} entries and was not listed as a whole`,
-        hint: "list it with files.list(), which streams",
         details: { path, maxEntries: MAX_DIR_ENTRIES },
       });
     }

@@ -1,8 +1,7 @@
-import { ByteCollector } from "../byte-collector.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { ByteCollector, SandboxError } from "@sandpiper/protocol";
 import type { FileOptions, SandboxFiles } from "./sandbox-files.ts";
 
-/** A file in a sandbox may claim any size, so what is taken into memory has a limit. */
+/** A file in a sandbox may claim any size, so the copy in memory has a limit. */
 export const DEFAULT_MAX_FILE_BYTES = 256 * 1024 * 1024;
 
 export interface ReadFileOptions extends FileOptions {
@@ -16,16 +15,14 @@ export async function readWholeFile(
   options: ReadFileOptions = {},
 ): Promise<ByteCollector> {
   const maxBytes = options.maxBytes ?? DEFAULT_MAX_FILE_BYTES;
-  // Without a size, reading says what is wrong; a size that is wrong only costs a copy.
+  // If stat fails, the read reports the error; a wrong size only costs a copy.
   const info = await files.stat(path, { signal: options.signal }).catch(() => undefined);
   const collected = new ByteCollector(Math.min(info?.sizeBytes ?? 0, maxBytes));
   for await (const bytes of files.read(path, { signal: options.signal })) {
     collected.add(bytes);
     if (collected.byteLength > maxBytes) {
-      throw new SandboxError("resource_exhausted", {
-        reason: "file_too_large",
+      throw new SandboxError("file_too_large", {
         message: `${path} is longer than ${maxBytes} bytes and was not read into memory`,
-        hint: "read it with files.read(), which streams, or raise maxBytes",
         details: { path, maxBytes },
       });
     }

@@ -12,7 +12,7 @@ import { type FileEntry, fileEntry } from "./file-entry.ts";
 import { type FileWatcher, type WatchOptions, watchFiles } from "./file-watcher.ts";
 import { jsonLines } from "./json-lines.ts";
 
-/** Each grant of credit wakes the sandbox up, and interrupts whoever sent it; a file is read with few of them. */
+/** Each grant of credit wakes the agent, so a file is read with few of them. */
 const READ_WINDOW_BYTES = 8 * 1024 * 1024;
 
 export interface FileOptions {
@@ -23,8 +23,8 @@ export interface ReadOptions extends FileOptions {
   readonly offset?: number | undefined;
   readonly lengthBytes?: number | undefined;
   /**
-   * Each piece is yours only until you ask for the next one, which is about twice as fast: its memory is used again.
-   * For whoever hashes, copies or writes a piece before going on; not for whoever keeps pieces.
+   * Reuse memory, which is about twice as fast: a chunk is valid only until you ask for the next one. Use it if you hash,
+   * copy or write each chunk immediately, not if you keep chunks.
    */
   readonly lendsMemory?: boolean | undefined;
 }
@@ -34,7 +34,7 @@ export interface ListOptions extends FileOptions {
   readonly depth?: number | undefined;
 }
 
-/** Permissions and owner of what is made; a replaced file keeps its own unless given. */
+/** Permissions and owner of a new file; a replaced file keeps its own by default. */
 export interface OwnershipOptions {
   readonly mode?: number | undefined;
   /** A name, "uid" or "uid:gid". */
@@ -50,12 +50,12 @@ export class SandboxFiles {
     this.#client = client;
   }
 
-  /** Describes what a symlink points to, or the symlink itself with `follow: false`. */
+  /** Follows a symbolic link unless `follow` is false. */
   async stat(path: string, options: FileOptions & { readonly follow?: boolean | undefined } = {}): Promise<FileEntry> {
     return fileEntry(await this.#call("file.stat", { path, follow: options.follow }, options));
   }
 
-  /** Entries sorted by path, as they arrive: a directory may be larger than memory. */
+  /** Streams entries sorted by path, because a directory may be larger than memory. */
   async *list(path: string, options: ListOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
     const stream = download(
       await this.#client(),
@@ -68,7 +68,7 @@ export class SandboxFiles {
     for await (const info of jsonLines(stream, fileInfoSchema, "file.list")) yield fileEntry(info);
   }
 
-  /** Answers whether it had to be made. */
+  /** Resolves with whether the directory was created. */
   async mkdir(
     path: string,
     options: FileOptions & OwnershipOptions & { readonly parents?: boolean | undefined } = {},
@@ -101,7 +101,7 @@ export class SandboxFiles {
     await this.#call("file.chmod", { path, mode, recursive: options.recursive }, options);
   }
 
-  /** The file's bytes, at the reader's pace. */
+  /** Streams the file's bytes, at the reader's pace. */
   async *read(path: string, options: ReadOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     const { offset, lengthBytes: length, lendsMemory, signal } = options;
     const chunks = download(
@@ -118,7 +118,7 @@ export class SandboxFiles {
     for await (const chunk of chunks) yield chunk.bytes;
   }
 
-  /** Replaces the file as a whole, and makes missing directories; a reader sees the old file or the new one. */
+  /** Replaces the file atomically and creates missing directories; a reader sees the old file or the new one. */
   async write(
     path: string,
     content: ByteSource,
@@ -129,7 +129,7 @@ export class SandboxFiles {
     return { sizeBytes: size };
   }
 
-  /** Resolves when the watch is set: nothing that happens afterwards is missed. */
+  /** Resolves when the watch is set and will miss no later change. */
   async watch(path: string, options: WatchOptions = {}): Promise<FileWatcher> {
     return watchFiles(await this.#client(), path, options);
   }

@@ -4,13 +4,13 @@ import type { JsonObject } from "./json-object.ts";
 import { leaseLost } from "./lease-errors.ts";
 
 export const fencedStateSchema = z.object({
-  /** Of the lease under which it was claimed last. */
+  /** The epoch of the lease under which it was last claimed. */
   epoch: z.int().positive(),
   /** Counts writes. */
   revision: z.int(),
-  /** Tells this write from every other one, so that a node recognises its own after an answer was lost. */
+  /** Identifies this write, so that a node recognizes its own after a lost answer. */
   nonce: z.string(),
-  /** Absent: claimed, but nothing was ever committed. */
+  /** Absent if it was claimed but never committed. */
   content: z.unknown().optional(),
 });
 
@@ -20,7 +20,7 @@ export function stateKey(id: SandboxId): string {
   return `states/${id}.state`;
 }
 
-/** Deletes what this epoch, or an earlier one, has left. */
+/** Deletes the state of this epoch or an earlier one. */
 export async function removeState(state: JsonObject<FencedState>, id: SandboxId, epoch: number): Promise<void> {
   for (let known = await state.read(); known !== undefined; known = await state.read()) {
     if (known.value.epoch > epoch) throw leaseLost(id, epoch);

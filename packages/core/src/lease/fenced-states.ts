@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
+import type { Clock, SandboxId } from "@sandpiper/protocol";
 import type { ObjectStore } from "../store/object-store.ts";
 import { type FencedState, fencedStateSchema, stateKey } from "./fenced-state.ts";
 import { insist } from "./insist.ts";
@@ -18,20 +17,20 @@ export interface FencedStatesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The state of one sandbox in the hands of whoever holds its lease. */
+/** The state of one sandbox, for the holder of its lease. */
 export interface ClaimedState {
-  /** What was committed last, by whomever; undefined: nothing yet. */
+  /** The last committed content, of any owner; undefined before the first. */
   readonly content: unknown;
   /**
-   * Resolves when the content is stored and every later owner will find it. Rejects with `lease_lost` when the lease has ended
-   * or a later owner has claimed the state; then it was not stored, or was before the lease ended and nobody knows.
+   * Resolves when the content is stored for every later owner. Rejects with `lease_lost` when the lease has ended or a later
+   * owner has claimed the state; the content may then have been stored before the lease ended.
    */
   commit(content: unknown): Promise<void>;
 }
 
 /**
- * What sandboxes leave for their next owner, written by the owner alone. Whoever acquires a lease claims the state before
- * reading it; from then on, writes of earlier owners fail, however long they were on their way.
+ * The saved states of sandboxes, written by their owners. A new owner claims the state before it reads it; after that,
+ * delayed writes of earlier owners fail.
  */
 export class FencedStates {
   readonly #options: FencedStatesOptions;
@@ -40,7 +39,7 @@ export class FencedStates {
     this.#options = options;
   }
 
-  /** What was committed last, for a look without a lease; undefined: nothing yet. */
+  /** The last committed content, readable without a lease; undefined before the first. */
   async read(id: SandboxId): Promise<unknown> {
     return (await this.#object(id).read())?.value.content;
   }
@@ -74,7 +73,7 @@ export class FencedStates {
     };
   }
 
-  /** Repeated as it is after an answer was lost: it then finds its own nonce where it expected the version before. */
+  /** Repeated unchanged after a lost answer: it then finds its own nonce in place of the earlier version. */
   #commit(
     lease: Lease,
     object: JsonObject<FencedState>,

@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
+import type { Clock, SandboxId } from "@sandpiper/protocol";
 import { type FencedState, removeState } from "./fenced-state.ts";
 import { insist } from "./insist.ts";
 import type { JsonObject, Versioned } from "./json-object.ts";
@@ -14,17 +13,17 @@ export interface HeldLeaseOptions {
   readonly lock: JsonObject<Lock>;
   readonly state: JsonObject<FencedState>;
   readonly stored: Versioned<Lock>;
-  /** Before the write that gave the lease was sent. */
+  /** Taken before the write that acquired the lease was sent. */
   readonly startedAt: Moment;
   readonly clock: Clock;
   readonly timing: LeaseTiming;
   readonly nudge: (url: string) => void;
   readonly onError: (error: unknown) => void;
-  /** Called once, when it was given back or lost. */
+  /** Called once, when the lease was released or lost. */
   readonly onOver: () => void;
 }
 
-/** A lease in the hands of its owner. All its writes go one after another, each on top of what it knows. */
+/** A lease that this node holds. Its writes are serialized, each based on the last known version. */
 export class HeldLease implements Lease {
   readonly id: SandboxId;
   readonly epoch: number;
@@ -101,7 +100,7 @@ export class HeldLease implements Lease {
     await this.#leave(() => this.#writeRemoved());
   }
 
-  /** Somebody says that the lock has changed. */
+  /** Called when another node reports a change of the lock. */
   poke(): void {
     if (this.#isLookDue || !this.isHeld) return;
     this.#isLookDue = true;
@@ -111,7 +110,7 @@ export class HeldLease implements Lease {
     }).catch(() => undefined);
   }
 
-  /** Leaves the lock as it is: it ends by its time, or is taken up again by this node. */
+  /** Leaves the lock unchanged: it expires, or this node resumes it. */
   abandon(): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort();
@@ -149,7 +148,7 @@ export class HeldLease implements Lease {
     return result;
   }
 
-  /** Its own failures end in `lost`; there is nobody else to tell. */
+  /** Failures end in `lost`, because there is no caller. */
   #renew(): void {
     this.renewNow().catch(() => undefined);
   }
@@ -188,7 +187,7 @@ export class HeldLease implements Lease {
     }
   }
 
-  /** The state goes first: a lock without a state is an empty sandbox, a state without its lock would have no epoch. */
+  /** Deletes the state first: a lock without a state is an empty sandbox, but a state without its lock has no epoch. */
   async #writeRemoved(): Promise<void> {
     const { lock, state } = this.#options;
     if (!this.#isInTime()) throw this.#lose();
@@ -200,7 +199,7 @@ export class HeldLease implements Lease {
     }
   }
 
-  /** A lease that was past its deadline when the answer came stays lost: whoever watches it has acted on that. */
+  /** A lease whose deadline passed before the answer stays lost, because its users have already reacted. */
   #extend(startedAt: Moment): void {
     const { clock, timing } = this.#options;
     if (this.#isLeaving) return;
@@ -212,7 +211,7 @@ export class HeldLease implements Lease {
     this.#onRenewed?.(this.deadlineMs);
   }
 
-  /** Renewals move the deadline away and leave the timer alone, which looks again when it wakes. */
+  /** Renewals move the deadline but not the timer, which checks it again when it fires. */
   #watch(): void {
     const { clock } = this.#options;
     if (!this.#isInTime()) this.#lose();
@@ -224,7 +223,7 @@ export class HeldLease implements Lease {
     this.#noticeWaiter();
   }
 
-  /** Reads the lock again; the owner's part of it is changed by nobody else as long as it is ours. */
+  /** Reads the lock again; only the owner changes the owner's part of it. */
   async #isStillOurs(): Promise<boolean> {
     const stored = await this.#options.lock.read();
     if (stored === undefined || stored.value.nonce !== this.#nonce || stored.value.owner === null) return false;
@@ -244,7 +243,7 @@ export class HeldLease implements Lease {
     if (!this.isHeld) throw this.#lose();
   }
 
-  /** Gives the error for whoever asked. One that is being given back is over when that is done, not before. */
+  /** Returns the error for callers. A lease that is being released ends when that is done. */
   #lose(cause?: unknown): Error {
     const error = leaseLost(this.id, this.epoch, cause);
     if (this.#isLeaving || this.#over.signal.aborted) return error;

@@ -1,5 +1,4 @@
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
+import { type Clock, pause } from "@sandpiper/protocol";
 import { isLeaseLost } from "./lease-errors.ts";
 
 export interface InsistOptions {
@@ -7,14 +6,14 @@ export interface InsistOptions {
   readonly retryMs: number;
   /** Ends the pauses early. */
   readonly signal: AbortSignal;
-  /** Whether there is still a point in trying. */
+  /** Whether to try again. */
   readonly isInTime: () => boolean;
   readonly onError: (error: unknown) => void;
-  /** What to reject with when there is none. */
+  /** The error when it must not try again. */
   readonly tooLate: (cause: unknown) => Error;
 }
 
-/** Repeats what fails because of the store until the lease that it is done under ends. */
+/** Retries an operation that the store fails, until its lease ends. */
 export async function insist<T>(options: InsistOptions, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -1,6 +1,5 @@
+import { type Clock, SandboxError } from "@sandpiper/protocol";
 import type { z } from "zod";
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import type { ObjectStore, StoredObject } from "../store/object-store.ts";
 
 export interface Versioned<T> {
@@ -17,9 +16,9 @@ export interface JsonObjectOptions<T> {
 }
 
 /**
- * One JSON object of the store, changed only by compare-and-swap. When the answer to a change is lost, it is read again to see
- * whether it is the change that is there now. A change that finds that somebody was first may have been there first itself, when
- * the store's own client repeated it: whoever reads it again then recognises a nonce.
+ * One JSON object of the store, changed only by compare-and-swap. When the answer to a write is lost, it reads the object to
+ * see whether the write took effect. A write that fails because of another version may itself have written that version, if
+ * the store's client repeated it; a nonce in the object shows that.
  */
 export class JsonObject<T> {
   readonly #options: JsonObjectOptions<T>;
@@ -33,7 +32,7 @@ export class JsonObject<T> {
     return stored && { value: this.#parse(stored.bytes), tag: stored.tag };
   }
 
-  /** Undefined: it is not as it was known, and nothing was written. Every value ever written has to be different. */
+  /** Undefined if the object has changed and nothing was written. No two written values may be equal. */
   async swap(known: Versioned<T> | undefined, value: T): Promise<Versioned<T> | undefined> {
     const { store, key } = this.#options;
     const bytes = new TextEncoder().encode(JSON.stringify(value));
@@ -48,7 +47,7 @@ export class JsonObject<T> {
     }
   }
 
-  /** False: it is not as it was known. */
+  /** False if the object has changed. */
   async delete(known: Versioned<T>): Promise<boolean> {
     const { store, key } = this.#options;
     try {
@@ -69,23 +68,20 @@ export class JsonObject<T> {
     try {
       return schema.parse(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
     } catch (cause) {
-      throw new SandboxError("data_loss", {
-        reason: "damaged_object",
-        message: `${key} in the store ${store.label} is not what a node writes`,
-        hint: "see who else writes to this store; the object is left as it is",
+      throw new SandboxError("object_damaged", {
+        message: `${key} in the store ${store.label} was not written by a node`,
         cause,
       });
     }
   }
 
-  /** A store that does not answer must not hold up whoever has a lease to renew. */
+  /** A store that does not answer must not delay the renewal of leases. */
   #limited<R>(doing: string, call: Promise<R>): Promise<R> {
     const { clock, attemptMs, key, store } = this.#options;
     return new Promise((resolve, reject) => {
       const takeBack = clock.schedule(attemptMs, () => {
         reject(
-          new SandboxError("unavailable", {
-            reason: "store_timeout",
+          new SandboxError("store_timeout", {
             message: `${doing} ${key} took longer than ${attemptMs} ms in the store ${store.label}`,
           }),
         );

@@ -1,27 +1,27 @@
 export interface LeaseTimingOptions {
   /** How long a lease lasts when it is not renewed. */
   readonly durationMs: number;
-  /** The most by which the clocks of two nodes differ. */
+  /** The maximum difference between the clocks of two nodes. */
   readonly maxSkewMs: number;
-  /** How long an owner that was asked for a sandbox may take to save it. */
+  /** How long an owner may take to save a sandbox for a handoff. */
   readonly checkpointBudgetMs: number;
 }
 
-/** Everything that follows from how long a lease lasts, in one place, so that the parts fit together. */
+/** All times that follow from the duration of a lease. */
 export interface LeaseTiming {
   readonly durationMs: number;
   readonly maxSkewMs: number;
-  /** An owner stops this long before its lease ends: time to stop what runs, and room for a clock that goes too slowly. */
+  /** An owner stops this long before its lease expires: time to end its instances, and a margin for a slow clock. */
   readonly marginMs: number;
   readonly renewEveryMs: number;
   /** The pause after a call to the store that failed. */
   readonly retryMs: number;
-  /** A call to the store that takes longer counts as one that failed, with an effect that nobody knows. */
+  /** A call to the store that takes longer counts as failed, with an unknown effect. */
   readonly attemptMs: number;
   /** How long a waiter's registration lasts when it is not renewed. */
   readonly waiterMs: number;
   readonly renewWaiterEveryMs: number;
-  /** An owner may crash at the end of its budget; its lease then lasts a while, by a clock that may be ahead. */
+  /** An owner may crash at the end of its time; its lease then still has to expire, by a clock that may be ahead. */
   readonly patienceMs: number;
 }
 

@@ -227,11 +227,11 @@ describe("a lease", () => {
     expect({ isHeld: lease.isHeld, pending: cluster.clock.pending }).toEqual({ isHeld: false, pending: 0 });
   });
 
-  it("whose lock is not what a node writes is refused, and the lock left as it is", async () => {
+  it("whose lock was not written by a node is refused, and the lock left as it is", async () => {
     const cluster = new Cluster();
     await cluster.store.put(`locks/${cluster.id}.lock`, new TextEncoder().encode('{"owner":'));
     const error = await rejection(cluster.start("a").leases.acquire(cluster.id));
-    expect(error).toMatchObject({ code: "data_loss", reason: "damaged_object" });
+    expect(error).toMatchObject({ code: "data_loss", reason: "object_damaged" });
   });
 });
 

@@ -1,9 +1,6 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type Clock, pause, SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { KeyedMutex } from "../keyed-mutex.ts";
 import type { ObjectStore } from "../store/object-store.ts";
-import { Turns } from "../turns.ts";
 import { fencedStateSchema, stateKey } from "./fenced-state.ts";
 import { HeldLease } from "./held-lease.ts";
 import { JsonObject, type Versioned } from "./json-object.ts";
@@ -15,17 +12,17 @@ import { LockBid, type PreviousLease } from "./lock-bid.ts";
 import { LockWait } from "./lock-wait.ts";
 import { currentMoment, type Moment } from "./moment.ts";
 
-/** Who wants a lease is told of a store that fails after so many tries. */
+/** After this many failures of the store, an acquisition rejects. */
 const TRIES = 3;
 
 export interface LeasesOptions extends LeaseTimingOptions {
   readonly store: ObjectStore;
-  /** As other nodes know it; the same after a restart. */
+  /** The node's identity, which a restart keeps. */
   readonly node: { readonly id: string; readonly url: string };
   readonly clock: Clock;
-  /** Tells the node at that URL that the lock of this sandbox has changed; it calls its own `poke`. */
+  /** Nudges the node at that URL, which then calls its own `poke`. */
   readonly nudge: (url: string, sandbox: SandboxId) => Promise<void>;
-  /** Told of what fails in the background and is tried again. */
+  /** Receives background failures, which are retried. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -35,10 +32,10 @@ export interface Acquisition {
 }
 
 export interface WaitOptions {
-  /** Take it although a client is attached to it. */
+  /** Take the sandbox over from an attached client. */
   readonly takeover: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** By default longer than an owner may take to save a sandbox and to lose its lease after a crash. */
+  /** The default covers an owner that saves the sandbox, and one that crashes and loses its lease. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -48,7 +45,7 @@ export class Leases implements Disposable {
   readonly #options: LeasesOptions;
   readonly #held = new Map<SandboxId, HeldLease>();
   readonly #waits = new Map<SandboxId, Set<LockWait>>();
-  readonly #turns = new Turns<SandboxId>();
+  readonly #turns = new KeyedMutex<SandboxId>();
   readonly #end = new AbortController();
 
   constructor(options: LeasesOptions) {
@@ -56,20 +53,20 @@ export class Leases implements Disposable {
     this.#options = options;
   }
 
-  /** The lease that this program has, if any. */
+  /** The lease that this program holds, if any. */
   held(id: SandboxId): Lease | undefined {
     return this.#held.get(id);
   }
 
-  /** Undefined: nobody has ever held it, or it was destroyed. */
+  /** Undefined if the sandbox never had a lease, or was destroyed. */
   async read(id: SandboxId): Promise<LockView | undefined> {
     const stored = await this.#lock(id).read();
     return stored && this.#view(stored);
   }
 
   /**
-   * Takes it if that is possible at once: it is new, was given back, has expired, or was held by an earlier life of this node.
-   * Otherwise says who has it, or whom it waits for.
+   * Acquires the lease if that is possible immediately: it is new, released, expired, or held by an earlier process of this
+   * node. Otherwise returns its owner and waiter.
    */
   acquire(id: SandboxId): Promise<Acquisition | LockView> {
     const bid = this.#bid(id, undefined);
@@ -86,8 +83,8 @@ export class Leases implements Disposable {
   }
 
   /**
-   * Goes on with a lease of this node under its old epoch: after a restart, or when the store was away for too long. It works as long
-   * as nobody else has taken it, whether its time is over or not. Undefined: it is not ours any more.
+   * Resumes a lease of this node under its old epoch, after a restart or a long outage of the store, even if it has expired.
+   * Undefined if another node has acquired it.
    */
   resume(id: SandboxId, epoch: number): Promise<Lease | undefined> {
     const { node, clock } = this.#options;
@@ -114,9 +111,9 @@ export class Leases implements Disposable {
   }
 
   /**
-   * Registers as the one who waits, asks the owner for the sandbox, and takes it when it is given back or its owner's time is over.
-   * Rejects with `sandbox_in_use` while a client is attached, unless it takes over, and with `handoff_under_way` behind another
-   * waiter. Whoever gives up is not registered any more.
+   * Registers as the waiter, nudges the owner, and acquires the lease when the owner releases it or the lease expires. Rejects
+   * with `sandbox_in_use` while a client is attached, unless it takes over, and with `handoff_under_way` behind another
+   * waiter. A canceled wait removes its registration.
    */
   async wait(
     id: SandboxId,
@@ -149,20 +146,15 @@ export class Leases implements Disposable {
     }
   }
 
-  /** Somebody says that the lock has changed: its owner has given it back, or somebody waits for it. */
+  /** Handles a nudge: the owner has released the lock, or another node waits for it. */
   poke(id: SandboxId): void {
     this.#held.get(id)?.poke();
     for (const wait of this.#waits.get(id) ?? []) wait.wake();
   }
 
-  /** Renews nothing and waits for nothing any more. Locks stay as they are: they end by their time, or are resumed. */
+  /** Stops all renewals and waits. Locks stay unchanged: they expire, or a later process resumes them. */
   dispose(): void {
-    this.#end.abort(
-      new SandboxError("unavailable", {
-        reason: "node_stopping",
-        message: `node ${this.#options.node.id} is stopping`,
-      }),
-    );
+    this.#end.abort(new SandboxError("node_stopping", { message: `node ${this.#options.node.id} is stopping` }));
     for (const lease of [...this.#held.values()]) lease.abandon();
   }
 
@@ -210,7 +202,7 @@ export class Leases implements Disposable {
     return viewLock(value, this.#options.clock.now().getTime(), this.timing.maxSkewMs);
   }
 
-  /** Only makes things faster: whoever is not reached finds out by itself. */
+  /** Only a speed-up: a node that is not reached reads the lock with its next renewal. */
   #nudge(url: string, id: SandboxId): void {
     this.#options.nudge(url, id).catch(this.#options.onError);
   }

@@ -1,10 +1,10 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 import type { JsonObject, Versioned } from "./json-object.ts";
 import type { LeaseTiming } from "./lease-timing.ts";
 import { isLive, type Lock, liveWaiter } from "./lock.ts";
 import { currentMoment, isPast, later, type Moment } from "./moment.ts";
 
-/** What the sandbox was before this node got its lease: new, given back, or left behind by an owner that is gone. */
+/** The state of the lease before this node acquired it: new, released, or expired. */
 export type PreviousLease = "none" | "released" | "expired";
 
 export interface LockBidOptions {
@@ -12,9 +12,9 @@ export interface LockBidOptions {
   readonly node: { readonly id: string; readonly url: string };
   readonly clock: Clock;
   readonly timing: LeaseTiming;
-  /** Whether this very program holds the lock already, or is giving it back. */
+  /** Whether this program already holds the lock, or is releasing it. */
   readonly isHeldHere: () => boolean;
-  /** Whose registration is the bidder's own. */
+  /** Identifies the bidder's own registration. */
   readonly waiterNonce: string | undefined;
 }
 
@@ -31,12 +31,12 @@ export type BidResult =
       readonly previous: PreviousLease;
     }
   | { readonly kind: "held"; readonly stored: Versioned<Lock> }
-  /** Somebody else was first; things may be different now. */
+  /** Another node was first; the caller reads again. */
   | { readonly kind: "again" }
-  /** There was a lock, and there is none any more: the sandbox was destroyed. */
+  /** The lock has disappeared: the sandbox was destroyed. */
   | { readonly kind: "gone" };
 
-/** The efforts of one caller to get one lock, as often as it takes. */
+/** The attempts of one caller to acquire one lock. */
 export class LockBid {
   readonly #options: LockBidOptions;
   readonly #attempts = new Map<string, Attempt>();
@@ -60,7 +60,7 @@ export class LockBid {
     return this.#take(stored, previous);
   }
 
-  /** The lock is in this bidder's hands, whether the bidder was told or not. */
+  /** Whether this bidder holds the lock, even if it did not receive the answer. */
   owns(lock: Lock): boolean {
     return this.#attemptOf(lock) !== undefined;
   }
@@ -86,7 +86,7 @@ export class LockBid {
     return { kind: "taken", stored: written, ...attempt };
   }
 
-  /** As what it may be taken; undefined: it is held, or promised to another waiter. */
+  /** How it can be acquired; undefined while it is held or reserved for another waiter. */
   #opening(lock: Lock | undefined): PreviousLease | undefined {
     const { node, clock, timing, isHeldHere, waiterNonce } = this.#options;
     if (isHeldHere()) return undefined;

@@ -1,8 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
-import type { Clock } from "../clock.ts";
-import { pause } from "../pause.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import { abortError, type Clock, pause, type SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { JsonObject, Versioned } from "./json-object.ts";
 import { handoffTimeout, handoffUnderWay, sandboxDestroyed, sandboxInUse } from "./lease-errors.ts";
 import type { LeaseTiming } from "./lease-timing.ts";
@@ -11,7 +7,7 @@ import type { BidResult, LockBid } from "./lock-bid.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-/** A registration that cannot be taken back ends by its time; whoever gives up does not wait for that. */
+/** A registration that cannot be removed expires by itself; a caller that gives up does not wait for that. */
 const WITHDRAWALS = 3;
 
 export interface LockWaitOptions {
@@ -19,14 +15,14 @@ export interface LockWaitOptions {
   readonly lock: JsonObject<Lock>;
   readonly bid: LockBid;
   readonly node: { readonly id: string; readonly url: string };
-  /** Tells this wait from every other one; the bid's too. */
+  /** Identifies this wait and its bid. */
   readonly nonce: string;
   readonly takeover: boolean;
   readonly patienceMs: number;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   readonly timing: LeaseTiming;
-  /** Lets nobody else of this program touch the lock meanwhile. */
+  /** Serializes access to the lock within this program. */
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   readonly nudge: (url: string) => void;
   readonly onError: (error: unknown) => void;
@@ -39,7 +35,7 @@ type Step =
   | { readonly kind: "refused"; readonly error: SandboxError }
   | { readonly kind: "waiting"; readonly lock: Lock };
 
-/** Waits for a lock that another node holds: registered in it, so that its owner knows and nobody else gets in between. */
+/** Waits for a lock that another node holds. The registration in the lock informs the owner and reserves the next turn. */
 export class LockWait {
   readonly #options: LockWaitOptions;
   #renewAtMs: number | undefined;
@@ -52,7 +48,7 @@ export class LockWait {
     options.signal.addEventListener("abort", () => this.wake(), { once: true });
   }
 
-  /** Has it look at once, now or at the end of what it is doing. */
+  /** Makes it read the lock now, or after its current step. */
   wake(): void {
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#alarm.abort();
@@ -75,7 +71,7 @@ export class LockWait {
       if (clock.monotonicMs() >= giveUpAtMs) throw handoffTimeout(id, patienceMs, failure);
       this.#alarm = new AbortController();
       let sleepMs = this.#nextPauseMs();
-      // What was taken is in its owner's hands before anybody else has a turn.
+      // The lease is held before other work on this lock can run.
       const result = await inTurn(async () => {
         const step = await this.#step();
         return step.kind === "taken" ? { kind: "done" as const, value: onTaken(step) } : step;
@@ -107,7 +103,7 @@ export class LockWait {
     return (await this.#register(result.stored)) ? { kind: "waiting", lock } : { kind: "again" };
   }
 
-  /** False: the lock has changed meanwhile. */
+  /** False if the lock has changed meanwhile. */
   async #register(stored: Versioned<Lock>): Promise<boolean> {
     const { lock, node, nonce, takeover, clock, timing, nudge } = this.#options;
     const isRegistered = stored.value.waiter?.nonce === nonce;
@@ -137,7 +133,7 @@ export class LockWait {
     }
   }
 
-  /** Gives back what it got without being told of it, too. */
+  /** Also releases a lease that it got without receiving the answer. */
   async #writeWithdrawn(): Promise<void> {
     const { lock, bid, nonce, clock } = this.#options;
     for (let stored = await lock.read(); stored !== undefined; stored = await lock.read()) {
@@ -157,7 +153,7 @@ export class LockWait {
     return pauseMs;
   }
 
-  /** The owner's lease ends, or the registration wants to be renewed. */
+  /** The next time at which the owner's lease expires or the registration must be renewed. */
   #untilNextEvent({ expiresAt }: Lock): number {
     const { clock, timing } = this.#options;
     const untilExpiryMs = Date.parse(expiresAt) + timing.maxSkewMs + 1 - clock.now().getTime();

@@ -5,50 +5,50 @@ const waiterSchema = z.object({
   node: z.string(),
   url: z.string(),
   expiresAt: z.iso.datetime(),
-  /** It wants the sandbox although somebody is attached. */
+  /** It takes the sandbox over from an attached client. */
   takeover: z.boolean(),
-  /** Tells this wait from every other one. */
+  /** Identifies this wait. */
   nonce: z.string(),
 });
 
 export const lockSchema = z.object({
-  /** The node that holds it; null: it was released. The lock stays then, for its epoch. */
+  /** The node that holds it; null after a release. A released lock stays, for its epoch. */
   owner: z.string().nullable(),
   /** When the owner wrote it last, in seconds. */
   timestamp: z.int(),
   url: z.string().nullable(),
-  /** One more with every acquisition; what carries a lower one is from the past. */
+  /** Increases with every acquisition; a write with a lower epoch is stale. */
   epoch: z.int().positive(),
   /** By the owner's clock. */
   expiresAt: z.iso.datetime(),
   attached: z.boolean(),
-  /** Tells this acquisition from every other one, so that a node recognises its own after an answer was lost. */
+  /** Identifies this acquisition, so that a node recognizes its own after a lost answer. */
   nonce: z.string(),
-  /** Counts writes: no two versions are the same bytes, also where a tag is a hash of them. */
+  /** Counts writes, so that no two versions have the same bytes, even where a tag is their hash. */
   revision: z.int(),
   waiter: waiterSchema.nullable(),
 });
 
 export type Lock = z.infer<typeof lockSchema>;
 
-/** Who wants the sandbox, as its owner sees it. */
+/** The waiter, as the owner sees it. */
 export interface LockWaiter {
   readonly node: string;
   readonly url: string;
   readonly takeover: boolean;
 }
 
-/** Who holds a sandbox, as any node sees it. */
+/** The owner, as any node sees it. */
 export interface LockView {
   readonly owner: string | null;
   readonly url: string | null;
   readonly epoch: number;
   readonly expiresAt: Date;
-  /** There is an owner, and its time may not be over yet, by whatever clock. */
+  /** It has an owner whose lease may still be valid by some clock within the bound. */
   readonly isLive: boolean;
   readonly isAttached: boolean;
   readonly isReleased: boolean;
-  /** Whoever waits for it now; one whose time is over does not count. */
+  /** The current waiter, unless its registration has expired. */
   readonly waiter: LockWaiter | null;
 }
 
@@ -56,7 +56,7 @@ export function lockKey(id: SandboxId): string {
   return `locks/${id}.lock`;
 }
 
-/** Somebody else's time is over only when it is over by every clock within the bound. */
+/** Another node's lease has expired only if it has by every clock within the bound. */
 export function isLive({ expiresAt }: { readonly expiresAt: string }, nowMs: number, maxSkewMs: number): boolean {
   return nowMs <= Date.parse(expiresAt) + maxSkewMs;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
 /** An instant by both clocks of one node. */
 export interface Moment {
@@ -14,7 +14,7 @@ export function later(moment: Moment, byMs: number): Moment {
   return { monotonicMs: moment.monotonicMs + byMs, wallMs: moment.wallMs + byMs };
 }
 
-/** Either clock suffices: the monotonic one may stand still while the machine sleeps, the other may be set back. */
+/** Either clock is enough: the monotonic one may stop while the machine sleeps, the other may be set back. */
 export function isPast(moment: Moment, clock: Clock): boolean {
   return clock.monotonicMs() >= moment.monotonicMs || clock.now().getTime() >= moment.wallMs;
 }

@@ -1,7 +1,6 @@
-import type { Activity } from "@sandpiper/protocol";
+import type { Activity, Clock } from "@sandpiper/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Clock } from "../clock.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
 import { type ExpiryReason, Lifetime, type LifetimePolicy } from "./lifetime.ts";
 

@@ -1,5 +1,4 @@
-import type { Activity } from "@sandpiper/protocol";
-import type { Clock } from "../clock.ts";
+import type { Activity, Clock } from "@sandpiper/protocol";
 
 /** A sleep is no longer than this, so that a corrected or suspended clock is noticed and no timer overflows. */
 const MAX_SLEEP_MS = 60_000;

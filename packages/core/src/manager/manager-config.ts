@@ -1,21 +1,21 @@
+import { SandboxError } from "@sandpiper/protocol";
 import { z } from "zod";
 import { parseSandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
-import { SandboxError } from "../sandbox-error.ts";
 
 export interface ManagerConfigOptions {
   /** Kernel of sandboxes that name none; VM providers only. */
   readonly kernelPath?: string | undefined;
   /** Root filesystem of sandboxes that name none. */
   readonly rootfsPath?: string | undefined;
-  /** Where a root filesystem that is only a name is looked for. */
+  /** The directory of named root filesystems. */
   readonly imagesDir?: string | undefined;
-  /** Read by whoever composes a Firecracker provider. */
+  /** For the Firecracker provider. */
   readonly firecrackerPath?: string | undefined;
   /** Directory in which instances are kept; must be the provider's. */
   readonly chrootPath?: string | undefined;
   /** 0: no limit. */
   readonly maxSandboxes?: number | undefined;
-  /** What sandboxes get where their own config says nothing. */
+  /** Defaults for the config of sandboxes. */
   readonly defaults?: SandboxConfigOptions | undefined;
 }
 
@@ -50,7 +50,7 @@ export function parseManagerConfig(options: ManagerConfigOptions = {}): ManagerC
   const parsed = schema.safeParse(options);
   if (!parsed.success) throw configError(parsed.error);
   const defaults = (parsed.data.defaults ?? {}) as SandboxConfigOptions;
-  // A default that no sandbox could have is found now, not at the first create.
+  // Reports an invalid default now and not at the first create.
   parseSandboxConfig(defaults);
   const paths = Object.fromEntries(pathFields.map((field) => [field, parsed.data[field]])) as Pick<
     ManagerConfig,
@@ -70,10 +70,8 @@ function configError(error: z.ZodError): SandboxError {
         : field === "defaults"
           ? "allowed is a sandbox config"
           : "allowed is an absolute path";
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_config",
+  return new SandboxError("invalid_config", {
     message: `the manager config is wrong at ${field}: ${allowed}`,
-    hint: "correct the named field",
     details: { field },
   });
 }

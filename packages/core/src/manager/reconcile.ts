@@ -1,16 +1,15 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { InstanceRecord, Provider } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 
 export interface ReconcileOptions {
-  /** What becomes of running instances whose program is gone. Those that do not run are always removed. */
+  /** How to treat running instances whose program has ended. Stopped ones are always removed. */
   readonly orphans: "adopt" | "destroy";
 }
 
 export interface ReconcileResult {
   readonly adopted: readonly SandboxId[];
   readonly destroyed: readonly SandboxId[];
-  /** Left alone: a living program owns them. */
+  /** Instances that another running program owns. */
   readonly owned: readonly SandboxId[];
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
 }
@@ -20,7 +19,7 @@ interface ReconcileWork extends ReconcileOptions {
   readonly isKnown: (id: SandboxId) => boolean;
 }
 
-/** Enough to keep the host busy, few enough that hundreds of orphans do not open their channels at once. */
+/** Enough to keep the host busy, but hundreds of orphans do not open their channels at the same time. */
 const CONCURRENT_RECORDS = 16;
 
 export async function reconcile(provider: Provider, work: ReconcileWork): Promise<ReconcileResult> {
@@ -55,8 +54,7 @@ export async function reconcile(provider: Provider, work: ReconcileWork): Promis
 
 function requireAdopt(provider: Provider, id: SandboxId): void {
   if (provider.capabilities.supportsAdopt) return;
-  throw new SandboxError("unimplemented", {
-    reason: "provider_lacks_capability",
+  throw new SandboxError("provider_lacks_capability", {
     message: `sandbox ${id} was not adopted: provider ${provider.name} cannot take over instances`,
     hint: "reconcile with orphans: destroy",
     details: { id, provider: provider.name, capability: "supportsAdopt" },

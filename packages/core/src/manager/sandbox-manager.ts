@@ -1,27 +1,24 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import { type Command, type ExecOptions, type ExecResult, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { exitError } from "../agent/exit-error.ts";
 import type { ByteSource } from "../agent/upload.ts";
 import type { DirEntry } from "../files/file-entry.ts";
-import type { Command } from "../process/command.ts";
-import type { ExecOptions, ExecResult } from "../process/exec.ts";
 import type { CreateInstanceOptions, DestroyOptions, InstanceExit, InstanceRecord, Provider } from "../provider.ts";
 import type { SandboxOptions } from "../sandbox/boot-sandbox.ts";
 import { type PrepareOptions, Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 import { requireReady } from "../sandbox/sandbox-state.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { type ManagerConfig, type ManagerConfigOptions, parseManagerConfig } from "./manager-config.ts";
 import { type ReconcileOptions, type ReconcileResult, reconcile } from "./reconcile.ts";
 import { configOfNewSandbox } from "./sandbox-options.ts";
 
 /** The first address that vsock leaves to guests. */
 const FIRST_VSOCK_CID = 3;
-/** How many crashed sandboxes are remembered, to say what became of them. */
+/** How many crashed sandboxes are remembered for precise errors. */
 const MAX_REMEMBERED_ENDS = 1000;
 
 export interface ManagerDependencies
   extends Pick<SandboxOptions, "clock" | "randomUuid" | "connectTimeoutMs" | "rpcTimeoutMs"> {
-  /** Told about failures that no caller waits for, such as cleaning up after a crash. */
+  /** Receives failures that have no caller, such as a failed cleanup after a crash. */
   readonly onError?: ((error: SandboxError, id: SandboxId) => void) | undefined;
 }
 
@@ -30,18 +27,18 @@ export interface CreateOptions extends CreateInstanceOptions {
   readonly id?: SandboxId | undefined;
 }
 
-/** A prepared instance for a sandbox. */
+/** A prepared instance that waits for its sandbox. */
 export interface PreparedSandbox {
-  /** Once only. On failure nothing is left. */
+  /** May be called once. On failure it removes the instance. */
   restore(
     directory: string,
     options: { readonly createdAt: Date; readonly signal?: AbortSignal | undefined },
   ): Promise<Sandbox>;
-  /** Removes a prepared instance that is not needed. */
+  /** Removes it unused. */
   destroy(): Promise<void>;
 }
 
-/** A refused sandbox stays with its owner, who decides what becomes of it. */
+/** A refused sandbox still belongs to the caller. */
 export type RegisterResult =
   | { readonly ok: true; readonly id: SandboxId }
   | { readonly ok: false; readonly error: SandboxError; readonly sandbox: Sandbox };
@@ -51,7 +48,7 @@ export interface DestroyAllResult {
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
 }
 
-/** The registry of live sandboxes. Nothing in it waits for anything slow, so one sandbox never holds up another. */
+/** The registry of live sandboxes. It holds no lock during slow work, so one sandbox never blocks another. */
 export class SandboxManager implements AsyncDisposable {
   readonly config: ManagerConfig;
   readonly #provider: Provider;
@@ -70,7 +67,7 @@ export class SandboxManager implements AsyncDisposable {
     this.#dependencies = dependencies;
   }
 
-  /** Takes a slot first, so that boots under way count against the limit. */
+  /** Takes a slot first, so that starting sandboxes count against the limit. */
   async create(options: SandboxConfigOptions = {}, createOptions: CreateOptions = {}): Promise<Sandbox> {
     const { id, signal: caller, ...rest } = createOptions;
     if (id !== undefined && this.#sandboxes.has(id)) throw alreadyRegistered(id);
@@ -80,7 +77,7 @@ export class SandboxManager implements AsyncDisposable {
     );
   }
 
-  /** Prepares an instance for a saved sandbox; its `restore` also registers the sandbox. */
+  /** Prepares an instance for a saved sandbox; `restore` restores and registers it. */
   async prepare(options: SandboxConfigOptions, { id, signal }: PrepareOptions): Promise<PreparedSandbox> {
     const config = configOfNewSandbox(this.config, options, this.#nextVsockCid++);
     const provider = this.#provider;
@@ -98,7 +95,7 @@ export class SandboxManager implements AsyncDisposable {
     return this.create({}, createOptions);
   }
 
-  /** Takes in a ready sandbox that was made elsewhere. */
+  /** Registers a ready sandbox that was created elsewhere. */
   register(sandbox: Sandbox): RegisterResult {
     try {
       requireReady(sandbox.id, sandbox.state, sandbox.failure);
@@ -135,14 +132,14 @@ export class SandboxManager implements AsyncDisposable {
     return this.#sandboxes.size;
   }
 
-  /** The slot is free again when everything of the sandbox is gone; after a failure this may be called again. */
+  /** Frees the slot when the sandbox is completely removed; may be called again after a failure. */
   async destroy(id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const sandbox = this.get(id);
     await sandbox.destroy(options);
     this.#sandboxes.delete(id);
   }
 
-  /** Also ends creations under way. Goes on past failures and reports them. */
+  /** Also cancels sandboxes that are being created. Continues after failures and reports them. */
   async destroyAll(): Promise<DestroyAllResult> {
     this.#stopCreations.abort(creationStopped());
     this.#stopCreations = new AbortController();
@@ -159,7 +156,7 @@ export class SandboxManager implements AsyncDisposable {
     return { destroyed, failed };
   }
 
-  /** Compares what the provider runs with what is registered here, and takes over or removes what nobody owns. */
+  /** Compares the provider's instances with the registry, and adopts or removes those without an owner. */
   reconcile(options: ReconcileOptions): Promise<ReconcileResult> {
     return reconcile(this.#provider, {
       ...options,
@@ -196,15 +193,13 @@ export class SandboxManager implements AsyncDisposable {
     return this.get(id).listDir(path);
   }
 
-  /** Destroys everything and refuses new sandboxes; rejects when something is left. */
+  /** Destroys all sandboxes and refuses new ones; rejects if some are left. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     const { failed } = await this.destroyAll();
     if (failed.length === 0) return;
-    throw new SandboxError("internal", {
-      reason: "cleanup_failed",
+    throw new SandboxError("cleanup_failed", {
       message: `${failed.length} sandboxes could not be destroyed: ${failed.map(({ id }) => id).join(", ")}`,
-      hint: "reconcile with orphans: destroy removes them",
       details: { ids: failed.map(({ id }) => id) },
       cause: new AggregateError(failed.map(({ error }) => error)),
     });
@@ -238,7 +233,7 @@ export class SandboxManager implements AsyncDisposable {
     sandbox.closed.then((exit) => this.#left(sandbox, exit));
   }
 
-  /** A sandbox that ended by itself gives back its slot and whatever its instance left behind. */
+  /** Frees the slot and the leftovers of a sandbox that ended by itself. */
   async #left(sandbox: Sandbox, exit: InstanceExit): Promise<void> {
     const { id } = sandbox;
     if (exit.reason === "destroyed" || this.#sandboxes.get(id) !== sandbox) return;
@@ -254,8 +249,7 @@ export class SandboxManager implements AsyncDisposable {
 }
 
 function noSuchSandbox(id: SandboxId): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_sandbox",
+  return new SandboxError("no_such_sandbox", {
     message: `there is no sandbox ${id}`,
     hint: "list() names those there are",
     details: { id },
@@ -263,33 +257,20 @@ function noSuchSandbox(id: SandboxId): SandboxError {
 }
 
 function alreadyRegistered(id: SandboxId): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "already_registered",
-    message: `sandbox ${id} is registered already`,
-    details: { id },
-  });
+  return new SandboxError("sandbox_exists", { message: `sandbox ${id} is already registered`, details: { id } });
 }
 
 function limitReached(maxSandboxes: number): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "sandbox_limit",
+  return new SandboxError("sandbox_limit", {
     message: `no sandbox was created: ${maxSandboxes} exist or are being created, and no more are allowed`,
-    hint: "destroy one, or raise maxSandboxes",
     details: { maxSandboxes },
   });
 }
 
 function managerClosed(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "manager_closed",
-    message: "no sandbox was created: the manager has been closed",
-    hint: "create a new SandboxManager",
-  });
+  return new SandboxError("manager_closed", { message: "no sandbox was created: the manager has been closed" });
 }
 
 function creationStopped(): SandboxError {
-  return new SandboxError("canceled", {
-    reason: "destroy_all",
-    message: "the sandbox was not created: all sandboxes are being destroyed",
-  });
+  return new SandboxError("destroy_all", { message: "the sandbox was not created: all sandboxes are being destroyed" });
 }

@@ -1,5 +1,5 @@
+import { SandboxError } from "@sandpiper/protocol";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import type { ManagerConfig } from "./manager-config.ts";
 
 /** The config of a new sandbox: its own options, then the manager's defaults, then the manager's paths. */
@@ -26,10 +26,9 @@ function given(options: SandboxConfigOptions): SandboxConfigOptions {
 function resolveRootfs({ imagesDir }: ManagerConfig, rootfs: string | undefined): string | undefined {
   if (rootfs === undefined || rootfs === "host" || rootfs.startsWith("/")) return rootfs;
   if (imagesDir !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(rootfs)) return `${imagesDir}/${rootfs}`;
-  throw new SandboxError("invalid_argument", {
-    reason: "unknown_image",
+  throw new SandboxError("unusable_image", {
     message: `rootfs ${JSON.stringify(rootfs)} is no path, and there is no images directory to find it in`,
     hint: 'use "host" or an absolute path, or set imagesDir of the manager',
-    details: { rootfs, imagesDir },
+    details: { image: rootfs, imagesDir },
   });
 }

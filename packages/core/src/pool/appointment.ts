@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
-/** One callback, however often it is asked for: called at the earliest time that anybody wanted it. */
+/** One callback, called once at the earliest requested time. */
 export class Appointment {
   readonly #clock: Clock;
   readonly #callback: () => void;

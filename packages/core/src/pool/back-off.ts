@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "@sandpiper/protocol";
 
 export interface BackOffOptions {
   /** The pause after the first failure; every further one in a row doubles it. */
@@ -8,8 +8,8 @@ export interface BackOffOptions {
 }
 
 /**
- * When the next attempt may be made. Attempts that ran side by side and failed together are one failure in a row,
- * which is why each brings the streak it started at.
+ * The time of the next attempt. Concurrent attempts that fail together count as one failure, so each passes the streak at
+ * its start.
  */
 export class BackOff {
   readonly #clock: Clock;
@@ -39,7 +39,7 @@ export class BackOff {
     this.#retryAtMs = undefined;
   }
 
-  /** What was booted ended so soon that its boot is no success either. */
+  /** An instance that ended this soon counts as a failed boot. */
   isTooSoon(livedMs: number): boolean {
     return livedMs < this.#options.mostMs;
   }

@@ -1,7 +1,7 @@
+import { SandboxError } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { rejection } from "../testing/rejection.ts";
 import { BootSlots } from "./boot-slots.ts";
-import { poolClosed } from "./pool-error.ts";
 
 function gate() {
   return Promise.withResolvers<void>();
@@ -52,7 +52,7 @@ describe("boot slots", () => {
     const { promise, resolve } = gate();
     const running = slots.run(() => promise, undefined);
     const waiting = rejection(slots.run(async () => {}, undefined));
-    slots.close(poolClosed());
+    slots.close(new SandboxError("pool_closed", { message: "closed" }));
     expect(await waiting).toMatchObject({ code: "failed_precondition", reason: "pool_closed" });
     expect(await rejection(slots.run(async () => {}, undefined))).toMatchObject({ reason: "pool_closed" });
     resolve();

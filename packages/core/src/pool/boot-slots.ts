@@ -1,16 +1,15 @@
-import { abortError } from "../abort-error.ts";
-import type { SandboxError } from "../sandbox-error.ts";
+import { abortError, type SandboxError } from "@sandpiper/protocol";
 
 interface Waiter {
   readonly admit: () => void;
   readonly refuse: (error: SandboxError) => void;
 }
 
-/** How many instances boot at once. A caller who waits goes before a refill that nobody waits for. */
+/** Limits how many instances boot at the same time. Waiting callers go before refills. */
 export class BootSlots {
   readonly #max: number;
   readonly #onFree: () => void;
-  /** In the order they came; a Set, so that one who gives up leaves at once. */
+  /** In order of arrival; a Set, so that a canceled wait is removed immediately. */
   readonly #waiters = new Set<Waiter>();
   #taken = 0;
   #closedBy: SandboxError | undefined;
@@ -20,7 +19,7 @@ export class BootSlots {
     this.#onFree = onFree;
   }
 
-  /** Callers wait only when all slots are taken, and a slot that is given back goes to them first. */
+  /** Callers wait only when all slots are taken, and get a freed slot first. */
   tryTake(): boolean {
     if (this.#taken >= this.#max) return false;
     this.#taken++;
@@ -46,7 +45,7 @@ export class BootSlots {
     }
   }
 
-  /** Whoever waits is refused, and so is whoever comes later. */
+  /** Rejects all waiting and later callers. */
   close(error: SandboxError): void {
     this.#closedBy = error;
     for (const waiter of this.#waiters) waiter.refuse(error);

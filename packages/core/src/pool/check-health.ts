@@ -1,5 +1,4 @@
-import { abortError } from "../abort-error.ts";
-import type { Clock } from "../clock.ts";
+import { abortError, type Clock } from "@sandpiper/protocol";
 
 export interface CheckHealthOptions {
   readonly clock: Clock;

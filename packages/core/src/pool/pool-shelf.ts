@@ -1,4 +1,4 @@
-import { abortError } from "../abort-error.ts";
+import { abortError } from "@sandpiper/protocol";
 import type { BackOff } from "./back-off.ts";
 
 /** A member that waits to be claimed. */
@@ -8,11 +8,11 @@ export interface Shelved<Key, Member> {
   readonly readyAtMs: number;
   /** Failures in a row when its boot started. */
   readonly streak: number;
-  /** Somebody is about to take it: nobody else may. */
+  /** It is reserved for one claim. */
   isClaimed: boolean;
 }
 
-/** A boot under way; what it makes is wanted as long as it is on its shelf. */
+/** A running boot; its instance is wanted while it is on its shelf. */
 export interface Boot {
   readonly controller: AbortController;
   readonly streak: number;
@@ -34,7 +34,7 @@ export interface WarmPoolStats<Key> {
 
 type Claim<Key, Member> = (found: Shelved<Key, Member> | undefined) => void;
 
-/** What the pool has of one key: members, boots under way, and claims that wait for one of these. */
+/** The pool of one key: instances, running boots, and claims that wait for them. */
 export class PoolShelf<Key, Member> {
   readonly key: Key;
   readonly backOff: BackOff;
@@ -48,7 +48,7 @@ export class PoolShelf<Key, Member> {
   misses = 0;
   failures = 0;
   totalWaitMs = 0;
-  /** Never more than there are boots. */
+  /** At most the number of boots. */
   readonly #claims = new Set<Claim<Key, Member>>();
 
   constructor(key: Key, backOff: BackOff) {
@@ -66,7 +66,7 @@ export class PoolShelf<Key, Member> {
     return this.deficit > 0 && retryInMs === undefined && (streak === 0 || this.boots.size === 0);
   }
 
-  /** What is there beyond the target and promised to nobody. */
+  /** Instances beyond the target that no claim waits for. */
   get surplus(): number {
     let free = 0;
     for (const { isClaimed } of this.members) if (!isClaimed) free++;
@@ -97,7 +97,7 @@ export class PoolShelf<Key, Member> {
     return this.boots.size > this.#claims.size ? [...this.boots].at(-1) : undefined;
   }
 
-  /** For the next boot that ends well, if there is one that nobody else waits for. */
+  /** Waits for the next successful boot, if there is one without a claim. */
   waitForBoot(signal: AbortSignal | undefined): Promise<Shelved<Key, Member> | undefined> {
     if (this.boots.size <= this.#claims.size) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
@@ -116,14 +116,14 @@ export class PoolShelf<Key, Member> {
     });
   }
 
-  /** Whoever has waited longest gets it; it is free when nobody waits. */
+  /** Gives it to the oldest claim; without claims it is free. */
   offer(found: Shelved<Key, Member>): void {
     const [first] = this.#claims;
     found.isClaimed = first !== undefined;
     first?.(found);
   }
 
-  /** Whoever came last goes without when there are fewer boots than claims. */
+  /** Rejects the newest claims when there are fewer boots than claims. */
   releaseClaims(): void {
     for (const claim of [...this.#claims].slice(this.boots.size)) claim(undefined);
   }

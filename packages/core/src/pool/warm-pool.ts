@@ -1,11 +1,8 @@
-import { abortError } from "../abort-error.ts";
-import type { Clock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { abortError, type Clock, SandboxError } from "@sandpiper/protocol";
 import { Appointment } from "./appointment.ts";
 import { BackOff, type BackOffOptions } from "./back-off.ts";
 import { BootSlots } from "./boot-slots.ts";
 import { checkHealth } from "./check-health.ts";
-import { invalidTarget, notWanted, poolClosed } from "./pool-error.ts";
 import { type Boot, PoolShelf, type Shelved, type WarmPoolStats } from "./pool-shelf.ts";
 
 const DEFAULT_HEALTH_TIMEOUT_MS = 2000;
@@ -20,7 +17,7 @@ export interface WarmPoolOptions<Key, Member> {
   readonly discard: (member: Member) => Promise<void>;
   readonly isHealthy: (member: Member) => Promise<boolean>;
   readonly clock: Clock;
-  /** Boots at once, refills of all keys and callers' own together. */
+  /** Concurrent boots of refills and callers together. */
   readonly maxBoots: number;
   /** A member that has waited this long is replaced, never handed out. */
   readonly maxAgeMs: number;
@@ -31,7 +28,7 @@ export interface WarmPoolOptions<Key, Member> {
   readonly healthTimeoutMs?: number | undefined;
   /** Leaves the machine to a claimed member's first command before its replacement boots; 0 when not given. */
   readonly refillDelayMs?: number | undefined;
-  /** Told about failures that no caller waits for. */
+  /** Receives failures that have no caller. */
   readonly onError?: ((error: SandboxError, key: Key) => void) | undefined;
 }
 
@@ -100,7 +97,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     return found.member;
   }
 
-  /** It died, or must not be handed out: discarded and replaced. False when it is not the pool's (any more). */
+  /** Discards and replaces an instance that died or must not be used. False if it does not belong to the pool. */
   remove(member: Member): boolean {
     const found = this.#members.get(member);
     if (found === undefined) return false;
@@ -108,7 +105,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     return true;
   }
 
-  /** Runs a boot that somebody waits for within the same limit; it goes before refills. */
+  /** Runs a caller's own boot within the same limit, before refills. */
   withBootSlot<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.#slots.run(work, signal);
   }
@@ -117,12 +114,12 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     return [...this.#shelves.values()].map((shelf) => shelf.stats);
   }
 
-  /** Undefined where there is no target. */
+  /** Undefined without a target. */
   statsOf(key: Key): WarmPoolStats<Key> | undefined {
     return this.#shelves.get(this.#options.keyOf(key))?.stats;
   }
 
-  /** Ends boots under way, discards what waits, and waits until all of it is gone. */
+  /** Cancels boots, discards waiting instances, and resolves when all are gone. */
   async close(): Promise<void> {
     if (!this.#closing.signal.aborted) {
       this.#closing.abort(poolClosed());
@@ -171,7 +168,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     return checkHealth(() => isHealthy(member), { clock, timeoutMs, signal });
   }
 
-  /** One that lived only shortly is a failed boot: without a pause, one that always dies would boot for ever. */
+  /** A short-lived instance counts as a failed boot; otherwise one that always dies would boot forever without a pause. */
   #evictDead(found: Shelved<Key, Member>): void {
     const { shelf, readyAtMs, streak } = found;
     if (shelf.backOff.isTooSoon(this.#options.clock.monotonicMs() - readyAtMs)) {
@@ -216,7 +213,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     boot.controller.abort(notWanted());
   }
 
-  /** Put off to a turn of its own, so that whoever drained the pool goes on first: booting takes the program's time. */
+  /** Deferred, so that the caller that took the instance continues first: a boot takes the program's time. */
   #refillIn(delayMs: number): void {
     if (!this.#closing.signal.aborted) this.#refillTurn.atLatestIn(delayMs);
   }
@@ -286,7 +283,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#sweepLater();
   }
 
-  /** May be claimed at the same time; whoever claims it asks for itself. */
+  /** It may be claimed meanwhile; the claimer then checks it as well. */
   async #inspect(found: Shelved<Key, Member>): Promise<void> {
     const isFree = () => this.#isMine(found) && !found.isClaimed;
     if (!isFree()) return;
@@ -304,7 +301,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     try {
       this.#options.onError?.(error, key);
     } catch {
-      // A listener that fails has nobody left to tell.
+      // The failure of a listener has no other receiver.
     }
   }
 
@@ -312,4 +309,21 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#pending.add(work);
     work.then(() => this.#pending.delete(work));
   }
+}
+
+function invalidTarget(target: number): SandboxError {
+  return new SandboxError("invalid_target", {
+    message: `the pool's target was not set: ${target} is not a number of instances`,
+    details: { target },
+  });
+}
+
+function poolClosed(): SandboxError {
+  return new SandboxError("pool_closed", { message: "no instance was started: the warm pool has been closed" });
+}
+
+function notWanted(): SandboxError {
+  return new SandboxError("pool_lowered", {
+    message: "the boot was canceled: the warm pool no longer needs the instance",
+  });
 }

@@ -1,8 +1,9 @@
+import type { ExecOptions } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
 import { FakeClock, settle } from "../testing/fake-clock.ts";
 import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
-import { type ExecOptions, exec } from "./exec.ts";
+import { exec } from "./exec.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const EXITED = { exit_code: 0, signal: null, timed_out: false, out_of_memory: false };

@@ -1,37 +1,15 @@
-import { abortError } from "../abort-error.ts";
+import { abortError, type ExecOptions, ExecOutput, type ExecResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentCall } from "../agent/agent-call.ts";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { DEFAULT_WINDOW_BYTES, InboundFlow } from "../agent/inbound-flow.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { type CommandOptions, type SpawnTarget, spawnOptions } from "./command.ts";
-import { ExecOutput, type ExecOutputOptions } from "./exec-output.ts";
+import { type SpawnTarget, spawnOptions } from "./command.ts";
 import { processExit } from "./process-exit.ts";
 import { stdinPieces } from "./stdin-pieces.ts";
 
-export interface ExecOptions extends CommandOptions, ExecOutputOptions {
-  /** Given on standard input, which then ends; without it the command reads an empty input. */
-  readonly stdin?: string | Uint8Array | undefined;
-  /** Kills the command's whole tree; the exec rejects with `canceled`. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-export interface ExecResult {
-  /** 128 + the signal's number when a signal ended the command. */
-  readonly exitCode: number;
-  readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly durationMs: number;
-  readonly timedOut: boolean;
-  readonly outOfMemory: boolean;
-  /** True when there was more output than maxOutputBytes; what is missing is the end. */
-  readonly truncated: boolean;
-}
-
-/** The reader is there from the start and nobody comes later, so the agent needs to keep no more than fits in its memory. */
+/** Exec reads from the start and has no later readers, so a small journal in the agent's memory is enough. */
 const EXEC_JOURNAL_BYTES = 256 * 1024;
 
-/** Runs a command to its end. Spawn, output and wait leave in one write; none waits for the answer of another. */
+/** Runs a command to its end. Spawn, output and wait are sent in one write, without waiting for each other's answers. */
 export async function exec(client: AgentClient, target: SpawnTarget, options: ExecOptions = {}): Promise<ExecResult> {
   const { signal, timeoutMs } = options;
   if (signal?.aborted) throw abortError(signal, `exec on ${client.label}`);
@@ -40,7 +18,7 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
   const stdin = typeof options.stdin === "string" ? new TextEncoder().encode(options.stdin) : options.stdin;
   const hasStdin = stdin !== undefined && stdin.length > 0;
   const interruption = Promise.withResolvers<never>();
-  const collected = new ExecOutput(options, interruption.reject);
+  const collected = new ExecOutput(options);
 
   const spawn = client.begin("process.spawn", {
     process,
@@ -54,7 +32,7 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
     { process, window: DEFAULT_WINDOW_BYTES },
     {
       ...unlimited,
-      prepare: (call) => collectInto(call, collected),
+      prepare: (call) => collectInto(call, collected, interruption.reject),
     },
   );
   const wait = client.begin("process.wait", { process }, unlimited);
@@ -88,7 +66,12 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
   }
 }
 
-function collectInto(call: AgentCall<"process.output">, collected: ExecOutput): void {
+/** `interrupt` gets what a callback of the caller throws. */
+function collectInto(
+  call: AgentCall<"process.output">,
+  collected: ExecOutput,
+  interrupt: (thrown: unknown) => void,
+): void {
   const flow = new InboundFlow({
     windowBytes: DEFAULT_WINDOW_BYTES,
     journalOffset: 0,
@@ -98,7 +81,11 @@ function collectInto(call: AgentCall<"process.output">, collected: ExecOutput): 
   call.inbound = {
     flow,
     chunk(chunk) {
-      collected.add(chunk);
+      try {
+        collected.add(chunk);
+      } catch (thrown) {
+        interrupt(thrown);
+      }
       flow.take(chunk.bytes.length);
     },
     ended() {},
@@ -107,7 +94,7 @@ function collectInto(call: AgentCall<"process.output">, collected: ExecOutput): 
   };
 }
 
-/** When the command could not be started, that is the error, whatever became of the other two calls. */
+/** If the command did not start, that error wins over those of the other two calls. */
 async function finish(
   spawn: AgentCall<"process.spawn">,
   output: AgentCall<"process.output">,
@@ -122,7 +109,7 @@ async function finish(
   }
 }
 
-/** A command that ends without reading all of its input is no error, as in a shell's pipe. */
+/** A command may end without reading all of its input, as in a shell's pipe. */
 async function feed(client: AgentClient, process: string, stdin: Uint8Array): Promise<void> {
   let sent = 0;
   for (const attachment of stdinPieces(stdin)) {

@@ -1,9 +1,9 @@
+import { type ExecOptions, type ExecResult, SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { uploadFile } from "../agent/upload.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import { type ExecOptions, type ExecResult, exec } from "./exec.ts";
+import { exec } from "./exec.ts";
 
-/** Runs source code of any size: it travels as a file, which the agent removes when the code has ended. */
+/** Runs source code of any size: it is sent as a file, which the agent removes when the code has ended. */
 export async function executeCode(
   client: AgentClient,
   { language, code }: { readonly language: string | undefined; readonly code: string },
@@ -20,7 +20,7 @@ export async function executeCode(
   }
 }
 
-/** The agent knows that it lacks a language; this knows the sandbox's name and what it has instead. */
+/** Adds the sandbox's name and its languages to the agent's error. */
 export function orUnknownLanguage(client: AgentClient, language: string, thrown: unknown): unknown {
   const isUnknown = thrown instanceof SandboxError && thrown.reason === "unknown_language";
   return isUnknown ? unknownLanguage(client, language, thrown) : thrown;
@@ -28,8 +28,7 @@ export function orUnknownLanguage(client: AgentClient, language: string, thrown:
 
 function unknownLanguage(client: AgentClient, language: string | undefined, cause?: SandboxError): SandboxError {
   const { languages } = client.hello;
-  return new SandboxError("invalid_argument", {
-    reason: "unknown_language",
+  return new SandboxError("unknown_language", {
     message:
       language === undefined
         ? `no language was given, and ${client.label} has no primary one`

@@ -1,19 +1,12 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 
 export function noSuchProcess(sandbox: SandboxId, process: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_process",
-    message: `sandbox ${sandbox} has no process ${process}`,
-    hint: "list its processes to see those there are",
-  });
+  return new SandboxError("no_such_process", { message: `sandbox ${sandbox} has no process ${process}` });
 }
 
-/** Of a sandbox that was restored or rebuilt without its processes. Which ones those were is not saved: whoever asks for one has known it. */
+/** For a sandbox that was restored or rebuilt without its processes. Their ids are not saved, so any unknown id gets this. */
 export function processLost(sandbox: SandboxId, process: string): SandboxError {
-  return new SandboxError("gone", {
-    reason: "process_lost",
-    message: `process ${process} is gone: sandbox ${sandbox} was restored or rebuilt, which keeps files and no processes`,
-    hint: "run the command again",
+  return new SandboxError("process_lost", {
+    message: `process ${process} is gone: sandbox ${sandbox} was restored or rebuilt without its processes`,
   });
 }

@@ -1,18 +1,9 @@
-import type { AgentResult } from "@sandpiper/protocol";
+import type { AgentResult, ProcessExitBody } from "@sandpiper/protocol";
 import { invalidAnswer } from "../agent/agent-error.ts";
 import { signalNumber } from "./signal-number.ts";
 
-/** How a process ended. */
-export interface ProcessExit {
-  /** 128 + the signal's number when a signal ended it, as shells have it. */
-  readonly exitCode: number;
-  /** For example "SIGKILL"; null when it exited by itself. */
-  readonly signal: string | null;
-  /** Its time was up and its tree was killed. */
-  readonly timedOut: boolean;
-  readonly outOfMemory: boolean;
-  readonly durationMs: number;
-}
+/** How a process ended; the exit code is 128 + the number of the signal that ended it, as in shells. */
+export type ProcessExit = Readonly<ProcessExitBody>;
 
 export function processExit({ status, duration_ms }: AgentResult<"process.wait">): ProcessExit {
   const exitCode = status.signal === null ? status.exit_code : 128 + signalNumber(status.signal);

@@ -1,57 +1,47 @@
-import type { AgentMethod, AgentParams, AgentResult, SpawnParams } from "@sandpiper/protocol";
+import {
+  type AgentMethod,
+  type AgentParams,
+  type AgentResult,
+  bytesOf,
+  type CommandOptions,
+  type OutputChunk,
+  SandboxError,
+  type SpawnParams,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
-import type { OutputSource } from "../agent/chunk-queue.ts";
 import type { InboundStream } from "../agent/inbound-stream.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import type { CommandOptions } from "./command.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
 import { readOutput } from "./read-output.ts";
 import { stdinPieces } from "./stdin-pieces.ts";
 
-export interface TerminalSize {
-  readonly rows: number;
-  readonly cols: number;
-}
-
 export interface StartOptions extends CommandOptions {
-  /** Its id, chosen by the caller, so that starting it a second time is refused (`already_exists`); random otherwise. */
+  /** Its id; random by default. Starting the same id twice fails with `already_exists`. */
   readonly id?: string | undefined;
-  /** True: standard input is what `write` sends. Otherwise it is empty. A terminal always has input. */
+  /** If true, `write` sends its standard input, which is empty otherwise. A terminal always has input. */
   readonly stdin?: boolean | undefined;
   /** Runs the command on a terminal of this size. */
   readonly pty?: TerminalSize | undefined;
-  /** How much output is kept for readers that come late. */
+  /** How much output the agent keeps for later readers. */
   readonly journalBytes?: number | undefined;
   /**
-   * A piece of its output is the reader's only until it asks for the next one: its memory is used again, so that much
-   * output leaves no garbage.
+   * Reuse memory: a chunk is valid only until the reader asks for the next one. Large output then creates no garbage.
    */
   readonly lendsMemory?: boolean | undefined;
   /**
-   * Its output will be read: it is asked for together with the start, which spares a round trip, and nothing of it is
-   * dropped, however late the reading begins.
+   * Request its output together with the start, which saves a round trip and keeps all output for a late reader.
    */
   readonly isRead?: boolean | undefined;
 }
 
 export interface AttachOptions {
-  /** Where its output is read from; 0 is the start. */
+  /** The offset to read its output from; 0 is the start. */
   readonly offset?: number | undefined;
-  /** A piece of its output is the reader's only until it asks for the next one. */
+  /** A chunk is valid only until the reader asks for the next one. */
   readonly lendsMemory?: boolean | undefined;
 }
 
-/** A piece of a process's output, in the order in which the agent read it. */
-export interface OutputChunk {
-  readonly source: OutputSource;
-  readonly bytes: Uint8Array;
-  /** Journal offset of the first byte. */
-  readonly offset: number;
-  /** Bytes before `offset` that were dropped because nobody read them in time. */
-  readonly dropped: number;
-}
-
-/** Its output and its end, asked for in the same breath as its start. */
+/** Output and exit that were requested together with the start. */
 export interface BegunReading {
   readonly output: InboundStream;
   readonly exit: Promise<AgentResult<"process.wait">>;
@@ -69,7 +59,7 @@ export interface ProcessHandleOptions {
   readonly begun?: BegunReading | undefined;
 }
 
-/** A process in a sandbox. It runs whether or not anybody holds its handle. */
+/** A handle of a process in a sandbox. Dropping the handle does not end the process. */
 export class ProcessHandle implements AsyncDisposable {
   readonly id: string;
   readonly pid: number;
@@ -90,8 +80,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * Everything it writes, from the handle's offset to its end. Each loop reads the journal on its own, at its own pace;
-   * a lost channel is opened again and nothing is lost or repeated.
+   * Its output from the handle's offset to the end. Each loop reads the journal at its own pace, and continues at the next
+   * byte after a lost channel.
    */
   get output(): AsyncIterable<OutputChunk> {
     const { client, offset, lendsMemory } = this.#options;
@@ -122,7 +112,7 @@ export class ProcessHandle implements AsyncDisposable {
     return this.#exit;
   }
 
-  /** Resolves when the process's pipe has taken the bytes. Writes go in the order of the calls. */
+  /** Resolves when the process's pipe has accepted the bytes. Writes keep the order of the calls. */
   write(input: string | Uint8Array): Promise<void> {
     const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
     return this.#inOrder(async () => {
@@ -133,8 +123,8 @@ export class ProcessHandle implements AsyncDisposable {
   }
 
   /**
-   * As `write`, for input that may be sent twice: `offset` is the position of its first byte in all input so far, and what
-   * has arrived already is skipped. Resolves with the position after the last byte taken.
+   * Like `write`, for input that may be sent twice: `offset` is the position of its first byte in all input, and bytes that
+   * have already arrived are skipped. Resolves with the position after the last accepted byte.
    */
   async writeAt(offset: number, bytes: Uint8Array, options: { readonly close?: boolean } = {}): Promise<number> {
     let position = offset;
@@ -169,12 +159,12 @@ export class ProcessHandle implements AsyncDisposable {
     await this.#call("process.resize", { process: this.id, rows, cols });
   }
 
-  /** Ends every loop over its output; the process goes on and can be attached to again. */
+  /** Ends every loop over its output; the process keeps running, and `attach` finds it again. */
   detach(): void {
     this.#detached.abort();
   }
 
-  /** Drops what the agent keeps of a process that has ended: its status and its output. */
+  /** Drops the status and output of a process that has ended. */
   async forget(): Promise<void> {
     await this.#call("process.forget", { process: this.id });
   }
@@ -199,7 +189,7 @@ export class ProcessHandle implements AsyncDisposable {
     return (await this.#options.client()).call(method, params, options);
   }
 
-  /** A wait that broke off may be asked for again. */
+  /** After a failure the next wait() tries again. */
   #forgetBrokenWait(): void {
     this.#exit?.catch(() => {
       this.#exit = undefined;
@@ -217,13 +207,6 @@ export class ProcessHandle implements AsyncDisposable {
 function isGone(thrown: unknown): boolean {
   const { code } = SandboxError.from(thrown);
   return code === "not_found" || code === "failed_precondition" || code === "gone";
-}
-
-async function* bytesOf(
-  output: AsyncIterable<OutputChunk>,
-  isWanted: (source: OutputSource) => boolean,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
 }
 
 export function startParams(options: StartOptions): Pick<SpawnParams, "stdin" | "pty" | "journal_bytes"> {

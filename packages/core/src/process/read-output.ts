@@ -1,8 +1,7 @@
+import { type OutputChunk, SandboxError } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { download } from "../agent/download.ts";
 import type { InboundStream } from "../agent/inbound-stream.ts";
-import { SandboxError } from "../sandbox-error.ts";
-import type { OutputChunk } from "./process-handle.ts";
 
 /** The largest piece of output that an agent sends. */
 const OUTPUT_PIECE_BYTES = 256 * 1024;
@@ -11,15 +10,15 @@ export interface ReadOutputOptions {
   readonly process: string;
   readonly offset: number;
   readonly client: () => Promise<AgentClient>;
-  /** The reader has a chunk only until it asks for the next one. */
+  /** A chunk is valid only until the reader asks for the next one. */
   readonly lendsMemory: boolean;
   /** Ends the reading without an error. */
   readonly signal: AbortSignal;
-  /** A reading from `offset` that has been begun already. */
+  /** An open stream that starts at `offset`. */
   readonly begun?: InboundStream | undefined;
 }
 
-/** Reads a process's journal to its end, and goes on at the same byte when the channel was lost in between. */
+/** Reads a process's journal to its end, and continues at the same byte after a lost channel. */
 export async function* readOutput(options: ReadOutputOptions): AsyncGenerator<OutputChunk, void, undefined> {
   const { process, signal, lendsMemory } = options;
   let { offset, begun } = options;

@@ -1,6 +1,7 @@
+import type { CommandOptions } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { uploadFile } from "../agent/upload.ts";
-import { type CommandOptions, spawnOptions } from "./command.ts";
+import { spawnOptions } from "./command.ts";
 import { orUnknownLanguage } from "./execute-code.ts";
 
 export interface StartCodeOptions extends CommandOptions {

@@ -1,6 +1,5 @@
-import type { SpawnParams } from "@sandpiper/protocol";
+import { SandboxError, type SpawnParams } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { type BegunReading, ProcessHandle } from "./process-handle.ts";
 import { beginOutput } from "./read-output.ts";
 
@@ -13,7 +12,7 @@ export interface StartProcessOptions {
   readonly client: () => Promise<AgentClient>;
 }
 
-/** Starts a process; what is to be read of it is asked for in the same write. */
+/** Starts a process, and requests its output and exit in the same write if they will be read. */
 export async function startProcess(options: StartProcessOptions): Promise<ProcessHandle> {
   const { params, isRead, lendsMemory, client } = options;
   const open = await client();
@@ -24,7 +23,7 @@ export async function startProcess(options: StartProcessOptions): Promise<Proces
     const { pid } = await spawn.result;
     return new ProcessHandle({ id, pid, offset: 0, client, lendsMemory, begun: reading?.begun });
   } catch (thrown) {
-    // Where a process of this id exists already, its output and end are not this caller's.
+    // If a process with this id already exists, its output does not belong to this caller.
     reading?.cancel(SandboxError.from(thrown));
     throw thrown;
   }

@@ -1,14 +1,12 @@
-import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, createSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { AgentLink } from "../agent/agent-link.ts";
 import type { ConnectAgentOptions } from "../agent/connect-agent.ts";
 import type { CreateInstanceOptions, DestroyOptions, Instance, Provider } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { instanceSpec } from "./instance-spec.ts";
 import type { SandboxConfig } from "./sandbox-config.ts";
 
 export interface SandboxOptions extends ConnectAgentOptions, CreateInstanceOptions {
-  /** The sandbox's id; a fresh one when not given. */
+  /** The sandbox's id; the default is a new one. */
   readonly id?: SandboxId | undefined;
 }
 
@@ -17,7 +15,7 @@ export interface BootedInstance {
   readonly link: AgentLink;
 }
 
-/** From a config to an instance whose agent has answered. On failure or abort nothing is left behind. */
+/** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
 export async function bootSandbox(
   provider: Provider,
   config: SandboxConfig,
@@ -39,7 +37,7 @@ export async function bootSandbox(
   return { instance, link: await openLink(instance, { ...options, pings: true }) };
 }
 
-/** Waits for an instance's agent; one that does not answer is destroyed. */
+/** Waits for an instance's agent; destroys an instance whose agent does not answer. */
 export async function openLink(instance: Instance, options: ConnectAgentOptions & DestroyOptions): Promise<AgentLink> {
   try {
     return await AgentLink.open(instance, options);
@@ -48,28 +46,24 @@ export async function openLink(instance: Instance, options: ConnectAgentOptions 
   }
 }
 
-/** A sandbox's directory is its provider's to choose; one that would be ignored is refused. */
+/** Refuses a chroot that the provider would ignore. */
 function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
   if (chroot === undefined || chroot === provider.chroot) return;
-  throw new SandboxError("invalid_argument", {
-    reason: "chroot_mismatch",
+  throw new SandboxError("chroot_mismatch", {
     message: `chroot ${chroot} was asked for, but provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
-    hint: "leave chroot out, or give the provider this directory",
     details: { chroot, providerChroot: provider.chroot },
   });
 }
 
 function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
   if (container === undefined || capabilities.supportsContainers) return;
-  throw new SandboxError("invalid_argument", {
-    reason: "no_containers",
+  throw new SandboxError("no_containers", {
     message: `${Object.keys(container).join(", ") || "container"} was asked for, but provider ${name} makes no containers`,
-    hint: "leave it out, or use a provider of containers such as docker",
     details: { provider: name },
   });
 }
 
-/** The first error is what went wrong; that cleaning up failed as well is a detail of it. */
+/** Keeps the first error, and adds a failed cleanup as a detail. */
 async function destroyAfter(
   instance: Instance,
   error: SandboxError,
@@ -80,7 +74,8 @@ async function destroyAfter(
     return error;
   } catch (thrown) {
     const cleanupError = thrown instanceof Error ? thrown.message : String(thrown);
-    return new SandboxError(error.code, {
+    return SandboxError.fromFields({
+      code: error.code,
       reason: error.reason,
       message: error.message,
       hint: `sandbox ${instance.id} could not be removed either (${cleanupError}); reconcile removes it`,

@@ -2,7 +2,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { InstanceSpec } from "../provider.ts";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
 
-/** Carries what shapes the sandbox but not the instance, so that an adopted sandbox has the same config again. */
+/** Also carries options that shape only the sandbox, so that an adopted sandbox has the same config again. */
 const CONFIG_LABEL = "sandpiper.config";
 
 export function instanceSpec(id: SandboxId, config: SandboxConfig): InstanceSpec {

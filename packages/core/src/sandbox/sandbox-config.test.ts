@@ -1,6 +1,5 @@
-import { createSandboxId } from "@sandpiper/protocol";
+import { createSandboxId, SandboxError } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../sandbox-error.ts";
 import { configFromSpec, instanceSpec } from "./instance-spec.ts";
 import { SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
 

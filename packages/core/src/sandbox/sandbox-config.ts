@@ -1,10 +1,9 @@
-import { containerSchema, imageSchema } from "@sandpiper/protocol";
+import { containerSchema, imageSchema, SandboxError } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { ContainerOptions } from "../containers.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
 
-/** What a user may say about a sandbox; everything has a default. */
+/** The options of a sandbox; all have defaults. */
 export interface SandboxConfigOptions {
   /** Primary language, the default of executeCode. */
   readonly language?: string | undefined;
@@ -29,7 +28,7 @@ export interface SandboxConfigOptions {
   /** Default working directory of commands. */
   readonly cwd?: string | undefined;
   readonly name?: string | undefined;
-  /** How its container is made; providers of containers only. */
+  /** Options of its container; only for providers of containers. */
   readonly container?: ContainerOptions | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
@@ -48,7 +47,7 @@ const positive = z.int().min(1);
 const shortText = z.string().min(1).max(128);
 const noNul = z.string().regex(/^[^\0]*$/);
 
-/** Longer than a caller's: a node puts before it whose it is. */
+/** Longer than a caller's name, because a node adds the tenant as a prefix. */
 const projectName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
 
 const schema = z.strictObject({
@@ -97,7 +96,7 @@ const allowed: Readonly<Record<keyof SandboxConfigOptions, string>> = {
   labels: 'texts of at most 4096 characters by key; keys starting with "sandpiper." are reserved',
 };
 
-/** Checks options and completes them, or says for each wrong field its value and what is allowed. */
+/** Checks and completes options; the error lists each wrong field with its value and the allowed ones. */
 export function parseSandboxConfig(options: SandboxConfigOptions = {}): SandboxConfig {
   const parsed = schema.safeParse(options);
   if (!parsed.success) throw configError(options, parsed.error);
@@ -119,10 +118,8 @@ function configError(options: unknown, error: z.ZodError): SandboxError {
     const what = field === "env" ? `env (${String(issue.path[1])})` : `${field} ${shown(value)}`;
     return `${what} is not allowed; allowed is ${allowed[field]}`;
   });
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_config",
+  return new SandboxError("invalid_config", {
     message: `the sandbox config is wrong: ${problems.join("; ")}`,
-    hint: "correct the named fields",
     details: { fields: error.issues.map((issue) => issue.path.join(".")) },
   });
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import { createSandboxId } from "@sandpiper/protocol";
+import { createSandboxId, SandboxError } from "@sandpiper/protocol";
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../sandbox-error.ts";
 import { canTransition, type SandboxState, sandboxTransitions, transition } from "./sandbox-state.ts";
 import { stateNames } from "./state-names.ts";
 

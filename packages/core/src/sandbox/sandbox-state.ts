@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 
 export type SandboxState =
   | "creating"
@@ -11,7 +10,7 @@ export type SandboxState =
   | "failed"
   | "destroyed";
 
-/** The life of a sandbox: every step that is allowed, and no other. */
+/** The life cycle of a sandbox: all allowed transitions. */
 export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxState[]>> = {
   creating: ["ready", "failed", "destroyed"],
   ready: ["paused", "checkpointing", "failed", "destroyed"],
@@ -27,12 +26,11 @@ export function canTransition(from: SandboxState, to: SandboxState): boolean {
   return sandboxTransitions[from].includes(to);
 }
 
-/** Returns `to`, or throws when a sandbox in state `from` cannot get there. */
+/** Returns `to`, or throws if the transition is not allowed. */
 export function transition(id: SandboxId, from: SandboxState, to: SandboxState): SandboxState {
   if (canTransition(from, to)) return to;
   const allowed = sandboxTransitions[from];
-  throw new SandboxError("failed_precondition", {
-    reason: "illegal_transition",
+  throw new SandboxError("illegal_transition", {
     message: `sandbox ${id} cannot go from ${from} to ${to}`,
     hint: allowed.length === 0 ? `${from} is final` : `from ${from} it can become ${allowed.join(", ")}`,
     details: { from, to, allowed },
@@ -43,15 +41,12 @@ export function transition(id: SandboxId, from: SandboxState, to: SandboxState):
 export function requireReady(id: SandboxId, actual: SandboxState, cause?: SandboxError): void {
   if (actual === "ready") return;
   if (actual === "checkpointing" || actual === "stopped") {
-    throw new SandboxError("unavailable", {
-      reason: "sandbox_stopped",
+    throw new SandboxError("sandbox_stopped", {
       message: `sandbox ${id} is being saved, or was saved and stopped`,
-      hint: "resume it, or ask again: it may be running elsewhere by now",
       details: { expected: "ready", actual },
     });
   }
-  throw new SandboxError("failed_precondition", {
-    reason: "invalid_state",
+  throw new SandboxError("invalid_state", {
     message: `sandbox ${id} is ${actual}, not ready${cause === undefined ? "" : `: ${cause.message}`}`,
     hint:
       cause?.hint ??

@@ -1,16 +1,24 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import {
+  type Command,
+  type CommandOptions,
+  commandTarget,
+  type ExecOptions,
+  type ExecResult,
+  SandboxError,
+  type SandboxId,
+  systemClock,
+} from "@sandpiper/protocol";
 import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
 import { AgentLink } from "../agent/agent-link.ts";
 import { exitError } from "../agent/exit-error.ts";
 import { type DialOptions, type DialTarget, dial, type Tunnel } from "../agent/tunnel.ts";
 import type { ByteSource, UploadOptions } from "../agent/upload.ts";
-import { systemClock } from "../clock.ts";
 import type { DirEntry } from "../files/file-entry.ts";
 import { listDir } from "../files/list-dir.ts";
 import { type ReadFileOptions, readWholeFile } from "../files/read-whole-file.ts";
 import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/sandbox-files.ts";
-import { type Command, type CommandOptions, spawnOptions, spawnTarget } from "../process/command.ts";
-import { type ExecOptions, type ExecResult, exec } from "../process/exec.ts";
+import { spawnOptions } from "../process/command.ts";
+import { exec } from "../process/exec.ts";
 import { executeCode } from "../process/execute-code.ts";
 import { noSuchProcess, processLost } from "../process/no-such-process.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
@@ -28,7 +36,6 @@ import type {
   ProviderCapabilities,
   ProviderName,
 } from "../provider.ts";
-import { SandboxError } from "../sandbox-error.ts";
 import { bootSandbox, openLink, type SandboxOptions } from "./boot-sandbox.ts";
 import { configFromSpec, instanceSpec } from "./instance-spec.ts";
 import { parseSandboxConfig, type SandboxConfig, type SandboxConfigOptions } from "./sandbox-config.ts";
@@ -42,13 +49,13 @@ export interface PrepareOptions {
 
 export interface RestoreOptions extends Omit<SandboxOptions, "id"> {
   readonly prepared: PreparedInstance;
-  /** With the files of the checkpoint. */
+  /** Has the files of the checkpoint. */
   readonly directory: string;
   readonly createdAt: Date;
 }
 
 export interface CheckpointTiming {
-  /** How long it stood still. */
+  /** How long its processes were paused. */
   readonly pausedMs: number;
 }
 
@@ -58,11 +65,11 @@ interface SandboxParts {
   readonly createdAt: Date;
   readonly instance: Instance;
   readonly link: AgentLink;
-  /** It goes on from files alone: what ran in it before is gone. */
+  /** It was restored from files alone, without its processes. */
   readonly hasLostProcesses?: boolean | undefined;
 }
 
-/** A place to run code: its own files and processes, until it is destroyed. */
+/** Files and processes of its own, until it is destroyed. */
 export class Sandbox implements AsyncDisposable {
   readonly id: SandboxId;
   readonly config: SandboxConfig;
@@ -70,7 +77,7 @@ export class Sandbox implements AsyncDisposable {
   readonly provider: ProviderName;
   readonly capabilities: ProviderCapabilities;
   readonly files: SandboxFiles;
-  /** Resolves when its instance has ended, whoever ended it; never rejects. */
+  /** Resolves when its instance has ended for any reason; never rejects. */
   readonly closed: Promise<InstanceExit>;
   readonly #instance: Instance;
   readonly #link: AgentLink;
@@ -78,7 +85,7 @@ export class Sandbox implements AsyncDisposable {
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
-  /** Calls that its own instance makes, and that say nothing about how busy it is. */
+  /** Open pings of the instance itself, which do not make the sandbox busy. */
   #openQuestions = 0;
   #destroying: Promise<void> | undefined;
 
@@ -97,7 +104,7 @@ export class Sandbox implements AsyncDisposable {
     parts.instance.heedAgent?.((signal) => this.#ask(signal));
   }
 
-  /** Boots an instance and waits for its agent; on failure or abort nothing is left behind. */
+  /** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
   static async create(
     provider: Provider,
     options: SandboxConfigOptions = {},
@@ -106,11 +113,11 @@ export class Sandbox implements AsyncDisposable {
     const config = parseSandboxConfig(options);
     const createdAt = (sandboxOptions.clock ?? systemClock).now();
     const booted = await bootSandbox(provider, config, sandboxOptions);
-    // Whose volumes are kept was there before.
+    // An instance that keeps its volumes existed before, with other processes.
     return new Sandbox({ provider, config, createdAt, ...booted, hasLostProcesses: sandboxOptions.keepsVolumes });
   }
 
-  /** Takes over a sandbox that an earlier program left running; whoever has its record spares the search for it. */
+  /** Takes over a sandbox that an earlier program left running. A record spares the search for the instance. */
   static async adopt(
     provider: Provider,
     found: SandboxId | InstanceRecord,
@@ -123,7 +130,7 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox({ provider, config, createdAt: record.createdAt, instance, link });
   }
 
-  /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, under another. */
+  /** Prepares an instance for a restore, under the sandbox's own id or, for a fork, another. */
   static prepare(provider: Provider, config: SandboxConfig, options: PrepareOptions): Promise<PreparedInstance> {
     return provider.prepare(instanceSpec(options.id, config), options.signal ?? new AbortController().signal);
   }
@@ -145,22 +152,22 @@ export class Sandbox implements AsyncDisposable {
     return this.#state;
   }
 
-  /** Why it failed, once it has. */
+  /** Set once its state is `failed`. */
   get failure(): SandboxError | undefined {
     return this.#failure;
   }
 
-  /** Languages that executeCode knows here. */
+  /** Languages that executeCode accepts. */
   get languages(): readonly string[] {
     return this.#link.latest.hello.languages;
   }
 
-  /** Its processes as its agent told of them when the channel was opened: nobody needs to ask again for an adopted one. */
+  /** Its processes when the channel was opened, which saves a call after an adoption. */
   get greetedProcesses(): readonly ProcessSummary[] {
     return this.#link.latest.hello.processes.map(processSummary);
   }
 
-  /** Where its published ports are reached, by port. */
+  /** The addresses of its published ports, by port. */
   get addresses(): Readonly<Record<string, string>> {
     return this.#instance.addresses ?? {};
   }
@@ -168,27 +175,27 @@ export class Sandbox implements AsyncDisposable {
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
   async exec(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     const env = this.#env(options.env);
-    return exec(await this.#client(), spawnTarget(command), { ...options, env, ...this.#defaults(options) });
+    return exec(await this.#client(), commandTarget(command), { ...options, env, ...this.#defaults(options) });
   }
 
-  /** Another name of exec. */
+  /** An alias of exec. */
   execute(command: Command, options: ExecOptions = {}): Promise<ExecResult> {
     return this.exec(command, options);
   }
 
-  /** Runs source code; without a language in the sandbox's primary one. */
+  /** Runs source code, by default in the sandbox's primary language. */
   async executeCode(language: string | undefined, code: string, options: ExecOptions = {}): Promise<ExecResult> {
     const source = { language: language ?? this.config.language, code };
     const env = this.#env(options.env);
     return executeCode(await this.#client(), source, { ...options, env, ...this.#defaults(options) });
   }
 
-  /** Starts a command that is read from, written to and waited for at leisure. */
+  /** Starts a command without waiting for it. */
   async start(command: Command, options: StartOptions = {}): Promise<ProcessHandle> {
     const { randomUuid } = await this.#client();
     const params = {
       process: options.id ?? randomUuid(),
-      ...spawnTarget(command),
+      ...commandTarget(command),
       ...spawnOptions(this.#defaults(options)),
       env: this.#env(options.env),
       ...startParams(options),
@@ -197,14 +204,14 @@ export class Sandbox implements AsyncDisposable {
     return startProcess({ params, isRead, lendsMemory, client: () => this.#client() });
   }
 
-  /** Starts source code as `start` does a command. */
+  /** Starts source code without waiting for it. */
   async startCode(language: string, code: string, options: StartCodeOptions = {}): Promise<ProcessHandle> {
     const defaults = { id: options.id, env: this.#env(options.env), ...this.#defaults(options) };
     const { id, pid } = await startCode(await this.#client(), { language, code }, defaults);
     return new ProcessHandle({ id, pid, offset: 0, lendsMemory: false, client: () => this.#client() });
   }
 
-  /** A handle of a process that was started earlier, here or by an earlier program. */
+  /** Returns a handle of a process that was started earlier. */
   async attach(processId: string, options: AttachOptions = {}): Promise<ProcessHandle> {
     const found = await this.process(processId);
     return new ProcessHandle({
@@ -216,7 +223,7 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
-  /** Drops what the agent keeps of a process that has ended: its status and its output. */
+  /** Drops the status and output of a process that has ended. */
   async forget(processId: string): Promise<void> {
     await (await this.#client()).call("process.forget", { process: processId });
   }
@@ -227,7 +234,6 @@ export class Sandbox implements AsyncDisposable {
     return (await client.call("process.list", {}, options)).processes.map(processSummary);
   }
 
-  /** One of them. */
   async process(processId: string, options: CallOptions = {}): Promise<ProcessSummary> {
     const found = (await this.processes(options)).find((candidate) => candidate.id === processId);
     if (found !== undefined) return found;
@@ -261,40 +267,39 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Saves it as files in a directory that exists and is empty. Whoever reads or writes meanwhile only waits. Running processes
-   * go on here; where it is restored they do if its provider's checkpoints keep memory. Unless it keeps running it is stopped
-   * afterwards, and what is left of its instance is removed by `destroy`.
+   * Saves it as files in an existing, empty directory; reads and writes wait meanwhile. Without `keepsRunning` it is then
+   * stopped, and `destroy` removes its instance. Restored processes continue if the provider's checkpoints keep memory.
    */
   async checkpoint(directory: string, options: CheckpointOptions): Promise<CheckpointTiming> {
     const client = await this.#client();
     const { clock } = client;
     if (!options.keepsRunning) this.#become("checkpointing");
     const startedAtMs = clock.monotonicMs();
-    let going: Promise<CheckpointTiming> | undefined;
-    const goOn = async () => {
+    let resuming: Promise<CheckpointTiming> | undefined;
+    const resume = async () => {
       await client.thaw();
       return { pausedMs: clock.monotonicMs() - startedAtMs };
     };
     const onCaptured = () => {
-      going ??= options.keepsRunning ? goOn() : undefined;
-      // Whoever saves it is told, once that is done.
-      going?.catch(() => {});
+      resuming ??= options.keepsRunning ? resume() : undefined;
+      // Awaited below, once the checkpoint is complete.
+      resuming?.catch(() => {});
     };
     try {
       await client.quiesce();
       await this.#instance.checkpoint(directory, { ...options, onCaptured });
     } catch (thrown) {
-      // Whether or not it was quiesced already.
-      await (going ?? client.thaw()).catch(() => {});
+      // Harmless if it was not quiesced yet.
+      await (resuming ?? client.thaw()).catch(() => {});
       if (this.#state === "checkpointing") this.#become("ready");
       throw SandboxError.from(thrown);
     }
-    if (options.keepsRunning) return await (going ?? goOn());
+    if (options.keepsRunning) return await (resuming ?? resume());
     this.#stopped();
     return { pausedMs: clock.monotonicMs() - startedAtMs };
   }
 
-  /** Not ready: false. Busy: true. Else whether the agent answers a ping. */
+  /** False when not ready, true when busy, otherwise whether the agent answers a ping. */
   async isHealthy(options: CallOptions = {}): Promise<boolean> {
     if (this.#state !== "ready") return false;
     const { latest } = this.#link;
@@ -307,7 +312,7 @@ export class Sandbox implements AsyncDisposable {
     }
   }
 
-  /** Ends everything in it and removes every trace of it. May be called again, also after a failure. */
+  /** Ends everything in it and removes all of its data. May be called again, also after a failure. */
   destroy(options: DestroyOptions = {}): Promise<void> {
     this.#destroying ??= this.#destroy(options).catch((thrown) => {
       this.#destroying = undefined;
@@ -326,13 +331,13 @@ export class Sandbox implements AsyncDisposable {
     await this.#instance.destroy(options);
   }
 
-  /** It is about to go on as something else, at an earlier moment: whoever waits for it here is told to ask again. */
+  /** Before a rollback: open operations fail with an error that says to retry. */
   halt(): void {
     this.#become("checkpointing");
     this.#stopped();
   }
 
-  /** Its processes go on elsewhere: whoever waited for them here may ask again there. */
+  /** Its processes continue elsewhere, where callers can wait for them again. */
   #stopped(): void {
     this.#become("stopped");
     this.#wasStopped = true;
@@ -387,8 +392,7 @@ export class Sandbox implements AsyncDisposable {
 async function findInstance(provider: Provider, id: SandboxId): Promise<InstanceRecord> {
   const record = (await provider.list()).find((candidate) => candidate.id === id);
   if (record !== undefined) return record;
-  throw new SandboxError("not_found", {
-    reason: "no_such_sandbox",
+  throw new SandboxError("no_such_sandbox", {
     message: `sandbox ${id} cannot be adopted: provider ${provider.name} has no instance of it`,
     hint: "list the provider's instances",
   });

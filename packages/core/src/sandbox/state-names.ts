@@ -2,7 +2,7 @@ import type { SandboxState } from "./sandbox-state.ts";
 
 /** Names that other interfaces use for the same states. */
 export interface StateNames {
-  /** The three states of the first sandbox managers; undefined where they know none. */
+  /** The three states of the first sandbox managers; undefined where they have none. */
   readonly lifecycle: "Creating" | "Ready" | "Destroyed" | undefined;
   /** What container-style providers report. */
   readonly container: "created" | "running" | "stopped" | "failed" | "removed";

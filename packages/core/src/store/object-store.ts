@@ -1,8 +1,8 @@
-/** What is shared between nodes: small objects with names, and a way to change one only if nobody else has. */
+/** Objects that nodes share, with names and compare-and-swap. */
 export interface ObjectStore {
   /** As users know it, for messages: "file:///srv/sandpiper", "s3://bucket/prefix". */
   readonly label: string;
-  /** Undefined: there is no such object. A read that follows a write, by whomever, gives what was written. */
+  /** Undefined if the object does not exist. A read after a write, by any node, returns what was written. */
   get(key: string): Promise<StoredObject | undefined>;
   /** As `get`, without the bytes. */
   head(key: string): Promise<StoredObjectInfo | undefined>;
@@ -11,9 +11,9 @@ export interface ObjectStore {
    * else was there first, and nothing was written.
    */
   put(key: string, bytes: Uint8Array, condition?: PutCondition): Promise<string | undefined>;
-  /** False: the condition did not hold. An object that is not there is fine without a condition. */
+  /** False if the condition did not hold. Without a condition, a missing object is a success. */
   delete(key: string, condition?: { readonly ifMatch: string }): Promise<boolean>;
-  /** Everything whose name begins with the prefix, in no order; what is written meanwhile may be missing. */
+  /** All objects with the prefix, unordered; concurrent writes may be missing. */
   list(prefix: string): AsyncIterable<StoredObjectInfo>;
 }
 

@@ -1,13 +1,13 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 
-/** Longer names do not fit into one directory entry beside what a store adds to them. */
+/** Longer names do not fit into a directory entry with the store's suffix. */
 const MAX_SEGMENT_LENGTH = 200;
 /** S3's own limit is 1024 bytes, prefix included. */
 const MAX_KEY_LENGTH = 800;
 
 const SEGMENT = /^[A-Za-z0-9._=+:,@-]+$/;
 
-/** The same names are good in every store, so that what works with a directory works with a bucket. */
+/** All stores accept the same names, so that a directory and a bucket are interchangeable. */
 export function checkStoreKey(key: string): void {
   if (!isSound(key.split("/")) || key.length > MAX_KEY_LENGTH) throw badKey("name of an object", key);
 }
@@ -27,9 +27,7 @@ function isSound(segments: readonly string[]): boolean {
 }
 
 function badKey(what: string, text: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "bad_store_key",
-    message: `${JSON.stringify(text.slice(0, 200))} is no ${what} in a store`,
-    hint: "Use letters, digits and . _ = + : , @ - in segments between slashes; no segment is empty, `.` or `..`.",
+  return new SandboxError("bad_store_key", {
+    message: `${JSON.stringify(text.slice(0, 200))} is not a valid ${what} in a store`,
   });
 }

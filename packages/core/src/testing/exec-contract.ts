@@ -1,4 +1,4 @@
-import { ByteCollector } from "../byte-collector.ts";
+import { ByteCollector } from "@sandpiper/protocol";
 import { eventually, isEqualBytes, sampleBytes, shareSandbox } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
 import { rejection } from "./rejection.ts";

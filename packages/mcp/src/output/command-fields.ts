@@ -2,7 +2,7 @@ import type { ProcessExit } from "@sandpiper/sdk";
 import { z } from "zod";
 import type { OutputWindow } from "./output-window.ts";
 
-/** How a command that ran to its end is told. */
+/** The answer of a tool that ran a command to its end. */
 export const commandFields = {
   sandbox_id: z.string(),
   exit_code: z.int().describe("128 + the signal's number when a signal ended it."),
@@ -12,14 +12,11 @@ export const commandFields = {
   duration_ms: z.number(),
   timed_out: z.boolean(),
   out_of_memory: z.boolean(),
-  process_id: z
-    .string()
-    .nullable()
-    .describe("Set where output was left out: read_process_output reads the rest with it."),
+  process_id: z.string().nullable().describe("Set if output was left out; read the rest with read_process_output."),
   left_out: z
     .object({ offset: z.int(), bytes: z.int() })
     .nullable()
-    .describe("What of the output is not in this answer, as a range of the process's output."),
+    .describe("The range of the process's output that this answer leaves out."),
 };
 
 type CommandAnswer = z.infer<z.ZodObject<typeof commandFields>>;
@@ -54,13 +51,13 @@ export function commandAnswer(ended: EndedCommand): { readonly text: string; rea
 }
 
 function markerOf({ offset, bytes }: { readonly offset: number; readonly bytes: number }, processId: string): string {
-  return `\n[… ${bytes} bytes of output left out; read_process_output with process_id "${processId}" and offset ${offset} reads on from here …]\n`;
+  return `\n[… ${bytes} bytes of output left out; continue with read_process_output, process_id "${processId}", offset ${offset} …]\n`;
 }
 
 function endOf({ exitCode, signal, timedOut, outOfMemory, durationMs }: ProcessExit): string {
   const seconds = `${(durationMs / 1000).toFixed(1)} s`;
   if (timedOut) {
-    return `Killed after ${seconds}, its time limit. Give a larger timeout_seconds, or use start_process for what runs long.`;
+    return `Killed after ${seconds}, its time limit. Give a larger timeout_seconds, or use start_process for long jobs.`;
   }
   if (outOfMemory) return `Killed for using more memory than the sandbox has (exit code ${exitCode}).`;
   return signal === null

@@ -1,7 +1,7 @@
 import type { OutputChunk } from "@sandpiper/sdk";
 import { joinBytes, textOf, withoutCutEnd, withoutCutStart } from "./utf8.ts";
 
-/** Output between the beginning and the end that an answer does not carry. */
+/** The output between the head and the tail, which the answer leaves out. */
 export interface LeftOut {
   readonly offset: number;
   readonly bytes: number;
@@ -14,8 +14,8 @@ interface Piece {
 }
 
 /**
- * Keeps the beginning and the end of a process's output, whatever its length: a model sees how it began and what it came
- * to. Each side gets half of the room.
+ * Keeps the head and the tail of a process's output, half of the limit each, so that a model sees how it began and how it
+ * ended.
  */
 export class OutputWindow {
   readonly #sideBytes: number;
@@ -50,7 +50,7 @@ export class OutputWindow {
     this.#drop();
   }
 
-  /** What lies between both sides, whole characters; undefined where nothing does. */
+  /** The gap between head and tail, in whole characters; undefined if there is none. */
   get leftOut(): LeftOut | undefined {
     const [first] = this.#tail;
     const last = this.#head.at(-1);
@@ -60,7 +60,7 @@ export class OutputWindow {
     return { offset, bytes: end - offset };
   }
 
-  /** One source, or all of them in the order in which they were written; `marker` stands for what is left out of it. */
+  /** The text of one source, or of all in the order of arrival; `marker` replaces the gap. */
   text({ marker, source }: { readonly marker: string; readonly source?: "stdout" | "stderr" | undefined }): string {
     const head = bytesOf(this.#head, source);
     const tail = bytesOf(this.#tail, source);

@@ -6,7 +6,7 @@ import { joinBytes, textOf, withoutCutEnd } from "./utf8.ts";
 
 export interface ReadOutputOptions {
   readonly offset: number;
-  /** How long it is waited for what `waitFor` says, where it is not there yet. */
+  /** How long to wait for `waitFor`. */
   readonly waitMs: number;
   readonly waitFor: "output" | "exit";
   readonly call: ToolCall;
@@ -18,14 +18,14 @@ export interface ReadOutput {
   readonly nextOffset: number;
 }
 
-/** Part of a process's output: what is there from an offset on, as far as one answer carries it. */
+/** Reads a process's output from an offset, as much as fits into one answer. */
 export async function readOutput(sandbox: Sandbox, id: string, options: ReadOutputOptions): Promise<ReadOutput> {
   const { offset, waitMs, waitFor, call } = options;
   const { endOffset, isRunning } = await findProcess(sandbox, id, call.signal);
   const isWaiting = isRunning && waitMs > 0 && (waitFor === "exit" || endOffset <= offset);
   if (!isWaiting && endOffset <= offset) return { text: "", offset, nextOffset: offset };
   const process = await sandbox.attach(id, { offset, signal: call.signal });
-  // Where nothing is there yet, whatever comes first is enough.
+  // Without output so far, the first chunk ends the wait.
   const until = isWaiting && waitFor === "exit" ? Number.POSITIVE_INFINITY : Math.max(endOffset, offset + 1);
   return await collect(process, { offset, until, isRunning, waitMs: isWaiting ? waitMs : undefined, call });
 }
@@ -33,9 +33,9 @@ export async function readOutput(sandbox: Sandbox, id: string, options: ReadOutp
 interface CollectOptions {
   readonly offset: number;
   readonly until: number;
-  /** One that runs may yet write the rest of a character. */
+  /** A running process may still write the rest of a character. */
   readonly isRunning: boolean;
-  /** Undefined: what is asked for is there. */
+  /** Undefined when there is nothing to wait for. */
   readonly waitMs: number | undefined;
   readonly call: ToolCall;
 }

@@ -4,7 +4,7 @@ import type { EndedCommand } from "./command-fields.ts";
 import { OutputWindow } from "./output-window.ts";
 import { tick } from "./ticking.ts";
 
-/** Enough to read on in what an answer left out, and little beside a sandbox's disk. */
+/** Enough to read output that the answer left out, and small compared to a sandbox's disk. */
 const JOURNAL_BYTES = 8 * 1024 * 1024;
 
 export interface RunOptions extends CommandOptions {
@@ -12,8 +12,8 @@ export interface RunOptions extends CommandOptions {
 }
 
 /**
- * Runs a command to its end. One whose output does not fit into an answer is kept for whoever reads on. An abort kills it
- * with all that it started.
+ * Runs a command to its end. Output that does not fit into the answer stays readable. An abort kills the command and its
+ * descendants.
  */
 export async function runToEnd(
   sandbox: Sandbox,
@@ -37,7 +37,7 @@ export async function runToEnd(
   }
 }
 
-/** A command need not read its input. */
+/** A command may end without reading its input. */
 function feed(process: Process, stdin: string): void {
   process.write(stdin).catch(() => {});
   process.closeStdin().catch(() => {});

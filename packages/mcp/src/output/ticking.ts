@@ -1,6 +1,6 @@
 import type { ToolCall } from "../tool/tool.ts";
 
-/** Tells a client that waits, again and again, what `message` says after so many seconds. Disposing it ends that. */
+/** Sends progress notifications until it is disposed of; `message` gets the seconds so far. */
 export function tick({ session, progress }: ToolCall, message: (seconds: number) => string): Disposable {
   const startedAt = performance.now();
   const timer = setInterval(() => {

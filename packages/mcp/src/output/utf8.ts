@@ -1,4 +1,4 @@
-/** Bytes as text; what is no UTF-8 shows as replacement characters. */
+/** Decodes UTF-8; invalid bytes become replacement characters. */
 export function textOf(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
@@ -13,7 +13,7 @@ export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return joined;
 }
 
-/** Without the first bytes of a character whose last ones were cut off. */
+/** Removes an incomplete character at the end. */
 export function withoutCutEnd(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -23,7 +23,7 @@ export function withoutCutEnd(bytes: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Without the last bytes of a character whose first ones were cut off. */
+/** Removes an incomplete character at the start. */
 export function withoutCutStart(bytes: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && isContinuation(bytes[start] ?? 0)) start++;
@@ -34,7 +34,7 @@ function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
-/** How many bytes a character has that begins with this one. */
+/** The length of a character that starts with this byte. */
 function lengthOf(byte: number): number {
   if (byte >= 0xf0) return 4;
   if (byte >= 0xe0) return 3;

@@ -6,7 +6,7 @@ import { decodePath, fileUri, mediaTypeOf } from "./file-uri.ts";
 import { readResource } from "./read-resource.ts";
 import { completeSandboxId, MAX_COMPLETIONS, ofEach } from "./session-sandboxes.ts";
 
-/** The files and directories of sandboxes. Listed are those in the home directories of the session's own sandboxes. */
+/** The files and directories of sandboxes. The list has those in the home directories of the session's own sandboxes. */
 export function registerFileResources(server: McpServer, session: McpSession): void {
   const template = new ResourceTemplate("sandbox://{id}/files{+path}", {
     list: async ({ mcpReq: { signal } }) => {
@@ -20,7 +20,7 @@ export function registerFileResources(server: McpServer, session: McpSession): v
   });
   const metadata = {
     title: "Files of a sandbox",
-    description: "A file of a sandbox by its absolute path; a directory reads as the list of what is in it.",
+    description: "A file of a sandbox by its absolute path; a directory reads as the list of its entries.",
   };
   server.registerResource("files", template, metadata, (uri, { id, path }, { mcpReq: { signal } }) =>
     readResource(uri, async () => {
@@ -49,7 +49,7 @@ async function readFile(sandbox: Sandbox, options: ReadFileOptions): Promise<Rea
   const mimeType = mediaTypeOf(path);
   const isText = !mimeType.startsWith("image/") && !bytes.includes(0);
   const content = isText ? { text: textOf(bytes) } : { blob: Buffer.from(bytes).toString("base64") };
-  // What nothing is known of by its name, and is text, is plain text.
+  // Text without a known extension is plain text.
   const isUnknown = mimeType === "application/octet-stream";
   return { contents: [{ uri, mimeType: isText && isUnknown ? "text/plain" : mimeType, ...content }] };
 }
@@ -65,7 +65,7 @@ async function homeFiles(sandbox: Sandbox, signal: AbortSignal) {
     });
 }
 
-/** What is in the directory that was typed so far; the sandbox must be known. */
+/** Completes a path from the entries of its directory, if the sandbox is known. */
 async function completePath(session: McpSession, id: string | undefined, typed: string): Promise<string[]> {
   if (id === undefined) return [];
   const directory = typed.slice(0, typed.lastIndexOf("/") + 1) || "/";

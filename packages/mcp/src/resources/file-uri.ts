@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/sdk";
 
-/** Media types that clients show by themselves; everything else is text or bytes. */
+/** Media types that clients can show; all others are text or bytes. */
 const mediaTypes: Readonly<Record<string, string>> = {
   png: "image/png",
   jpg: "image/jpeg",
@@ -21,26 +21,25 @@ const mediaTypes: Readonly<Record<string, string>> = {
   sh: "text/x-shellscript",
 };
 
-/** By the end of its name. */
+/** By file extension. */
 export function mediaTypeOf(path: string): string {
   const suffix = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
   return Object.hasOwn(mediaTypes, suffix) ? (mediaTypes[suffix] as string) : "application/octet-stream";
 }
 
-/** Of a file by its absolute path. */
+/** The URI of a file, by its absolute path. */
 export function fileUri(sandboxId: string, path: string): string {
   return `sandbox://${sandboxId}/files${path.split("/").map(encodeURIComponent).join("/")}`;
 }
 
-/** The path in such an address. */
+/** The path in such a URI. */
 export function decodePath(path: string): string {
   try {
     return decodeURIComponent(path) || "/";
   } catch (cause) {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_path",
-      message: `${path} is no path of an address`,
-      hint: "encode each part of it as in a URL",
+    throw new SandboxError("bad_path", {
+      message: `${path} is not a valid path in a resource URI`,
+      hint: "percent-encode each segment of the path",
       cause,
     });
   }

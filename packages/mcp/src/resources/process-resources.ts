@@ -8,7 +8,7 @@ import { completeSandboxId, MAX_COMPLETIONS, ofEach } from "./session-sandboxes.
 
 const MAX_NAME_CHARS = 200;
 
-/** What processes wrote. Listed are those of the session's own sandboxes. */
+/** The output of processes. The list has those of the session's own sandboxes. */
 export function registerProcessResources(server: McpServer, session: McpSession): void {
   const template = new ResourceTemplate("sandbox://{id}/processes/{process}/output", {
     list: async ({ mcpReq: { signal } }) => {
@@ -21,7 +21,7 @@ export function registerProcessResources(server: McpServer, session: McpSession)
   });
   const metadata = {
     title: "Output of a process",
-    description: "What a process of a sandbox wrote so far; of long output the end.",
+    description: "The output of a process of a sandbox so far; only the end of long output.",
     mimeType: "text/plain",
   };
   server.registerResource("process-output", template, metadata, (uri, { id, process }, { mcpReq: { signal } }) =>

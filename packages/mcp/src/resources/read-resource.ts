@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { SandboxError } from "@sandpiper/sdk";
 
-/** Reads a resource; what goes wrong is told with the codes of the protocol. */
+/** Reads a resource; converts errors to those of the protocol. */
 export async function readResource(uri: URL, read: () => Promise<ReadResourceResult>): Promise<ReadResourceResult> {
   try {
     return await read();

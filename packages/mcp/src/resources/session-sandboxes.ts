@@ -1,10 +1,10 @@
 import type { Sandbox } from "@sandpiper/sdk";
 import type { McpSession } from "../session/mcp-session.ts";
 
-/** As many as the protocol lets a server answer. */
+/** The protocol's limit for completions. */
 export const MAX_COMPLETIONS = 100;
 
-/** What each of the session's own sandboxes has. One that cannot be asked just now, or is gone, has nothing. */
+/** Collects the items of each of the session's own sandboxes; skips sandboxes that do not answer. */
 export async function ofEach<Item>(
   session: McpSession,
   find: (sandbox: Sandbox) => Promise<readonly Item[]>,

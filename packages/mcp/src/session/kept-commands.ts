@@ -6,8 +6,8 @@ interface KeptCommand {
 }
 
 /**
- * Commands that have ended with more output than an answer carries. They stay readable until newer ones take their place,
- * so that a session does not fill its sandboxes with output that nobody reads.
+ * Ended commands with more output than one answer holds. They stay readable until newer ones replace them, which limits
+ * the output that a session stores in its sandboxes.
  */
 export class KeptCommands {
   readonly #limit: number;
@@ -22,7 +22,7 @@ export class KeptCommands {
     const [oldest] = this.#kept;
     if (this.#kept.size <= this.#limit || oldest === undefined) return;
     this.#kept.delete(oldest[0]);
-    // It has ended; that its sandbox may be gone as well is no news to anybody.
+    // The command has ended, and its sandbox may be gone as well.
     oldest[1].process[Symbol.asyncDispose]().catch(() => {});
   }
 

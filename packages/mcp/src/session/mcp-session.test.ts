@@ -78,7 +78,8 @@ describe("a session", () => {
     await call("run_command", { command: "true" });
     const [sandbox] = session.own;
     if (sandbox === undefined) throw new Error("there is no sandbox");
-    sandbox.destroy = () => Promise.reject(new SandboxError("unavailable", { reason: "away", message: "away" }));
+    sandbox.destroy = () =>
+      Promise.reject(SandboxError.fromFields({ code: "unavailable", reason: "away", message: "away" }));
     await session[Symbol.asyncDispose]();
     expect(told).toMatchObject([{ reason: "away" }]);
   });
@@ -110,7 +111,8 @@ describe("a session", () => {
     let asked = 0;
     const connect = async () => {
       asked++;
-      if (asked === 1) throw new SandboxError("unavailable", { reason: "no_runsc", message: "there is no runsc" });
+      if (asked === 1)
+        throw SandboxError.fromFields({ code: "unavailable", reason: "no_runsc", message: "there is no runsc" });
       return client;
     };
     const { mcp, call } = await connectMcp({ client: connect });

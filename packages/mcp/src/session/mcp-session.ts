@@ -2,30 +2,30 @@ import { type Client, type CreateOptions, type ForkOptions, type Sandbox, Sandbo
 import { KeptCommands } from "./kept-commands.ts";
 import { DEFAULT_LIMITS, type SessionLimits } from "./session-limits.ts";
 
-/** A model that thinks, or a user who is away, must not lose a sandbox; a program that was killed must not leave one for long. */
+/** Long enough for a slow model or an absent user; short enough to remove the sandboxes of a killed program soon. */
 const DEFAULT_IDLE_TIMEOUT_MS = 30 * 60_000;
 
 export interface McpSessionOptions {
   /**
-   * What it makes belongs to the key of this client, which the session uses and does not close. A function is asked when
-   * the client is first needed, and again after it has failed.
+   * Its sandboxes belong to the key of this client, which the session does not close. A function is called when the client
+   * is first needed, and again after it has failed.
    */
   readonly client: Client | (() => Promise<Client>);
-  /** Of every sandbox that the session makes, unless a call says otherwise: provider, image, limits, labels and so on. */
+  /** Defaults for new sandboxes: provider, image, limits, labels and so on. */
   readonly defaults?: Omit<CreateOptions, "signal" | "idempotencyKey" | "onProgress"> | undefined;
   readonly limits?: Partial<SessionLimits> | undefined;
-  /** How long a sandbox that the session made may go unused; 30 minutes by default. A process in it is no use of it. */
+  /** How long a sandbox of the session may be idle; 30 minutes by default. Background processes do not count as activity. */
   readonly idleTimeoutMs?: number | undefined;
   /**
-   * What becomes of sandboxes when the session ends. `asked`, the default: those made with `keep` stay; `always`: all stay;
-   * `never`: none can, because their node ends with the session.
+   * Which sandboxes outlive the session: with `asked`, the default, those created with `keep`; with `always`, all; with
+   * `never`, none, because their node ends with the session.
    */
   readonly keep?: "asked" | "always" | "never" | undefined;
-  /** Told what went wrong where no caller is: when a sandbox could not be destroyed at the end. */
+  /** Receives errors that have no caller, such as a sandbox that could not be destroyed at the end. */
   readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
-/** What one client of the MCP server has: its default sandbox, and all that it made and leaves to be destroyed. */
+/** The state of one MCP client: its default sandbox, and the sandboxes to destroy at its end. */
 export class McpSession implements AsyncDisposable {
   readonly limits: SessionLimits;
   readonly commands: KeptCommands;
@@ -52,7 +52,7 @@ export class McpSession implements AsyncDisposable {
     return this.#defaultId;
   }
 
-  /** Where its sandboxes are. */
+  /** The client of the node that runs its sandboxes. */
   async client(): Promise<Client> {
     this.#requireOpen();
     const { client } = this.#options;
@@ -64,17 +64,17 @@ export class McpSession implements AsyncDisposable {
     return await this.#client;
   }
 
-  /** Those that the end of the session destroys. */
+  /** The sandboxes that are destroyed when the session ends. */
   get own(): readonly Sandbox[] {
     return [...this.#made.values()];
   }
 
-  /** Whether the end of the session destroys it. */
+  /** Whether it is destroyed when the session ends. */
   isTemporary(id: string): boolean {
     return this.#made.has(id);
   }
 
-  /** The one with this id, or else the default sandbox, which is made when it is first asked for. */
+  /** Returns the sandbox with this id or, by default, the default sandbox, which it creates on first use. */
   async sandbox(id: string | undefined, signal?: AbortSignal): Promise<Sandbox> {
     this.#requireOpen();
     if (id !== undefined) return this.#made.get(id) ?? (await (await this.client()).sandboxes.connect(id, { signal }));
@@ -82,7 +82,7 @@ export class McpSession implements AsyncDisposable {
     return await this.#default;
   }
 
-  /** Makes one. It is not stopped half-way, since then nobody would know which sandbox to destroy. */
+  /** Creates a sandbox. It ignores cancellation, because a half-created sandbox could not be destroyed later. */
   async create(
     options: CreateOptions = {},
     { keep = false }: { readonly keep?: boolean | undefined } = {},
@@ -100,12 +100,12 @@ export class McpSession implements AsyncDisposable {
     return await creating;
   }
 
-  /** Makes sandboxes that go on from where one is; they are the session's as those that it creates are. */
+  /** Forks a sandbox; the forks belong to the session like the sandboxes it creates. */
   async fork(sandbox: Sandbox, options: ForkOptions): Promise<readonly Sandbox[]> {
     this.#requireOpen();
     const isKept = this.#options.keep === "always";
     const forks = await this.#register(sandbox.fork(options), isKept);
-    // A fork has the lifetime of its original, which may be one that stays.
+    // A fork inherits the lifetime of its original, which may be a kept sandbox.
     if (!isKept) await Promise.all(forks.map((fork) => fork.update(this.#lifetime)));
     return forks;
   }
@@ -116,8 +116,8 @@ export class McpSession implements AsyncDisposable {
   }
 
   /**
-   * What to add to a failure for the model; forgets a default sandbox that is gone, so that the next call makes another.
-   * `id` is what the call named.
+   * Returns advice to add to an error. Forgets a default sandbox that is gone, so that the next call creates another.
+   * `id` is the sandbox_id of the call.
    */
   noteOf(thrown: unknown, id: string | undefined): string | undefined {
     if (!isSandboxLost(SandboxError.from(thrown))) return undefined;
@@ -126,25 +126,25 @@ export class McpSession implements AsyncDisposable {
     const wasDefault = lost === this.#defaultId;
     this.#forget(lost);
     return wasDefault
-      ? "The session's default sandbox is gone, with its files; it may have been idle for too long. The next call without sandbox_id makes a new one."
-      : "Leave sandbox_id out to use the session's default sandbox, or call list_sandboxes.";
+      ? "The session's default sandbox and its files are gone; it may have been idle for too long. The next call without sandbox_id creates a new one."
+      : "Omit sandbox_id to use the session's default sandbox, or call list_sandboxes.";
   }
 
-  /** Destroys what the session made and was not asked to keep. Calls after this fail; a second end waits for the first. */
+  /** Destroys the session's sandboxes, except kept ones. Later calls fail; a second call waits for the first. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
   get #lifetime() {
-    // Without these exceptions a server that was started in the background would keep an abandoned sandbox for ever.
+    // Without these exceptions a background server would keep an abandoned sandbox forever.
     return {
       idleTimeoutMs: this.#options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS,
       idleExcept: ["process", "output"] satisfies CreateOptions["idleExcept"],
     } as const;
   }
 
-  /** An image is one of its provider's; whoever asks for another provider does not mean it. */
+  /** The default image belongs to the default provider, so a call for another provider drops it. */
   #defaultsFor({ provider }: CreateOptions): CreateOptions {
     const { image, container, ...rest } = this.#defaults;
     return provider === undefined || provider === rest.provider ? this.#defaults : rest;
@@ -161,7 +161,7 @@ export class McpSession implements AsyncDisposable {
     }
   }
 
-  /** Whatever is being made when the session ends is waited for, and destroyed. */
+  /** Sandboxes that are being created when the session ends are awaited and destroyed. */
   async #register(making: Promise<readonly Sandbox[]>, isKept: boolean): Promise<readonly Sandbox[]> {
     const made = making.then((sandboxes) => {
       if (!isKept) for (const sandbox of sandboxes) this.#made.set(sandbox.id, sandbox);
@@ -194,7 +194,7 @@ export class McpSession implements AsyncDisposable {
 
   #requireOpen(): void {
     if (this.#ending === undefined) return;
-    throw new SandboxError("canceled", { reason: "session_ended", message: "the session has ended" });
+    throw new SandboxError("session_ended", { message: "the session has ended" });
   }
 }
 
@@ -203,9 +203,7 @@ function isSandboxLost({ code, reason }: SandboxError): boolean {
 }
 
 function cannotKeep(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "cannot_keep",
-    message: "no sandbox was created: it cannot be kept, because this server's sandboxes end with it",
-    hint: "create it without keep, or have the user start a node with: sandpiper up",
+  return new SandboxError("cannot_keep", {
+    message: "no sandbox was created: this server cannot keep sandboxes, because they end with it",
   });
 }

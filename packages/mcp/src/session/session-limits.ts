@@ -1,18 +1,18 @@
-/** What one session takes at most, of the model's context and of the sandboxes' disks. */
+/** Limits of one session, on the model's context and the sandboxes' disks. */
 export interface SessionLimits {
-  /** How many bytes of output one answer carries; of longer output the beginning and the end. */
+  /** Bytes of output in one answer; longer output is cut in the middle. */
   readonly outputBytes: number;
-  /** How many bytes of a file one answer carries as text. */
+  /** Bytes of a file in one answer, as text. */
   readonly fileBytes: number;
-  /** How many bytes travel in one upload or download; as base64 they are a third more. */
+  /** Bytes in one upload or download; base64 adds a third. */
   readonly transferBytes: number;
-  /** How many entries of a directory one answer lists. */
+  /** Directory entries in one answer. */
   readonly directoryEntries: number;
-  /** How many commands that have ended are kept for whoever reads on. */
+  /** Ended commands whose output stays readable. */
   readonly keptCommands: number;
-  /** When a command is killed unless the call says otherwise. */
+  /** The default time limit of a command. */
   readonly commandTimeoutMs: number;
-  /** How often a client that asked for it is told how far a command is. */
+  /** The interval of progress notifications. */
   readonly progressEveryMs: number;
 }
 

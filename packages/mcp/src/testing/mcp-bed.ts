@@ -21,7 +21,7 @@ export interface Answer {
   readonly structured: any;
 }
 
-/** A session whose node is in memory, and an MCP client of it. */
+/** A session with an in-memory node, and its MCP client. */
 export async function connectMcp(options: Partial<McpSessionOptions> = {}): Promise<McpBed> {
   const node = createMemoryServer();
   const client = new Client(node.clientOptions);

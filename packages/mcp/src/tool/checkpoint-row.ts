@@ -1,11 +1,11 @@
 import type { CheckpointResource } from "@sandpiper/sdk";
 import { z } from "zod";
 
-/** What tools tell of a checkpoint. */
+/** A checkpoint in the answers of tools. */
 export const checkpointFields = {
   checkpoint_id: z.string(),
   name: z.string().nullable(),
-  keeps: z.string().describe('"memory": files and running processes; "filesystem": files alone.'),
+  keeps: z.string().describe('"memory": files and running processes; "filesystem": only files.'),
   created_at: z.string(),
   size_bytes: z.int(),
 };

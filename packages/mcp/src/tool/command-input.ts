@@ -4,16 +4,16 @@ import type { McpSession } from "../session/mcp-session.ts";
 
 const MAX_TIMEOUT_SECONDS = 24 * 3600;
 
-/** How a command is run to its end. */
+/** The parameters of tools that run a command to its end. */
 export const commandInput = {
-  cwd: z.string().min(1).optional().describe("Working directory; the user's home directory unless given."),
+  cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
   env: z.record(z.string(), z.string()).optional().describe("Environment variables of this command."),
   timeout_seconds: z
     .number()
     .positive()
     .max(MAX_TIMEOUT_SECONDS)
     .optional()
-    .describe("Kills it, with all that it started, after this time; 120 unless given."),
+    .describe("Kills the command and its descendants after this time; the default is 120."),
 };
 
 export function optionsOf(

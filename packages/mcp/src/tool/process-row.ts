@@ -1,17 +1,16 @@
-import type { ProcessResource, Sandbox } from "@sandpiper/sdk";
-import { SandboxError } from "@sandpiper/sdk";
+import { type ProcessResource, type Sandbox, SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
 
-/** What tools tell of a process. */
+/** A process in the answers of tools. */
 export const processFields = {
   process_id: z.string(),
   pid: z.int(),
   command: z.string(),
   is_running: z.boolean(),
   exit_code: z.int().nullable().describe("Null while it runs."),
-  signal: z.string().nullable().describe("What ended it, where a signal did."),
+  signal: z.string().nullable().describe("The signal that ended it, if any."),
   started_at: z.string(),
-  output_bytes: z.int().describe("How much it has written so far: the offset of its next byte of output."),
+  output_bytes: z.int().describe("The number of bytes written so far, which is the offset of the next byte."),
 };
 
 export function processRow(process: ProcessResource): z.infer<z.ZodObject<typeof processFields>> {
@@ -33,20 +32,19 @@ export function processState({ isRunning, exitCode, signal }: ProcessResource): 
   return signal === null ? `has ended with exit code ${exitCode}` : `was ended by ${signal}`;
 }
 
-/** How a process is now. Whoever names one that is not there is told those that are. */
+/** Returns the current state of a process. The error for an unknown id lists the known ones. */
 export async function findProcess(sandbox: Sandbox, id: string, signal: AbortSignal): Promise<ProcessResource> {
   const processes = await sandbox.processes({ signal });
   const found = processes.find((process) => process.id === id);
   if (found !== undefined) return found;
   const known = processes.map((process) => process.id).join(", ");
-  throw new SandboxError("not_found", {
-    reason: "no_such_process",
+  throw new SandboxError("no_such_process", {
     message: `sandbox ${sandbox.id} has no process ${id}`,
-    hint: known === "" ? "it has none at all; start one with start_process" : `those there are: ${known}`,
+    hint: known === "" ? "it has no processes; start one with start_process" : `its processes: ${known}`,
   });
 }
 
-/** What a shell runs is told as it was written. */
+/** A shell command is shown as it was written. */
 function commandOf(argv: readonly string[]): string {
   const isShell = argv.length === 3 && argv[0] === "/bin/sh" && argv[1] === "-c";
   return isShell ? (argv[2] ?? "") : argv.join(" ");

@@ -45,14 +45,15 @@ describe("a failure", () => {
     const { isError, text } = await call("read_file", { path: "nothing" });
     expect(isError).toBe(true);
     expect(text).toContain("(not_found: no_such_file)");
-    expect(text).toContain("list_directory shows what is there.");
+    expect(text).toContain("Call list_directory to see the files.");
   });
 
   it("of a quota is told as one, with the way out", async () => {
     const { client, call } = await connectMcp();
     client.sandboxes.create = () =>
       Promise.reject(
-        new SandboxError("resource_exhausted", {
+        SandboxError.fromFields({
+          code: "resource_exhausted",
           reason: "quota_exceeded",
           message: "no sandbox was created: the key k may have 1 sandbox, uses 1 and wants 1 more",
           hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota",

@@ -2,7 +2,7 @@ import type { SandboxResource } from "@sandpiper/sdk";
 import { z } from "zod";
 import type { McpSession } from "../session/mcp-session.ts";
 
-/** What tools tell of a sandbox. Its token is not among it: a model has no use for it, and what it reads may be logged. */
+/** A sandbox in the answers of tools, without its token: a model does not need it, and its input may be logged. */
 export const sandboxFields = {
   sandbox_id: z.string(),
   name: z.string().nullable(),
@@ -13,8 +13,8 @@ export const sandboxFields = {
   vcpu_count: z.number(),
   disk_mib: z.number(),
   created_at: z.string(),
-  is_default: z.boolean().describe("Used by calls without sandbox_id."),
-  is_temporary: z.boolean().describe("Destroyed when the session ends."),
+  is_default: z.boolean().describe("True if calls without sandbox_id use it."),
+  is_temporary: z.boolean().describe("True if it is destroyed when the session ends."),
 };
 
 type SandboxRow = z.infer<z.ZodObject<typeof sandboxFields>>;

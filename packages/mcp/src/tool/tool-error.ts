@@ -1,25 +1,24 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { type ErrorCode, SandboxError } from "@sandpiper/sdk";
 
-/** What a model does next, where the error itself does not say. */
+/** The next step for a model, by code. */
 const advice: Partial<Record<ErrorCode, string>> = {
   invalid_argument: "Correct the arguments and call again.",
-  unauthenticated: "The key of this server is not valid any more. Tell the user; calling again does not help.",
+  unauthenticated: "The key of this server is no longer valid. Tell the user; calling again does not help.",
   permission_denied: "The key of this server does not allow this. Tell the user; calling again does not help.",
-  resource_exhausted:
-    "Destroy a sandbox that is not needed any more (list_sandboxes, destroy_sandbox), or ask for less.",
+  resource_exhausted: "Destroy a sandbox that is no longer needed (list_sandboxes, destroy_sandbox), or ask for less.",
   unavailable: "Try again in a moment.",
-  conflict: "Look at the current state and try again.",
+  conflict: "Read the current state and try again.",
   deadline_exceeded: "Try again, or with a longer timeout.",
 };
 
-/** More precise than what its code says. */
+/** More precise than the advice for the code. */
 const adviceByReason: Readonly<Record<string, string>> = {
-  no_such_file: "list_directory shows what is there.",
-  no_such_checkpoint: "list_checkpoints shows those there are.",
+  no_such_file: "Call list_directory to see the files.",
+  no_such_checkpoint: "Call list_checkpoints to see the checkpoints.",
 };
 
-/** A failure as an answer that a model reads: what happened, and what to do next. */
+/** Converts an error to an answer for a model: what happened, and the next step. */
 export function toolError(thrown: unknown, note?: string): CallToolResult {
   const error = SandboxError.from(thrown);
   const next = note ?? adviceByReason[error.reason] ?? advice[error.code];

@@ -2,19 +2,19 @@ import type { ContentBlock, ToolAnnotations } from "@modelcontextprotocol/server
 import type { z } from "zod";
 import type { McpSession } from "../session/mcp-session.ts";
 
-/** One call of a tool, as the tool sees it. */
+/** One call of a tool. */
 export interface ToolCall {
   readonly session: McpSession;
-  /** Aborted when the client cancels the call, or is gone. */
+  /** Aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal;
-  /** Tells the client how far it is, where it asked to be told. */
+  /** Sends a progress notification, if the client asked for them. */
   readonly progress: (message: string) => void;
 }
 
-/** What a model reads, and the same for programs. */
+/** The answer as text for a model, and as structured content for programs. */
 interface ToolAnswer<Output> {
   readonly text: string;
-  /** What a client shows beside the text, such as a picture. */
+  /** Further content for the client to show, such as an image. */
   readonly blocks?: readonly ContentBlock[];
   readonly structured: Output;
 }
@@ -23,14 +23,14 @@ export interface ToolDefinition<Input extends z.ZodObject, Output extends z.ZodO
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** All four are said: what is left out means the worst to a client. */
+  /** All four are required, because clients assume the worst for an omitted one. */
   readonly annotations: Required<Omit<ToolAnnotations, "title">>;
   readonly input: Input;
   readonly output: Output;
   readonly run: (input: z.infer<Input>, call: ToolCall) => Promise<ToolAnswer<z.infer<Output>>>;
 }
 
-/** A tool whose schemas say what it takes, checked before `run` is called. */
+/** A tool. Its input is checked against its schema before `run` is called. */
 export type Tool = Omit<ToolDefinition<z.ZodObject, z.ZodObject>, "run"> & {
   readonly run: (input: never, call: ToolCall) => Promise<ToolAnswer<Record<string, unknown>>>;
 };

@@ -1,6 +1,6 @@
 /**
- * Waits for a promise, for so long. Answers whether it was fulfilled in time; what it rejects with is thrown, and so is an
- * abort.
+ * Waits for a promise for a limited time and returns whether it was fulfilled. Throws the promise's error, or the abort
+ * reason.
  */
 export async function within(timeoutMs: number, signal: AbortSignal, promise: Promise<unknown>): Promise<boolean> {
   signal.throwIfAborted();
@@ -13,7 +13,7 @@ export async function within(timeoutMs: number, signal: AbortSignal, promise: Pr
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
-    // Given up on: how it ends concerns nobody any more.
+    // After the timeout the result is not used.
     promise.catch(() => {});
   }
 }

@@ -7,7 +7,7 @@ export const checkpointSandbox = defineTool({
   name: "checkpoint_sandbox",
   title: "Save a sandbox",
   description:
-    "Saves a sandbox as it is now, with its files and, where its provider can, its running processes. It goes on running. restore_sandbox sets it back to this; fork_sandbox makes copies from it.",
+    "Saves the current state of a sandbox: its files and, if its provider supports it, its running processes. The sandbox keeps running. restore_sandbox returns to the checkpoint; fork_sandbox creates copies from it.",
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -15,7 +15,7 @@ export const checkpointSandbox = defineTool({
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
       .optional()
-      .describe("To name it by later: letters, digits, dots, dashes."),
+      .describe("A name for the checkpoint: letters, digits, dots, dashes."),
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, ...checkpointFields }),
   async run({ sandbox_id, name }, { session, signal }) {

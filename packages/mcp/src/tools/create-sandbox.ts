@@ -8,7 +8,7 @@ export const createSandbox = defineTool({
   name: "create_sandbox",
   title: "Create a sandbox",
   description:
-    "Makes a new sandbox beside the default one and tells its id. It is destroyed when the session ends, unless keep is true. Only needed for a second sandbox, for other limits, another image, or one to keep.",
+    "Creates a sandbox in addition to the default one and returns its id. It is destroyed when the session ends, unless keep is true. Only needed for a second sandbox, other limits, another image, or a sandbox to keep.",
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.object({
     name: z.string().min(1).max(128).optional().describe("A name for people."),
@@ -19,19 +19,19 @@ export const createSandbox = defineTool({
       .string()
       .min(1)
       .optional()
-      .describe('What it starts from, such as "python:3.13", where containers are offered.'),
+      .describe('The image to start from, such as "python:3.13", if the server offers containers.'),
     provider: z
       .enum(["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"])
       .optional()
-      .describe("What runs it; the server's default unless given."),
+      .describe("The provider that runs it; the server's default if omitted."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of all its commands."),
-    keep: z.boolean().optional().describe("True: it outlives the session, until it is destroyed."),
+    keep: z.boolean().optional().describe("If true, it outlives the session until it is destroyed."),
     idle_timeout_seconds: z
       .int()
       .min(1)
       .max(MAX_IDLE_SECONDS)
       .optional()
-      .describe("Destroys it when it was not used for this long."),
+      .describe("Destroys the sandbox after this time without use."),
   }),
   output: z.object(sandboxFields),
   async run({ name, memory_mib, vcpu_count, disk_mib, image, provider, env, keep, idle_timeout_seconds }, { session }) {

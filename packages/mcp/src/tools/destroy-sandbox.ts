@@ -6,7 +6,7 @@ export const destroySandbox = defineTool({
   name: "destroy_sandbox",
   title: "Destroy a sandbox",
   description:
-    "Ends a sandbox with its processes and removes its files for good. After the default sandbox was destroyed, the next call without sandbox_id makes a new, empty one.",
+    "Destroys a sandbox with its processes and files, permanently. After the default sandbox is destroyed, the next call without sandbox_id creates a new, empty one.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({ sandbox_id: sandboxIdInput }),
   output: z.object({ sandbox_id: sandboxIdOutput.nullable(), destroyed: z.boolean() }),

@@ -7,7 +7,7 @@ export const downloadFile = defineTool({
   name: "download_file",
   title: "Download a binary file",
   description:
-    "Reads a file of a sandbox as bytes, in base64; pictures can be looked at. A long file comes in parts: next_offset says where the next one begins. Use read_file for text.",
+    "Reads a file of a sandbox as bytes, in base64; images can be viewed. A long file comes in parts: next_offset is the start of the next part. Use read_file for text.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -30,7 +30,7 @@ export const downloadFile = defineTool({
     const blob = Buffer.from(bytes).toString("base64");
     const mimeType = mediaTypeOf(path);
     const isWholePicture = mimeType.startsWith("image/") && offset === 0 && next === null;
-    const rest = next === null ? "" : ` ${sizeBytes - next} more bytes; download_file with offset ${next} reads on.`;
+    const rest = next === null ? "" : ` ${sizeBytes - next} more bytes; continue with download_file at offset ${next}.`;
     return {
       text: `Bytes ${offset} to ${end} of ${path}, which has ${sizeBytes}.${rest}`,
       blocks: [

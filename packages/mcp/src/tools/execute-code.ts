@@ -16,7 +16,7 @@ export const executeCode = defineTool({
   name: "execute_code",
   title: "Execute code",
   description:
-    "Runs source code in a sandbox, in a fresh interpreter, and waits for its end. Answers as run_command does. Files that the code writes stay; its variables do not.",
+    "Runs source code in a sandbox, in a new interpreter, and waits until it ends. Returns the same fields as run_command. Files that the code writes persist; its variables do not.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -24,7 +24,7 @@ export const executeCode = defineTool({
     language: z
       .enum(Object.keys(languages) as (keyof typeof languages)[])
       .optional()
-      .describe("python unless given."),
+      .describe("The default is python."),
     ...commandInput,
   }),
   output: z.object(commandFields),
@@ -39,7 +39,7 @@ export const executeCode = defineTool({
     } catch (thrown) {
       throw isMissingProgram(thrown) ? noInterpreter(language, program, thrown) : thrown;
     } finally {
-      // A sandbox that is gone has no file to remove; the code's own end is what the caller asks for.
+      // If the sandbox is gone, there is no file to remove.
       await sandbox.files.remove(path, { missingOk: true }).catch(() => {});
     }
   },
@@ -50,8 +50,7 @@ function isMissingProgram(thrown: unknown): boolean {
 }
 
 function noInterpreter(language: string, program: string, cause: unknown): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "no_interpreter",
+  return new SandboxError("no_interpreter", {
     message: `the sandbox has no ${program}, which runs ${language}`,
     hint: `use another language, or a sandbox whose image has ${program}`,
     cause,

@@ -9,12 +9,16 @@ export const forkSandbox = defineTool({
   name: "fork_sandbox",
   title: "Copy a sandbox",
   description:
-    "Makes new sandboxes that go on from where one is, with its files and, where its provider can, its running processes; that one is not touched. The copies are destroyed when the session ends.",
+    "Creates copies of a sandbox, with its files and, if its provider supports it, its running processes. The original does not change. The copies are destroyed when the session ends.",
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    count: z.int().min(1).max(MAX_FORKS).optional().describe("How many copies; 1 unless given."),
-    checkpoint: z.string().min(1).optional().describe("Where they begin: a checkpoint's id or name; now unless given."),
+    count: z.int().min(1).max(MAX_FORKS).optional().describe("The number of copies; the default is 1."),
+    checkpoint: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("The id or name of the checkpoint to copy; the current state if omitted."),
     name: z.string().min(1).max(128).optional().describe("A name for people."),
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, forks: z.array(z.object(sandboxFields)) }),
@@ -23,7 +27,7 @@ export const forkSandbox = defineTool({
     const forks = await session.fork(sandbox, { count, checkpoint, name });
     const rows = forks.map(({ info }) => sandboxRow(info, session));
     return {
-      text: `Sandbox ${sandbox.id} goes on in ${rows.map((row) => row.sandbox_id).join(", ")} as well.`,
+      text: `Sandbox ${sandbox.id} was copied to ${rows.map((row) => row.sandbox_id).join(", ")}.`,
       structured: { sandbox_id: sandbox.id, forks: rows },
     };
   },

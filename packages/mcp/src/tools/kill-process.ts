@@ -4,14 +4,13 @@ import { findProcess, processFields, processRow, processState } from "../tool/pr
 import { defineTool } from "../tool/tool.ts";
 import { within } from "../tool/within.ts";
 
-/** A process that a signal ends does so at once, or cleans up first; one that ignores it runs on. */
+/** Time for a process to clean up after a signal; one that ignores it keeps running. */
 const PATIENCE_MS = 2000;
 
 export const killProcess = defineTool({
   name: "kill_process",
   title: "Kill a process",
-  description:
-    "Sends a signal to a process and to everything that it started: SIGKILL unless another is given. What it wrote can still be read.",
+  description: "Sends a signal, SIGKILL by default, to a process and its descendants. Its output can still be read.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -20,7 +19,7 @@ export const killProcess = defineTool({
       .string()
       .regex(/^(SIG)?[A-Z0-9]{1,10}$/)
       .optional()
-      .describe('Such as "SIGTERM" or "SIGINT"; SIGKILL unless given.'),
+      .describe('For example "SIGTERM" or "SIGINT"; the default is SIGKILL.'),
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, ...processFields }),
   async run({ sandbox_id, process_id, signal: name = "SIGKILL" }, { session, signal }) {
@@ -36,7 +35,7 @@ export const killProcess = defineTool({
       }
     }
     const after = await findProcess(sandbox, process_id, signal);
-    const note = after.isRunning ? ` It was sent ${name}; SIGKILL ends it for certain.` : "";
+    const note = after.isRunning ? ` It received ${name}; use SIGKILL to end it.` : "";
     return {
       text: `Process ${process_id} ${processState(after)}.${note}`,
       structured: { sandbox_id: sandbox.id, ...processRow(after) },

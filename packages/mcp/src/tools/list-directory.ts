@@ -7,17 +7,21 @@ const MAX_DEPTH = 16;
 export const listDirectory = defineTool({
   name: "list_directory",
   title: "List a directory",
-  description: "Lists what is in a directory of a sandbox, sorted by path.",
+  description: "Lists the entries of a directory of a sandbox, sorted by path.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    path: z.string().min(1).optional().describe("The user's home directory unless given; relative paths start there."),
+    path: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("The default is the user's home directory, where relative paths start."),
     depth: z
       .int()
       .min(1)
       .max(MAX_DEPTH)
       .optional()
-      .describe("1, the default: its own entries; 2: also those of its directories, and so on."),
+      .describe("1, the default, lists its own entries; 2 also lists those of its subdirectories, and so on."),
   }),
   output: z.object({
     sandbox_id: sandboxIdOutput,
@@ -31,7 +35,7 @@ export const listDirectory = defineTool({
         target: z.string().nullable().describe("Where a symlink points to."),
       }),
     ),
-    has_more: z.boolean().describe("There are more entries than are listed."),
+    has_more: z.boolean().describe("True if the directory has more entries than are listed."),
   }),
   async run({ sandbox_id, path = ".", depth = 1 }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);
@@ -54,7 +58,7 @@ export const listDirectory = defineTool({
         : `${path} -> ${target}`;
     });
     const hasMore = all.length > entries.length;
-    if (hasMore) lines.push(`… and ${all.length - entries.length} more; list a directory below, or use find.`);
+    if (hasMore) lines.push(`… and ${all.length - entries.length} more; list a subdirectory, or use find.`);
     return {
       text: lines.length === 0 ? "The directory is empty." : lines.join("\n"),
       structured: { sandbox_id: sandbox.id, path, entries, has_more: hasMore },

@@ -7,7 +7,7 @@ export const listProcesses = defineTool({
   name: "list_processes",
   title: "List processes",
   description:
-    "Lists the processes that were started in a sandbox and are known by an id: those that run, and those that have ended and whose output can still be read.",
+    "Lists the processes of a sandbox that have an id: those that run, and those that have ended but whose output can still be read.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({ sandbox_id: sandboxIdInput }),
   output: z.object({ sandbox_id: sandboxIdOutput, processes: z.array(z.object(processFields)) }),

@@ -8,12 +8,12 @@ export const listSandboxes = defineTool({
   name: "list_sandboxes",
   title: "List sandboxes",
   description:
-    "Lists the sandboxes that this server's key may use, newest first: those of this session, and those that were kept or made elsewhere.",
+    "Lists the sandboxes that this server's key may use, newest first: those of this session, and those that were kept or created elsewhere.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({}),
   output: z.object({
     sandboxes: z.array(z.object(sandboxFields)),
-    has_more: z.boolean().describe(`There are more than the ${MAX_ROWS} that are listed.`),
+    has_more: z.boolean().describe(`True if there are more than the ${MAX_ROWS} sandboxes listed.`),
   }),
   async run(_, { session, signal }) {
     const client = await session.client();

@@ -8,7 +8,7 @@ export const readFile = defineTool({
   name: "read_file",
   title: "Read a text file",
   description:
-    "Reads a text file of a sandbox. A long file comes in parts: next_offset says where the next one begins. Use download_file for binary content.",
+    "Reads a text file of a sandbox. A long file comes in parts: next_offset is the start of the next part. Use download_file for binary content.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -25,13 +25,14 @@ export const readFile = defineTool({
     const lengthBytes = Math.min(length ?? session.limits.fileBytes, session.limits.fileBytes);
     const { sizeBytes } = await sandbox.files.stat(path, { signal });
     const read = await sandbox.files.read(path, { offset, lengthBytes, signal });
-    // Files of /proc and the like say that they are empty.
+    // Files in /proc report a size of 0.
     const isCut = offset + read.length < sizeBytes;
     const bytes = isCut ? withoutCutEnd(read) : read;
     if (isBinary(bytes)) throw binaryFile(path, sizeBytes);
     const content = textOf(bytes);
     const next = isCut ? offset + bytes.length : null;
-    const note = next === null ? "" : `\n[… ${sizeBytes - next} more bytes; read_file with offset ${next} reads on …]`;
+    const note =
+      next === null ? "" : `\n[… ${sizeBytes - next} more bytes; continue with read_file at offset ${next} …]`;
     return {
       text: `${content}${note}`,
       structured: { sandbox_id: sandbox.id, path, content, size_bytes: sizeBytes, next_offset: next },
@@ -44,9 +45,5 @@ function isBinary(bytes: Uint8Array): boolean {
 }
 
 function binaryFile(path: string, sizeBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "binary_file",
-    message: `${path} is no text: it is binary, of ${sizeBytes} bytes`,
-    hint: "use download_file, or a command such as file or xxd",
-  });
+  return new SandboxError("binary_file", { message: `${path} is a binary file of ${sizeBytes} bytes, not text` });
 }

@@ -10,30 +10,32 @@ export const readProcessOutput = defineTool({
   name: "read_process_output",
   title: "Read a process's output",
   description:
-    "Reads what a process wrote, standard output and standard error in the order in which they came, from an offset. next_offset is where the next call goes on. Can wait for new output or for its end. Also reads what run_command left out.",
+    "Reads the output of a process from an offset: standard output and standard error in the order of arrival. Continue at next_offset. Can wait for new output or for the end of the process. Also reads output that run_command left out.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
     process_id: processIdInput,
-    offset: z.int().min(0).optional().describe("The first byte to read; 0, the start, unless given."),
+    offset: z.int().min(0).optional().describe("The first byte to read; the default is 0, the start."),
     wait_seconds: z
       .number()
       .min(0)
       .max(MAX_WAIT_SECONDS)
       .optional()
-      .describe("Waits at most so long when there is nothing to read yet; 0 unless given."),
+      .describe("The longest time to wait for output; the default is 0."),
     wait_for: z
       .enum(["output", "exit"])
       .optional()
-      .describe("What wait_seconds waits for: any new output, the default, or the end of the process."),
+      .describe("What to wait for: any new output, the default, or the end of the process."),
   }),
   output: z.object({
     sandbox_id: sandboxIdOutput,
     process_id: z.string(),
     output: z.string(),
-    offset: z.int().describe("Of the first byte of output; later than asked for where older output was dropped."),
+    offset: z
+      .int()
+      .describe("The offset of the first byte of output; later than requested if older output was dropped."),
     next_offset: z.int(),
-    has_more: z.boolean().describe("There is more to read now."),
+    has_more: z.boolean().describe("True if more output can be read now."),
     is_running: z.boolean(),
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
@@ -45,7 +47,7 @@ export const readProcessOutput = defineTool({
     const after = await findProcess(sandbox, process_id, call.signal);
     const hasMore = read.nextOffset < after.endOffset;
     const dropped = read.offset > offset ? `[${read.offset - offset} bytes before this were dropped]\n` : "";
-    const more = hasMore ? `${after.endOffset - read.nextOffset} more bytes are there. ` : "";
+    const more = hasMore ? `${after.endOffset - read.nextOffset} more bytes available. ` : "";
     const state = `[process ${processState(after)}; ${more}next offset ${read.nextOffset}]`;
     return {
       text: `${dropped}${read.text}${read.text === "" || read.text.endsWith("\n") ? "" : "\n"}${state}`,

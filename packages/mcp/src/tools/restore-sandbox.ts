@@ -6,11 +6,11 @@ export const restoreSandbox = defineTool({
   name: "restore_sandbox",
   title: "Set a sandbox back",
   description:
-    "Sets a sandbox back to a checkpoint of it: everything that happened since is lost. Processes that the checkpoint keeps go on from there.",
+    "Restores a sandbox to one of its checkpoints; later changes are lost. Processes that the checkpoint contains continue from there.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
-    checkpoint: z.string().min(1).optional().describe("Its id or name; the newest unless given."),
+    checkpoint: z.string().min(1).optional().describe("The id or name of the checkpoint; the default is the newest."),
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, checkpoint_id: z.string(), state: z.string() }),
   async run({ sandbox_id, checkpoint }, { session, signal }) {
@@ -18,7 +18,7 @@ export const restoreSandbox = defineTool({
     const { state, rolledBackTo } = await sandbox.rollback(checkpoint, { signal });
     const id = rolledBackTo?.checkpoint ?? "";
     return {
-      text: `Sandbox ${sandbox.id} is as it was at checkpoint ${checkpoint ?? id}.`,
+      text: `Sandbox ${sandbox.id} is restored to checkpoint ${checkpoint ?? id}.`,
       structured: { sandbox_id: sandbox.id, checkpoint_id: id, state },
     };
   },

@@ -9,13 +9,13 @@ export const runCommand = defineTool({
   name: "run_command",
   title: "Run a command",
   description:
-    "Runs a shell command in a sandbox and waits for its end. Answers with the exit code, standard output and standard error; a command that fails is an answer, not an error. Files stay for the next call; the working directory and shell variables do not. Of long output the beginning and the end are told.",
+    "Runs a shell command in a sandbox and waits until it ends. Returns the exit code, standard output and standard error; a non-zero exit code is a result, not an error. Files persist until the next call; the working directory and shell variables do not. Long output is cut in the middle.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
     command: z.string().min(1).describe("Run by /bin/sh -c."),
     ...commandInput,
-    stdin: z.string().optional().describe("Given on standard input, which then ends."),
+    stdin: z.string().optional().describe("Sent to standard input, which then ends."),
   }),
   output: z.object(commandFields),
   async run({ sandbox_id, command, stdin, ...input }, call) {

@@ -6,12 +6,12 @@ export const startProcess = defineTool({
   name: "start_process",
   title: "Start a background process",
   description:
-    "Starts a shell command in a sandbox and answers at once, while it runs on: for servers, watchers, long jobs and programs that ask for input. read_process_output reads what it writes, write_process_input gives it input, kill_process ends it.",
+    "Starts a shell command in a sandbox and returns immediately: for servers, watchers, long jobs and interactive programs. Read its output with read_process_output, send input with write_process_input, end it with kill_process.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
   input: z.object({
     sandbox_id: sandboxIdInput,
     command: z.string().min(1).describe("Run by /bin/sh -c."),
-    cwd: z.string().min(1).optional().describe("Working directory; the user's home directory unless given."),
+    cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of this process."),
   }),
   output: z.object({ sandbox_id: sandboxIdOutput, process_id: z.string(), pid: z.int() }),
@@ -20,7 +20,7 @@ export const startProcess = defineTool({
     const process = await sandbox.start(command, { cwd, env, stdin: true, signal });
     process.detach();
     return {
-      text: `Process ${process.id} runs. Read its output with read_process_output.`,
+      text: `Process ${process.id} is running. Read its output with read_process_output.`,
       structured: { sandbox_id: sandbox.id, process_id: process.id, pid: process.pid },
     };
   },

@@ -7,7 +7,7 @@ export const uploadFile = defineTool({
   name: "upload_file",
   title: "Upload a binary file",
   description:
-    "Writes a file with any content in a sandbox: replaces it as a whole, or makes it, with the directories it needs. Use write_file for text.",
+    "Writes a binary file in a sandbox. Replaces an existing file and creates missing directories. Use write_file for text.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
@@ -34,19 +34,12 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
     // Unlike Buffer, atob refuses what is not base64.
     return new Uint8Array(Buffer.from(atob(base64), "latin1"));
   } catch (cause) {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_base64",
-      message: "content_base64 is no base64",
-      hint: "encode the bytes in base64, or use write_file for text",
-      cause,
-    });
+    throw new SandboxError("invalid_base64", { message: "content_base64 is not valid base64", cause });
   }
 }
 
 function tooLarge(sizeBytes: number, limit: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "too_large",
+  return new SandboxError("upload_too_large", {
     message: `nothing was written: the content has ${sizeBytes} bytes, and one upload carries at most ${limit}`,
-    hint: "upload it in parts to several files and join them with cat",
   });
 }

@@ -6,7 +6,7 @@ export const writeFile = defineTool({
   name: "write_file",
   title: "Write a text file",
   description:
-    "Writes a text file in a sandbox: replaces it as a whole, or makes it, with the directories it needs. Use upload_file for binary content.",
+    "Writes a text file in a sandbox. Replaces an existing file and creates missing directories. Use upload_file for binary content.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,

@@ -5,26 +5,26 @@ import { findProcess } from "../tool/process-row.ts";
 import { defineTool } from "../tool/tool.ts";
 import { within } from "../tool/within.ts";
 
-/** A program that reads its input takes it in far less; one that does not may never. */
+/** A program that reads its input needs far less time. */
 const PATIENCE_MS = 10_000;
 
 export const writeProcessInput = defineTool({
   name: "write_process_input",
   title: "Write to a process",
   description:
-    "Gives text to the standard input of a process that start_process started. Most programs read lines: end the text with a newline.",
+    "Sends text to the standard input of a process that start_process started. Most programs read lines: end the text with a newline.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   input: z.object({
     sandbox_id: sandboxIdInput,
     process_id: processIdInput,
-    input: z.string().describe("As it is; nothing is added to it."),
-    close: z.boolean().optional().describe("True: its input ends after this."),
+    input: z.string().describe("The text, sent unchanged."),
+    close: z.boolean().optional().describe("If true, the input ends after this text."),
   }),
   output: z.object({
     sandbox_id: sandboxIdOutput,
     process_id: z.string(),
     bytes: z.int(),
-    output_offset: z.int().describe("Where read_process_output finds what it writes from now on."),
+    output_offset: z.int().describe("The offset at which read_process_output finds later output."),
   }),
   async run({ sandbox_id, process_id, input, close = false }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);
@@ -39,24 +39,18 @@ export const writeProcessInput = defineTool({
       process.detach();
     }
     return {
-      text: `Wrote ${bytes.length} bytes to process ${process_id}. Read what it answers from offset ${endOffset}.`,
+      text: `Wrote ${bytes.length} bytes to process ${process_id}. Read its answer from offset ${endOffset}.`,
       structured: { sandbox_id: sandbox.id, process_id, bytes: bytes.length, output_offset: endOffset },
     };
   },
 });
 
 function hasEnded(process: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "process_ended",
-    message: `nothing was written: process ${process} has ended`,
-    hint: "read its output with read_process_output, or start it again",
-  });
+  return new SandboxError("process_ended", { message: `nothing was written: process ${process} has ended` });
 }
 
 function doesNotRead(process: string): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "input_not_read",
+  return new SandboxError("input_not_read", {
     message: `process ${process} does not read its input; part of it may have been written`,
-    hint: "look at its output with read_process_output",
   });
 }

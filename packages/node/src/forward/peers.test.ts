@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
-import { untilSettled } from "../testing/until-settled.ts";
 import { createSandboxId, errorBodySchema, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { sendNudge } from "../cluster/nudge.ts";
+import { untilSettled } from "../testing/until-settled.ts";
 import { ClusterNodes } from "./testing/cluster-nodes.ts";
 
 let nodes: ClusterNodes;
@@ -273,4 +273,3 @@ describe("a nudge", () => {
 async function echoed(answer: Promise<Response>) {
   return (await (await answer).json()) as { readonly name: string; readonly headers: Record<string, string> };
 }
-

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { FakeClock } from "@sandpiper/core/testing";
-import { untilSettled } from "../testing/until-settled.ts";
 import { createSandboxId, encodeDataFrame, SandboxError, type SandboxId } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WebSocket } from "ws";
 import type { Location } from "../handoff/locator.ts";
+import { untilSettled } from "../testing/until-settled.ts";
 import { type Owner, RelayNodes } from "./testing/relay-nodes.ts";
 
 let nodes: RelayNodes;

@@ -1,11 +1,11 @@
 import {
   type Clock,
+  KeyedMutex,
   Lifetime,
   type ProcessExit,
   type ProcessHandle,
   type Sandbox,
   SandboxError,
-  Turns,
 } from "@sandpiper/core";
 import type { EventKind, SandboxId } from "@sandpiper/protocol";
 import type { EventLog, NewEvent } from "../records/event-log.ts";
@@ -40,7 +40,7 @@ interface Entry {
 export class SandboxRegistry {
   readonly #options: SandboxRegistryOptions;
   readonly #entries = new Map<SandboxId, Entry>();
-  readonly #mutex = new Turns<SandboxId>();
+  readonly #mutex = new KeyedMutex<SandboxId>();
   readonly #destructions = new Map<SandboxId, Promise<void>>();
   readonly #activityObservers: ActivityObserver[] = [];
   readonly #expiryListeners: ExpiryListener[] = [];

@@ -1,4 +1,4 @@
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "../errors/sandbox-error.ts";
 import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
 
 /**
@@ -17,7 +17,7 @@ export interface FrameSink {
   /** Memory of that size for the attachment of a message that has begun; undefined: new memory. */
   place?(message: Readonly<Record<string, unknown>>, size: number): Uint8Array | undefined;
   frame(frame: Frame): void;
-  /** The stream goes on after a fault: the damaged frame is skipped. */
+  /** After a fault the decoder skips the damaged frame and continues. */
   fault(fault: FrameFault): void;
 }
 
@@ -43,10 +43,8 @@ export function encodeFrame(message: object, attachment?: Uint8Array): Uint8Arra
 function encodeLine(message: object): Uint8Array {
   const text = JSON.stringify(message);
   if (text.includes("\\ud") && HALF_CHARACTER.test(text)) {
-    throw new SandboxError("invalid_argument", {
-      reason: "malformed_text",
+    throw new SandboxError("malformed_text", {
       message: "a text cannot be sent to the sandbox: it holds one half of a surrogate pair",
-      hint: "send well-formed Unicode; bytes that are no text go through files or standard input",
     });
   }
   return textEncoder.encode(`${text}\n`);
@@ -105,7 +103,7 @@ export class FrameDecoder {
     return end + 1;
   }
 
-  /** The chunk may be a buffer that its owner reuses, so what outlives the call is copied. */
+  /** The chunk may be a reused buffer, so bytes that outlive the call are copied. */
   #keep(piece: Uint8Array): void {
     const needed = this.#lineLength + piece.length;
     if (needed > this.#line.length) {

@@ -7,7 +7,7 @@ export const MAX_LINE_BYTES = 1024 * 1024;
 /** The most raw bytes one message may carry; longer contents travel as a stream of messages. */
 export const MAX_ATTACHMENT_BYTES = 1024 * 1024;
 
-/** Calls that may be unanswered at once on one channel; one more is refused. */
+/** The maximum number of unanswered calls on one channel. */
 export const MAX_CALLS_IN_FLIGHT = 1024;
 
 /** Bytes of standard input that may wait for a process that does not read. */

@@ -52,7 +52,7 @@ const spawnParamsSchema = z.object({
   /** True: a pipe fed by process.stdin; false or absent: /dev/null. Ignored with a pty, which always has input. */
   stdin: z.boolean().optional(),
   pty: z.object(size).optional(),
-  /** When it passes, the whole tree is killed and the status says timed_out. */
+  /** After this time the whole process tree is killed, and the status has timed_out. */
   timeout_ms: timeout.optional(),
   /** Output kept for readers that come late; the oldest bytes beyond it are dropped. */
   journal_bytes: z.int().min(4096).optional(),

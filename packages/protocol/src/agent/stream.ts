@@ -26,7 +26,7 @@ export const streamNotifications = {
       dropped: z.int().min(1).optional(),
     }),
   },
-  /** The sender of this notification sends no more data on this stream. */
+  /** The sender of this notification has sent its last data on this stream. */
   "stream.end": { params: z.object({ call }) },
   "stream.credit": { params: z.object({ call, bytes: z.int().min(1) }) },
   /** From the caller: the call is answered with code canceled and what it started is stopped. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { isErrorCode } from "../error-codes.ts";
+import { isErrorCode } from "../errors/error-codes.ts";
 import { notificationSchema, requestSchema, responseSchema } from "./envelope.ts";
 import { encodeFrame, type Frame, FrameDecoder, type FrameFault } from "./frame.ts";
 import { type AgentMethod, agentMethods, agentNotifications } from "./methods.ts";

@@ -5,7 +5,7 @@ import * as sandbox from "./sandbox.ts";
 
 const CHECKPOINT = `${SANDBOX}/checkpoints/{checkpoint}`;
 
-/** Saving sandboxes, and what is made of what was saved. */
+/** Operations on checkpoints. */
 export const checkpointRoutes = {
   createCheckpoint: {
     ...make,

@@ -9,7 +9,7 @@ const MIN_EVERY_MS = 1000;
 
 export const checkpointIdSchema = z.uuid();
 
-/** Safe as a part of a path, whatever it is that keeps the checkpoint. */
+/** Safe as a path segment in every store. */
 const safeNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
 /** No name looks like an id, so that one word is enough to mean either. */
@@ -22,10 +22,10 @@ export const checkpointRefSchema = safeNameSchema;
 
 const keepLastSchema = z.int().min(1).max(MAX_KEPT);
 
-/** What a checkpoint keeps: memory, with running processes, and files; or files alone. */
+/** What a checkpoint keeps: files and memory with running processes, or only files. */
 const checkpointFidelitySchema = z.enum(["memory", "filesystem"]);
 
-/** What checkpoints of a sandbox keep; `none`: its provider takes none. */
+/** What checkpoints of a sandbox keep; `none` if its provider supports none. */
 export const sandboxFidelitySchema = z.enum([...checkpointFidelitySchema.options, "none"]);
 
 const policy = {
@@ -40,7 +40,7 @@ const policy = {
   keepLast: keepLastSchema,
 };
 
-/** When checkpoints are taken without being asked for; what is not said is off. */
+/** When the node takes checkpoints automatically; omitted triggers are off. */
 export const checkpointPolicyBodySchema = z.strictObject(policy).partial().meta({ id: "SetCheckpointPolicy" });
 
 export const checkpointPolicySchema = z.strictObject(policy).meta({ id: "CheckpointPolicy" });
@@ -48,7 +48,7 @@ export const checkpointPolicySchema = z.strictObject(policy).meta({ id: "Checkpo
 export const createCheckpointBodySchema = z
   .strictObject({
     name: checkpointNameSchema,
-    /** True: the sandbox is stopped with the save. False, the default: it goes on running. */
+    /** If true, the sandbox stops after the save; by default it keeps running. */
     stop: z.boolean(),
     /** Null, the default: it is kept until it is deleted. */
     ttlMs: durationMsSchema.nullable(),
@@ -67,13 +67,13 @@ export const checkpointResourceSchema = z
     createdAt: instantSchema,
     expiresAt: instantSchema.nullable(),
     sizeBytes: z.int(),
-    /** What the store did not have yet. */
+    /** The bytes that the store did not have yet. */
     uploadedBytes: z.int(),
     /** How long the sandbox stood still. */
     pausedMs: z.number(),
     /** Taken by the sandbox's policy. */
     isAutomatic: z.boolean(),
-    /** What a node must have to restore it, such as the runtime's release; a node that lacks one says which. */
+    /** Requirements of a node that restores it, such as the runtime's release; the error lists unmet ones. */
     requirements: z.record(z.string(), z.string()),
   })
   .meta({ id: "Checkpoint" });

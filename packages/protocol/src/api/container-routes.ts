@@ -4,7 +4,7 @@ import { json, type Route } from "./route.ts";
 import { change, empty, look, SANDBOX } from "./route-parts.ts";
 import { sandboxResourceSchema } from "./sandbox.ts";
 
-/** What only providers of containers have; images and caches are those of the node that is asked. */
+/** Operations of providers of containers; images and caches are those of the node that answers. */
 export const containerRoutes = {
   rebuildSandbox: {
     ...change,

@@ -25,24 +25,24 @@ const gitUrl = z
   .max(2048)
   .regex(/^(?:https?|git|ssh):\/\/[^\s\0]+$/);
 
-/** What only providers of containers know; the others refuse it. */
+/** Options for providers of containers; other providers refuse them. */
 export const containerSchema = z
   .strictObject({
     /** Sandboxes of one project share its caches. */
     project: projectNameSchema,
-    /** `missing`, the default, takes what the engine has; `always` asks the registry first. */
+    /** `missing`, the default, uses an existing image; `always` asks the registry first. */
     imagePullPolicy: z.enum(["missing", "always", "never"]),
-    /** `none`, the default; `bridge`, or another network that whoever runs the node allows. */
+    /** `none`, the default; `bridge`, or another network that the node's operator allows. */
     network: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
     /** Ports inside that are published on the engine's loopback, each at a port of its own choice. */
     ports: z.array(z.int().min(1).max(65_535)).max(64),
     /** Directories that sandboxes of the same project have in common. */
     caches: z.array(z.strictObject({ name: cacheNameSchema, path: insidePath })).max(16),
-    /** Directories of the engine's machine; only those that whoever runs the node allows. */
+    /** Directories of the engine's machine that the node's operator allows. */
     binds: z
       .array(z.strictObject({ source: hostPath, target: insidePath, isReadOnly: z.boolean().default(true) }))
       .max(16),
-    /** What is at /workspace: such a directory, or a repository that is cloned inside. It outlives rebuilds. */
+    /** The content of /workspace: such a directory, or a repository that is cloned inside. It survives rebuilds. */
     workspace: z.union([
       z.strictObject({ path: hostPath }),
       z.strictObject({

@@ -31,13 +31,13 @@ export const eventSchema = z
     id: z.int(),
     at: instantSchema,
     kind: eventKindSchema,
-    /** Null for what concerns the whole node. */
+    /** Null for events of the whole node. */
     sandboxId: sandboxIdSchema.nullable(),
     details: z.record(z.string(), z.json()),
   })
   .meta({ id: "Event" });
 
-/** With `Accept: text/event-stream` the answer goes on; `Last-Event-ID` is the same as `after`. */
+/** With `Accept: text/event-stream` the answer also streams new events; `Last-Event-ID` is the same as `after`. */
 export const listEventsQuerySchema = z
   .strictObject({
     /** Only events after this id. */

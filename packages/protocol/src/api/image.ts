@@ -5,21 +5,21 @@ import { providerNameSchema } from "./sandbox.ts";
 export const pullImageBodySchema = z
   .strictObject({
     image: imageSchema,
-    /** `missing`, the default, leaves what the engine has as it is. */
+    /** `missing`, the default, does not update an existing image. */
     policy: containerSchema.shape.imagePullPolicy,
     /** The node's only provider of containers unless given. */
     provider: providerNameSchema.optional(),
   })
   .meta({ id: "PullImage" });
 
-/** How far the download of one layer is; each is told of again and again. The last event is `done`, or `error` with its error. */
+/** The progress of one layer, sent repeatedly. The last event is `done`, or `error` with its error. */
 export const pullProgressSchema = z
   .strictObject({
     image: z.string(),
     layer: z.string(),
     status: z.enum(["waiting", "downloading", "unpacking", "building", "complete"]),
     doneBytes: z.int(),
-    /** Null before the registry has said so. */
+    /** Null before the registry has reported it. */
     totalBytes: z.int().nullable(),
   })
   .meta({ id: "PullProgress" });

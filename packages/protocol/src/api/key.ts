@@ -37,7 +37,7 @@ export const keyResourceSchema = z
   })
   .meta({ id: "Key" });
 
-/** The only time that the key itself is told. */
+/** The only answer that contains the key itself. */
 export const createdKeySchema = keyResourceSchema.extend({ key: z.string() }).meta({ id: "CreatedKey" });
 
 export const keyListSchema = z.strictObject({ items: z.array(keyResourceSchema) }).meta({ id: "KeyList" });

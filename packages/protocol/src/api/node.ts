@@ -13,7 +13,7 @@ export const nodeResourceSchema = z
     /** Where other nodes reach it. */
     url: z.string(),
     startedAt: instantSchema,
-    /** When it last said that it lives. */
+    /** The time of its last heartbeat. */
     seenAt: instantSchema,
     isAlive: z.boolean(),
     /** It takes no new sandboxes and gives away those it has. */
@@ -30,7 +30,7 @@ export const nodeListSchema = z.strictObject({ items: z.array(nodeResourceSchema
 
 export const drainNodeBodySchema = z
   .strictObject({
-    /** By when every sandbox is saved and let go; what the node is configured with unless given. */
+    /** The time limit for saving and releasing every sandbox; the default is the node's configuration. */
     deadlineMs: durationMsSchema,
   })
   .partial()
@@ -52,7 +52,7 @@ export const webhookResourceSchema = z
   })
   .meta({ id: "Webhook" });
 
-/** The only time that the secret, with which its requests are signed, is told. */
+/** The only answer that contains the secret, with which the node signs its requests. */
 export const createdWebhookSchema = webhookResourceSchema.extend({ secret: z.string() }).meta({ id: "CreatedWebhook" });
 
 export const webhookListSchema = z.strictObject({ items: z.array(webhookResourceSchema) }).meta({ id: "WebhookList" });

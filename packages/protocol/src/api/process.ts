@@ -37,7 +37,7 @@ export const execResultSchema = z
     durationMs: z.number(),
     timedOut: z.boolean(),
     outOfMemory: z.boolean(),
-    /** There was more output than one answer holds; what is missing is the end. */
+    /** True if the output was longer than one answer; its end is missing. */
     truncated: z.boolean(),
   })
   .meta({ id: "ExecResult" });
@@ -52,10 +52,10 @@ export const startProcessBodySchema = z
     /** Chosen by the caller, so that asking twice starts one process. */
     process: processIdSchema.optional(),
     ...commandFields,
-    /** True: standard input is what is sent to it later. Otherwise it is empty. */
+    /** If true, later requests send its standard input, which is empty otherwise. */
     stdin: z.boolean().optional(),
     pty: terminalSizeSchema.optional(),
-    /** How much output is kept for readers that come late. */
+    /** How much output the agent keeps for later readers. */
     journalBytes: z.int().min(1).optional(),
   })
   .refine(hasOneCommand, oneCommand)
@@ -95,7 +95,7 @@ export const processListSchema = z.strictObject({ items: z.array(processResource
 export const outputQuerySchema = z
   .strictObject({
     offset: queryNumberSchema,
-    /** Goes on until the process has ended; otherwise the answer is what there is now. */
+    /** Streams until the process has ended; otherwise the answer is the output so far. */
     follow: queryFlagSchema,
     source: z.enum(["stdout", "stderr", "all"]),
   })
@@ -123,6 +123,7 @@ export const waitQuerySchema = z.strictObject({ timeoutMs: queryNumberSchema }).
 
 export type ExecBody = z.infer<typeof execBodySchema>;
 export type ExecResultBody = z.infer<typeof execResultSchema>;
+export type TerminalSize = Readonly<z.infer<typeof terminalSizeSchema>>;
 export type StartProcessBody = z.infer<typeof startProcessBodySchema>;
 export type ProcessExitBody = z.infer<typeof processExitSchema>;
 export type ProcessResource = z.infer<typeof processResourceSchema>;

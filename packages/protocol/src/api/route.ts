@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** What a body is: JSON of a schema, raw bytes, or lines of server-sent events of a schema. */
+/** The content of a body: JSON, raw bytes, or server-sent events. */
 export type Content =
   | { readonly kind: "json"; readonly schema: z.ZodType }
   | { readonly kind: "bytes" }
@@ -13,7 +13,7 @@ export type Content =
  */
 export type Access = "anyone" | "sandbox" | "read" | "sandboxes" | "admin";
 
-/** One operation of the REST interface: the handlers validate with it, and the OpenAPI document is made of it. */
+/** One operation of the REST API, for the handlers' checks and the OpenAPI document. */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** With parameters as in `/v1/sandboxes/{id}`. */

@@ -34,7 +34,7 @@ export const sandboxStateSchema = z.enum([
 /** What keeps a sandbox from being idle. */
 export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process"]);
 
-/** 16 TiB: larger numbers do not fit into what a runtime's limits are written with. */
+/** 16 TiB; larger numbers do not fit into the limits of runtimes. */
 const MAX_MIB = 2 ** 24;
 /** Every page of a list carries the metadata of up to a thousand sandboxes. */
 const MAX_METADATA_CHARS = 16 * 1024;
@@ -47,11 +47,11 @@ const metadataSchema = z
 const lifetimes = {
   /** Absolute: counted from its creation, or from the update that set it. Null: none. */
   ttlMs: durationMsSchema.nullable(),
-  /** How long it may be idle. Null: for ever. */
+  /** How long it may be idle; null for no limit. */
   idleTimeoutMs: durationMsSchema.nullable(),
   /** Activities that do not keep it from being idle; every other one does. */
   idleExcept: z.array(activitySchema),
-  /** What happens at the end of either; `pause` needs a provider with checkpoints. */
+  /** The action at the end of either; `pause` needs a provider with checkpoints. */
   onExpiry: z.enum(["destroy", "pause"]),
 };
 const shape = {
@@ -70,7 +70,7 @@ const shape = {
   timeoutMs: durationMsSchema,
 };
 
-/** What a checkpoint brings along. */
+/** Options that a checkpoint determines. */
 const kept = {
   env: envSchema,
   provider: providerNameSchema,
@@ -86,14 +86,14 @@ export const createSandboxBodySchema = z
     metadata: metadataSchema,
     ...kept,
     ...lifetimes,
-    /** Start as this checkpoint was, with what it keeps; none of that is then to be chosen. */
+    /** Start from this checkpoint; the options that it determines must then be omitted. */
     checkpoint: checkpointIdSchema,
     /** Null, the default: checkpoints are taken only when asked for. */
     checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
   .partial();
 
-/** The body of a request: also checked for what does not go together. */
+/** The body of a request, also checked for options that exclude each other. */
 export const createSandboxRequestSchema = createSandboxBodySchema
   .superRefine((body, context) => {
     if (body.checkpoint === undefined) return;
@@ -151,7 +151,7 @@ export const sandboxResourceSchema = z
     fidelity: sandboxFidelitySchema,
     /** Null: checkpoints are taken only when asked for. */
     checkpointPolicy: checkpointPolicySchema.nullable(),
-    /** Which checkpoint it was last set back to, and when; what happened in between is lost. */
+    /** The checkpoint of its last rollback, and when; changes in between are lost. */
     rolledBackTo: z
       .strictObject({ checkpoint: checkpointIdSchema, createdAt: instantSchema, at: instantSchema })
       .nullable(),

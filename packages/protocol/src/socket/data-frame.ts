@@ -22,7 +22,7 @@ export function encodeDataFrame({ stream, source, offset, bytes }: DataFrame): U
   return frame;
 }
 
-/** Undefined when it is none. The bytes are a view, not a copy. */
+/** Undefined for an invalid frame. The bytes are a view, not a copy. */
 export function decodeDataFrame(frame: Uint8Array): DataFrame | undefined {
   if (frame.length < HEAD_BYTES) return undefined;
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { processIdSchema } from "../agent/process.ts";
-import { errorBodySchema } from "../api/error-body.ts";
 import { eventSchema, listEventsQuerySchema } from "../api/event.ts";
 import { fileEventSchema } from "../api/file.ts";
 import { sandboxPathSchema } from "../api/names.ts";
 import { processExitSchema, startProcessBodySchema } from "../api/process.ts";
+import { errorBodySchema } from "../errors/error-body.ts";
 import { sandboxIdSchema } from "../sandbox-id.ts";
 
 /** WebSocket subprotocol of `/v1/socket`. A browser sends its credential as a second one: `bearer.<key or token>`. */
@@ -25,7 +25,7 @@ const window = z
   .min(1)
   .max(64 * 1024 * 1024);
 
-/** How often the sandbox was set back to an earlier checkpoint: where it differs, offsets are of another history. */
+/** How often the sandbox was rolled back. Offsets are only comparable while it stays the same. */
 const rollbacks = z.int().min(0).optional();
 
 const open = {
@@ -76,15 +76,15 @@ export const clientMessageSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("credit"), stream, amount: window }),
   /** Ends the input of a `stdin` stream after the bytes before this offset. */
   z.strictObject({ type: z.literal("finish"), stream, offset }),
-  /** Gives a stream up; the process goes on. */
+  /** Closes a stream; the process keeps running. */
   z.strictObject({ type: z.literal("close"), stream }),
 ]);
 
 /** From the server, as text. Output comes as binary frames. */
 export const serverMessageSchema = z.discriminatedUnion("type", [
   /**
-   * The stream is there: nothing that happens from now on is missed. A `stdin` stream says what has arrived before.
-   * `rollbacks` left out is none.
+   * The stream is open and misses no later item. A `stdin` stream reports the input that has already arrived.
+   * An omitted `rollbacks` is 0.
    */
   z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional(), rollbacks }),
   /** One event of a `watch` or `events` stream; costs one of its window. */

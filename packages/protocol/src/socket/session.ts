@@ -28,7 +28,7 @@ export const sessionEventSchema = z.union([
     status: sessionStatusSchema,
     message: z.string().optional(),
     exit_code: z.int().optional(),
-    /** The sandbox's node has crashed: what it had done after this checkpoint is lost. */
+    /** The sandbox's node has crashed; changes after this checkpoint are lost. */
     rolledBackTo: z.strictObject({ checkpoint: z.string(), createdAt: instantSchema, at: instantSchema }).optional(),
   }),
   z.strictObject({ event: z.literal("sandbox_id"), sandbox_id: z.string(), token: z.string() }),

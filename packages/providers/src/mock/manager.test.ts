@@ -182,7 +182,7 @@ describe("configuration", () => {
 
   it("refuses an image name where there are no images", async () => {
     const { manager } = setUp();
-    expect(await rejection(manager.create({ rootfs: "python" }))).toMatchObject({ reason: "unknown_image" });
+    expect(await rejection(manager.create({ rootfs: "python" }))).toMatchObject({ reason: "unusable_image" });
   });
 
   it.each([

@@ -1,4 +1,4 @@
-/** A text is written as UTF-8. What is read only once is sent only once: such a write is not repeated when it gets lost. */
+/** A string is written as UTF-8. A stream can be sent only once, so such a write is not retried. */
 export type FileContent =
   | string
   | Uint8Array
@@ -9,7 +9,7 @@ export type FileContent =
 
 export interface RequestContent {
   readonly body: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
-  /** It can be sent again. */
+  /** Whether it can be sent again. */
   readonly isRepeatable: boolean;
 }
 

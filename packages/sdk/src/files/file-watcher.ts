@@ -4,17 +4,17 @@ import type { SandboxLink } from "../sandbox-link.ts";
 import { ItemStream } from "../socket/item-stream.ts";
 
 export interface WatchOptions extends CallOptions {
-  /** Also everything below; directories that are made later included. */
+  /** Includes subdirectories, also those created later. */
   readonly recursive?: boolean | undefined;
 }
 
-/** Changes of files, for one loop. An `overflow` event says that some were missed: look again. */
+/** Changes of files, for one loop. An `overflow` event means that some were missed: read the directory again. */
 export interface FileWatcher extends AsyncIterable<FileEventBody>, AsyncDisposable {
-  /** Ends its loop. */
+  /** Ends the loop. */
   close(): void;
 }
 
-/** Resolves when the watch is set: nothing that happens afterwards is missed without an `overflow`. */
+/** Resolves when the watch is set; later changes are reported, or missed with an `overflow`. */
 export async function watchFiles(link: SandboxLink, path: string, options: WatchOptions = {}): Promise<FileWatcher> {
   const { recursive, signal } = options;
   const watcher = new ItemStream<FileEventBody>(link.connection, {
@@ -22,7 +22,7 @@ export async function watchFiles(link: SandboxLink, path: string, options: Watch
     openMessage: (stream, window) => {
       return { type: "open", stream, kind: "watch", sandbox: link.id, path, recursive, window };
     },
-    // A watch begins when it is set; what changed while there was none is not told.
+    // A new watch does not report changes from before it was set.
     onReopened: () => [{ kind: "overflow", path: "", to: null }],
     signal,
   });

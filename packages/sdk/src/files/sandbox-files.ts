@@ -10,7 +10,7 @@ export interface ReadOptions extends CallOptions {
   readonly lengthBytes?: number | undefined;
 }
 
-/** Permissions and owner of what is made; a replaced file keeps its own unless given. */
+/** Permissions and owner of a new file; a replaced file keeps its own by default. */
 export interface OwnershipOptions {
   readonly mode?: number | undefined;
   /** A name, "uid" or "uid:gid". */
@@ -29,17 +29,17 @@ export class SandboxFiles {
     return await this.#link.http.bytes("readFile", this.#readRequest(path, options));
   }
 
-  /** As UTF-8. */
+  /** Decoded as UTF-8. */
   async readText(path: string, options: ReadOptions = {}): Promise<string> {
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(await this.read(path, options));
   }
 
-  /** The file's bytes, at the reader's pace. */
+  /** Streams the file's bytes, at the reader's pace. */
   async readStream(path: string, options: ReadOptions = {}): Promise<ReadableStream<Uint8Array>> {
     return await this.#link.http.stream("readFile", this.#readRequest(path, options));
   }
 
-  /** Replaces the file as a whole, and makes missing directories; a reader sees the old file or the new one. */
+  /** Replaces the file atomically and creates missing directories; a reader sees the old file or the new one. */
   async write(
     path: string,
     content: FileContent,
@@ -60,7 +60,7 @@ export class SandboxFiles {
     return items;
   }
 
-  /** Describes what a symlink points to, or the symlink itself with `follow: false`. */
+  /** Follows a symbolic link unless `follow` is false. */
   async stat(
     path: string,
     { follow, signal }: CallOptions & { readonly follow?: boolean | undefined } = {},
@@ -68,7 +68,7 @@ export class SandboxFiles {
     return await this.#json("statFile", { query: { path, follow }, signal });
   }
 
-  /** Answers whether it had to be made. */
+  /** Resolves with whether the directory was created. */
   async mkdir(
     path: string,
     { parents, mode, owner, signal }: CallOptions & OwnershipOptions & { readonly parents?: boolean | undefined } = {},
@@ -114,12 +114,12 @@ export class SandboxFiles {
     return await this.#json("writeArchive", { query: { path }, ...requestContent(archive), signal });
   }
 
-  /** A directory as a tar archive, at the reader's pace. */
+  /** Streams a directory as a tar archive, at the reader's pace. */
   async downloadArchive(path: string, { signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
     return await this.#link.http.stream("readArchive", { path: { id: this.#link.id }, query: { path }, signal });
   }
 
-  /** Resolves when the watch is set: nothing that happens afterwards is missed. */
+  /** Resolves when the watch is set and will miss no later change. */
   async watch(path: string, options: WatchOptions = {}): Promise<FileWatcher> {
     return await watchFiles(this.#link, path, options);
   }

@@ -1,11 +1,11 @@
 /**
- * Cookies of one address, by which a load balancer finds the same node again. Browsers keep their own and show none, so
- * there this stays empty.
+ * Cookies of one address, by which a load balancer selects the same node again. In browsers it stays empty, because they
+ * keep cookies themselves.
  */
 export class CookieJar {
   readonly #values = new Map<string, string>();
 
-  /** Keeps what an answer sets; a newer cookie replaces the older one of its name. */
+  /** Stores the cookies of an answer; a newer cookie replaces one of the same name. */
   take(answer: Headers): void {
     for (const line of answer.getSetCookie()) {
       const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
@@ -16,14 +16,14 @@ export class CookieJar {
     }
   }
 
-  /** Undefined when there is none. */
+  /** Undefined without cookies. */
   get header(): string | undefined {
     if (this.#values.size === 0) return undefined;
     return [...this.#values].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 }
 
-/** A cookie is taken back by setting one that has expired. Others last as long as the client: what they name is checked by whoever set them. */
+/** An expired cookie deletes the stored one. Others last as long as the client; the server checks what they name. */
 function isOver(attribute: string): boolean {
   const [name = "", value = ""] = attribute.split("=");
   if (/^max-age$/i.test(name)) return Number(value) <= 0;

@@ -1,8 +1,8 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { createMemoryServer } from "../testing/create-memory-server.ts";
 import { ManualTiming } from "../testing/manual-timing.ts";
-import { rejection } from "../testing/rejection.ts";
 
 /** A client whose next requests are lost before, or after, they have reached the server. */
 function badNetwork() {

@@ -1,17 +1,15 @@
-import { errorFromBody, type OperationId, routes, SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, errorFromBody, type OperationId, pause, routes, SandboxError } from "@sandpiper/protocol";
 import { backOffMs } from "../back-off.ts";
 import type { ClientSpec } from "../client-options.ts";
 import { isMoving, wasNotBegun } from "../moving.ts";
-import { pause } from "../pause.ts";
 import { unreachable } from "../unreachable.ts";
 import type { CookieJar } from "./cookie-jar.ts";
 import { type PathParameters, type Query, requestUrl } from "./request-url.ts";
 
-/** With the back-off in between about three seconds: nobody waits a minute to hear that no node runs. */
+/** About three seconds with back-off, so that a caller soon learns that no node runs. */
 const MAX_ATTEMPTS = 7;
 
-/** Nothing answered, or a load balancer did for a node that it could not reach. */
+/** No answer, or that of a load balancer that could not reach the node. */
 const LOST_REASONS: readonly string[] = ["node_unreachable", "unexpected_answer"];
 
 export interface HttpRequest {
@@ -21,11 +19,11 @@ export interface HttpRequest {
   readonly body?: Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Asking twice is the same as asking once, so a request that got lost is sent again. */
+  /** The request is idempotent, so the client may send it again. */
   readonly isRepeatable?: boolean | undefined;
 }
 
-/** Calls operations of the REST interface; every failure is a SandboxError. */
+/** Calls operations of the REST API; every failure is a SandboxError. */
 export class HttpTransport {
   readonly #spec: ClientSpec;
   readonly #cookies: CookieJar;
@@ -36,7 +34,7 @@ export class HttpTransport {
     this.#cookies = cookies;
   }
 
-  /** The answer's JSON. It is trusted to be what the node's schema says, so that a newer node may say more. */
+  /** The answer's JSON. It is not checked, so that a newer node may add fields. */
   async json<Answer>(operation: OperationId, request: HttpRequest = {}): Promise<Answer> {
     return await this.#request(operation, request, async (response) => (await response.json()) as Answer);
   }
@@ -51,7 +49,7 @@ export class HttpTransport {
     return await this.#request(operation, request, async (response) => new Uint8Array(await response.arrayBuffer()));
   }
 
-  /** The answer's body as it comes. */
+  /** The answer's body as a stream. */
   async stream(operation: OperationId, request: HttpRequest = {}): Promise<ReadableStream<Uint8Array>> {
     const body = await this.#request(operation, request, async (response) => response.body ?? new Blob([]).stream());
     const reader = body.getReader();
@@ -61,7 +59,7 @@ export class HttpTransport {
         if (done) controller.close();
         else controller.enqueue(value);
       } catch (thrown) {
-        // A connection that is cut in the middle of an answer says so in each runtime's own way.
+        // Each runtime reports a connection that was cut during an answer in its own way.
         controller.error(this.#errorFrom(thrown, operation, request.signal));
       }
     };
@@ -83,13 +81,13 @@ export class HttpTransport {
         const error = this.#errorFrom(thrown, operation, signal);
         const isHarmless = isRepeatable || (wasNotBegun(error) && !(request.body instanceof ReadableStream));
         if (!isHarmless || !this.#mayRepeat(error, { attempt, sinceMs: startedMs })) throw error;
-        await pause(backOffMs(attempt, timing.random), { timing, signal });
+        await pause(timing, backOffMs(attempt, timing.random), signal);
         if (signal?.aborted) throw abortError(signal, operation);
       }
     }
   }
 
-  /** A node that is replaced, and a sandbox that moves, take longer than one that is only busy. */
+  /** Replacing a node or moving a sandbox takes longer than a busy node. */
   #mayRepeat(
     error: SandboxError,
     { attempt, sinceMs }: { readonly attempt: number; readonly sinceMs: number },

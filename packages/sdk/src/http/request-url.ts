@@ -5,7 +5,7 @@ export type PathParameters = Readonly<Record<string, string>>;
 type QueryValue = string | number | boolean | undefined;
 export type Query = Readonly<Record<string, QueryValue | readonly string[]>>;
 
-/** The address of an operation; what is undefined is left out of the query. */
+/** The URL of an operation; undefined values are left out of the query. */
 export function requestUrl(
   baseUrl: string,
   template: string,
@@ -20,11 +20,10 @@ export function requestUrl(
   return `${baseUrl}${filled}${search.size === 0 ? "" : `?${search}`}`;
 }
 
-/** Dots alone would be resolved on the way, and the request would go somewhere else. */
+/** Segments of dots would be resolved by fetch, and the request would reach another path. */
 function segment(name: string, value: string): string {
   if (!/^\.{0,2}$/.test(value)) return encodeURIComponent(value);
-  throw new SandboxError("invalid_argument", {
-    reason: "invalid_id",
-    message: `${JSON.stringify(value)} is not allowed as ${name}; allowed is an id that the node gave`,
+  throw new SandboxError("invalid_id", {
+    message: `${JSON.stringify(value)} is not a valid ${name}`,
   });
 }

@@ -4,7 +4,7 @@ export interface SentEvent {
   readonly data: unknown;
 }
 
-/** Reads events whose data is JSON; comments, which are signs of life, are skipped. Whoever stops early ends the stream. */
+/** Reads events whose data is JSON and skips comments, which only keep the connection alive. */
 export async function* sentEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

@@ -1,9 +1,7 @@
-import type { ProcessExitBody } from "@sandpiper/protocol";
+import type { ExecOptions, ProcessExitBody } from "@sandpiper/protocol";
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { settle } from "../testing/manual-timing.ts";
-import { rejection } from "../testing/rejection.ts";
 import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
-import type { ExecOptions } from "./exec.ts";
 import { WINDOW_BYTES } from "./process-stream.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);

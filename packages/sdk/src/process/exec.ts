@@ -1,22 +1,20 @@
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  type Command,
+  commandBody,
+  type ExecOptions,
+  ExecOutput,
+  type ExecResult,
+} from "@sandpiper/protocol";
 import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
 import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { type Command, type CommandOptions, commandBody } from "./command.ts";
-import { ExecOutput, type ExecOutputOptions, type ExecResult } from "./exec-output.ts";
-import { forgetProcess } from "./forget-process.ts";
+import type { OpenMessage, SocketStream } from "../socket/socket-stream.ts";
 import { ProcessStream } from "./process-stream.ts";
 import { StdinStream } from "./stdin-stream.ts";
 
-export interface ExecOptions extends CommandOptions, ExecOutputOptions {
-  /** Given on standard input, which then ends; without it the command reads an empty input. */
-  readonly stdin?: string | Uint8Array | undefined;
-  /** Kills the command's whole tree; the exec rejects with `canceled`. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Runs a command to its end: one message out, its output and its end back. */
+/** Runs a command to its end: one message starts it, and its output and exit come back on the same stream. */
 export async function exec(link: SandboxLink, command: Command, options: ExecOptions = {}): Promise<ExecResult> {
   const { signal } = options;
   const what = `exec in sandbox ${link.id}`;
@@ -37,7 +35,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
     onOpened() {
       if (!hasInput) return;
       stdin = new StdinStream(link, { process, history });
-      // A command need not read its input.
+      // A command may end without reading its input.
       stdin.write(input).catch(() => {});
       stdin.finish().catch(() => {});
     },
@@ -67,4 +65,21 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
     signal?.removeEventListener("abort", abort);
     stdin?.close();
   }
+}
+
+/**
+ * Makes the node forget a process that has ended. It uses a stream of its own, opened after all output has arrived: if the
+ * first stream asked for it, a connection lost with the last message could not be resumed.
+ */
+function forgetProcess(link: SandboxLink, process: string): void {
+  const stream: SocketStream = {
+    openMessage(number): OpenMessage {
+      return { type: "open", stream: number, kind: "forget", sandbox: link.id, process };
+    },
+    opened() {},
+    end: () => link.forgotten.delete(process),
+    fail: () => link.forgotten.delete(process),
+  };
+  link.forgotten.add(process);
+  link.connection.open(stream, { isUrgent: false });
 }

@@ -1,32 +1,37 @@
-import type { StartProcessBody } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  type Command,
+  type CommandOptions,
+  commandBody,
+  type StartProcessBody,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { CallOptions } from "../call-options.ts";
 import { createDeferred } from "../deferred.ts";
 import { randomId } from "../random-id.ts";
 import { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { type Command, type CommandOptions, commandBody } from "./command.ts";
 import { OutputReader } from "./output-reader.ts";
-import { Process, type TerminalSize } from "./process.ts";
+import { Process } from "./process.ts";
 import { ProcessEnding } from "./process-ending.ts";
 
 export interface StartOptions extends CommandOptions, CallOptions {
-  /** Its id; random by default. An id that is there already is attached to. */
+  /** Its id; random by default. With the id of an existing process, the call attaches to it. */
   readonly id?: string | undefined;
-  /** True: standard input is what `write` sends. Otherwise it is empty. A terminal always has input. */
+  /** If true, `write` sends its standard input, which is empty otherwise. A terminal always has input. */
   readonly stdin?: boolean | undefined;
   /** Runs the command on a terminal of this size. */
   readonly pty?: TerminalSize | undefined;
-  /** How much output is kept for readers that come late. */
+  /** How much output the node keeps for later readers. */
   readonly journalBytes?: number | undefined;
 }
 
 export interface AttachOptions extends CallOptions {
-  /** Where its output is read from; 0, the default, is the start. */
+  /** The offset to read its output from; the default is 0, the start. */
   readonly offset?: number | undefined;
 }
 
-/** Resolves when it runs. An abort before that kills it. */
+/** Resolves when the process runs. An abort before that kills it. */
 export function startProcess(link: SandboxLink, command: Command, options: StartOptions = {}): Promise<Process> {
   const { stdin, pty, journalBytes, signal, id = randomId() } = options;
   const spawn: StartProcessBody = {

@@ -1,8 +1,12 @@
-import type { SandboxError, StartProcessBody } from "@sandpiper/protocol";
+import {
+  ChunkQueue,
+  type OutputChunk,
+  type OutputSource,
+  type SandboxError,
+  type StartProcessBody,
+} from "@sandpiper/protocol";
 import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import { ChunkQueue } from "./chunk-queue.ts";
-import type { OutputChunk } from "./output-chunk.ts";
 import type { ProcessEnding } from "./process-ending.ts";
 import { ProcessStream, WINDOW_BYTES } from "./process-stream.ts";
 
@@ -16,10 +20,10 @@ export interface OutputReaderOptions {
   readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
-/** A process's output at the pace of one reader. */
+/** The output of a process, at the pace of one reader. */
 export class OutputReader implements AsyncIterable<OutputChunk> {
   readonly #stream: ProcessStream;
-  readonly #queue = new ChunkQueue();
+  readonly #queue = new ChunkQueue<OutputSource>();
   #wake: (() => void) | undefined;
   #isDone = false;
   #error: SandboxError | undefined;
@@ -34,7 +38,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
       onChunk: (chunk) => {
         this.#queue.push(chunk);
         this.#wake?.();
-        // Nobody reads, or slowly: its end may not be heard of here.
+        // With a slow reader the exit may not arrive on this stream.
         if (this.#stream.untakenBytes * 2 > WINDOW_BYTES) options.ending.markUnread();
       },
       onEnd: (exit) => {
@@ -63,7 +67,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
     }
   }
 
-  /** Ends its loop; the process goes on. */
+  /** Ends the loop; the process keeps running. */
   close(): void {
     this.#stream.close();
     this.#finish();

@@ -4,7 +4,7 @@ import type { SandboxLink } from "../sandbox-link.ts";
 
 const WAIT_MS = 60_000;
 
-/** How a process ends. Its output tells, if somebody reads that; otherwise the node is asked. */
+/** The exit of a process: from its output stream if that is read, otherwise from a request to the node. */
 export class ProcessEnding {
   readonly #link: SandboxLink;
   readonly #process: string;
@@ -16,7 +16,7 @@ export class ProcessEnding {
   constructor(link: SandboxLink, process: string) {
     this.#link = link;
     this.#process = process;
-    // Nobody need wait.
+    // There may be no caller of wait().
     this.#told.promise.catch(() => {});
   }
 
@@ -25,13 +25,13 @@ export class ProcessEnding {
     this.#isTold.abort();
   }
 
-  /** The process of that id is not the one it was any more. */
+  /** After a rollback the id may belong to another process. */
   fail(error: SandboxError): void {
     this.#told.reject(error);
     this.#isTold.abort();
   }
 
-  /** Its output may not be read to the end. */
+  /** The output may not be read to its end. */
   markUnread(): void {
     this.#unread.resolve();
   }
@@ -39,7 +39,7 @@ export class ProcessEnding {
   wait(): Promise<ProcessExitBody> {
     if (this.#exit === undefined) {
       this.#exit = Promise.race([this.#told.promise, this.#unread.promise.then(() => this.#ask())]);
-      // A wait that broke off may be asked for again.
+      // After a failure the next wait() tries again.
       this.#exit.catch(() => {
         this.#exit = undefined;
       });

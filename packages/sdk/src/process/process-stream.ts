@@ -1,15 +1,21 @@
-import { type DataFrame, type ProcessExitBody, SandboxError, type StartProcessBody } from "@sandpiper/protocol";
+import {
+  type DataFrame,
+  type OutputChunk,
+  type OutputSource,
+  type ProcessExitBody,
+  SandboxError,
+  type StartProcessBody,
+} from "@sandpiper/protocol";
 import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { End, Opened, OpenMessage, SocketStream, StreamPort } from "../socket/socket-stream.ts";
-import type { OutputChunk, OutputSource } from "./output-chunk.ts";
 
-/** How many bytes may be under way or unread. */
+/** How many bytes may be in flight or unread. */
 export const WINDOW_BYTES = 1024 * 1024;
 
 export interface ProcessStreamOptions {
   readonly process: string;
-  /** Started by this stream. */
+  /** Set when this stream starts the process. */
   readonly spawn?: StartProcessBody | undefined;
   readonly offset: number;
   /** Shared by all streams of a handle. */
@@ -20,7 +26,7 @@ export interface ProcessStreamOptions {
   readonly onError: (error: SandboxError) => void;
 }
 
-/** The output of a process from an offset to its end, over as many connections as it takes. */
+/** The output of a process from an offset to its end, across lost connections. */
 export class ProcessStream implements SocketStream {
   readonly #link: SandboxLink;
   readonly #options: ProcessStreamOptions;
@@ -40,7 +46,7 @@ export class ProcessStream implements SocketStream {
     this.#port = link.connection.open(this);
   }
 
-  /** Where the next byte belongs. */
+  /** The offset of the next byte. */
   get position(): number {
     return this.#position;
   }
@@ -49,7 +55,7 @@ export class ProcessStream implements SocketStream {
     return this.#untakenBytes;
   }
 
-  /** The reader has done with that much; small returns are saved up, so that credit costs one message per half window. */
+  /** Records consumed bytes. Credit is sent in one message per half window. */
   take(bytes: number): void {
     this.#untakenBytes -= bytes;
     this.#ungrantedBytes += bytes;
@@ -58,12 +64,12 @@ export class ProcessStream implements SocketStream {
     this.#ungrantedBytes = 0;
   }
 
-  /** The process goes on. */
+  /** The process keeps running. */
   close(): void {
     this.#port.close();
   }
 
-  /** Sees to it that the process is killed and forgotten, also when it is not known yet whether it was started. */
+  /** Makes the node kill and forget the process, even if it is not known yet whether it was started. */
   abandon(): void {
     if (this.#hasOpened) this.#kill();
     else if (this.#port.wasSent) this.#spawn = undefined;
@@ -81,7 +87,7 @@ export class ProcessStream implements SocketStream {
       process: this.#options.process,
     } as const;
     const window = Math.max(1, WINDOW_BYTES - this.#untakenBytes);
-    // Once it is known to be there it must not be started again, should it have been forgotten since.
+    // After a confirmed start the command must not start again, even if the node has forgotten the process.
     const spawn = this.#hasOpened ? undefined : this.#spawn;
     return { ...base, spawn, offset: this.#position, window };
   }
@@ -124,22 +130,20 @@ export class ProcessStream implements SocketStream {
   #kill(): void {
     this.close();
     const path = { id: this.#link.id, process: this.#options.process };
-    // Whoever gave it up has been told already; a sandbox that is gone has killed it.
+    // The caller has its error already, and a destroyed sandbox has killed the process.
     this.#link.http.empty("deleteProcess", { path, isRepeatable: true }).catch(() => {});
   }
 }
 
 function invalidEnd(process: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "invalid_answer",
-    message: `the node said that process ${process} has ended, but not how`,
+  return new SandboxError("invalid_answer", {
+    message: `the node reported the end of process ${process} without an exit status`,
   });
 }
 
 function cutShort(position: number, end: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "stream_cut",
-    message: `output is missing at its end: it has ${end} bytes, and ${position} arrived`,
+  return new SandboxError("stream_cut", {
+    message: `the end of the output is missing: ${position} of ${end} bytes arrived`,
     hint: "attach to the process again from the last offset that arrived",
     details: { position, end },
   });

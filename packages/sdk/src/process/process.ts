@@ -1,33 +1,33 @@
-import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import {
+  abortError,
+  bytesOf,
+  type OutputChunk,
+  type ProcessExitBody,
+  SandboxError,
+  type TerminalSize,
+} from "@sandpiper/protocol";
 import type { CallOptions } from "../call-options.ts";
 import { createDeferred } from "../deferred.ts";
 import type { HistoryMark } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
-import type { OutputChunk, OutputSource } from "./output-chunk.ts";
 import { OutputReader } from "./output-reader.ts";
 import type { ProcessEnding } from "./process-ending.ts";
 import { StdinStream } from "./stdin-stream.ts";
 
 export type ProcessExit = ProcessExitBody;
 
-export interface TerminalSize {
-  readonly rows: number;
-  readonly cols: number;
-}
-
 export interface ProcessOptions {
   readonly id: string;
   readonly pid: number;
-  /** Where its output is read from. */
+  /** The offset to read its output from. */
   readonly offset: number;
   readonly ending: ProcessEnding;
   readonly history: HistoryMark;
-  /** Reads already; the first loop takes it over. */
+  /** A reader that is already open; the first loop uses it. */
   readonly reader: OutputReader;
 }
 
-/** A process in a sandbox. It runs whether or not anybody holds its handle. */
+/** A handle of a process in a sandbox. Dropping the handle does not end the process. */
 export class Process implements AsyncDisposable {
   readonly id: string;
   readonly pid: number;
@@ -48,8 +48,8 @@ export class Process implements AsyncDisposable {
   }
 
   /**
-   * Everything it writes, from the handle's offset to its end. Each loop reads on its own, at its own pace; a lost
-   * connection is opened again and nothing is lost or repeated.
+   * Its output from the handle's offset to the end. Each loop reads at its own pace. After a lost connection the client
+   * reconnects and continues at the next byte.
    */
   get output(): AsyncIterable<OutputChunk> {
     return { [Symbol.asyncIterator]: () => this.#read() };
@@ -64,7 +64,7 @@ export class Process implements AsyncDisposable {
     return bytesOf(this.output, (source) => source === "stderr");
   }
 
-  /** Resolves when it has ended, whether or not its output is read; a non-zero exit code is a result. */
+  /** Resolves when it has ended, even if its output is not read; a non-zero exit code is a result. */
   async wait({ signal }: CallOptions = {}): Promise<ProcessExit> {
     if (signal === undefined) return await this.#options.ending.wait();
     const { promise, reject } = createDeferred<never>();
@@ -78,7 +78,7 @@ export class Process implements AsyncDisposable {
     }
   }
 
-  /** Resolves when the process's pipe has taken the bytes. Writes go in the order of the calls. */
+  /** Resolves when the process's pipe has accepted the bytes. Writes keep the order of the calls. */
   write(input: string | Uint8Array): Promise<void> {
     return this.#input().write(typeof input === "string" ? new TextEncoder().encode(input) : input);
   }
@@ -105,7 +105,7 @@ export class Process implements AsyncDisposable {
     await this.#link.http.empty("resizeProcess", { path: this.#path, json, signal, isRepeatable: true });
   }
 
-  /** Ends every loop over its output; the process goes on and can be attached to again. */
+  /** Ends every loop over its output; the process keeps running, and `attach` finds it again. */
   detach(): void {
     this.#isDetached = true;
     this.#options.ending.markUnread();
@@ -116,7 +116,7 @@ export class Process implements AsyncDisposable {
     this.#stdin = undefined;
   }
 
-  /** Kills it if it runs, and has the node forget it. */
+  /** Kills it if it runs, and makes the node forget it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.detach();
     try {
@@ -154,13 +154,6 @@ export class Process implements AsyncDisposable {
   get #path() {
     return { id: this.#link.id, process: this.id };
   }
-}
-
-async function* bytesOf(
-  output: AsyncIterable<OutputChunk>,
-  isWanted: (source: OutputSource) => boolean,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for await (const chunk of output) if (isWanted(chunk.source)) yield chunk.bytes;
 }
 
 /** A process that was forgotten, or whose sandbox has ended, needs no disposal. */

@@ -8,20 +8,20 @@ const PIECE_BYTES = 256 * 1024;
 
 interface Write {
   readonly bytes: Uint8Array;
-  /** Positions in what this stream was given. */
+  /** Positions in the input of this stream. */
   readonly start: number;
   readonly end: number;
   readonly done: Deferred<void>;
 }
 
-/** Standard input of a process. What had not arrived when a connection was lost is sent again on the next one. */
+/** Standard input of a process. After a lost connection the client sends the bytes again that had not arrived. */
 export class StdinStream implements SocketStream {
   readonly #link: SandboxLink;
   readonly #process: string;
   readonly #history: HistoryMark;
   readonly #port: StreamPort;
   readonly #writes: Write[] = [];
-  /** Where its first byte lies in all input of the process, which others may have written to before. */
+  /** The position of its first byte in all input of the process, to which others may have written before. */
   #origin: number | undefined;
   #maySend = false;
   #given = 0;
@@ -37,7 +37,7 @@ export class StdinStream implements SocketStream {
     this.#port = link.connection.open(this);
   }
 
-  /** Resolves when the process's pipe has taken the bytes. */
+  /** Resolves when the process's pipe has accepted the bytes. */
   write(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== undefined || this.#finish !== undefined)
       return Promise.reject(this.#failure ?? this.#closed());
@@ -49,7 +49,7 @@ export class StdinStream implements SocketStream {
     return done.promise;
   }
 
-  /** Ends the input after everything that was written. */
+  /** Ends the input after all bytes written so far. */
   finish(): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#finish === undefined) {
@@ -101,13 +101,13 @@ export class StdinStream implements SocketStream {
     const error = this.#history.lossAt(rollbacks, this.#position) ?? given;
     this.#failure ??= error;
     for (const { done } of this.#writes.splice(0)) done.reject(error);
-    // An input that is refused because it has ended has ended.
+    // Closing an input that is already closed is a success.
     const hasEnded = this.#taken === this.#given && error.code !== "unavailable" && !isRolledBack(error);
     if (hasEnded) this.#finish?.resolve();
     else this.#finish?.reject(error);
   }
 
-  /** Up to where the process has taken it. */
+  /** The position up to which the process has accepted it. */
   get #position(): number {
     return (this.#origin ?? 0) + this.#taken;
   }
@@ -135,10 +135,6 @@ export class StdinStream implements SocketStream {
   }
 
   #closed(): SandboxError {
-    return new SandboxError("failed_precondition", {
-      reason: "stdin_closed",
-      message: `standard input of process ${this.#process} is closed`,
-      hint: "a process has input only when it was started with stdin: true or a terminal, and until it ends",
-    });
+    return new SandboxError("stdin_closed", { message: `standard input of process ${this.#process} is closed` });
   }
 }

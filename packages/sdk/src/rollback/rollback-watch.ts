@@ -2,17 +2,17 @@ import type { EventBody, SandboxResource } from "@sandpiper/protocol";
 import type { SandboxLink } from "../sandbox-link.ts";
 import { ItemStream } from "../socket/item-stream.ts";
 
-/** Which checkpoint a sandbox was set back to, and when. */
+/** The checkpoint to which a sandbox was restored, and when. */
 export type Rollback = NonNullable<SandboxResource["rolledBackTo"]>;
 
 export interface RollbackWatchOptions {
   readonly link: SandboxLink;
   readonly last: Rollback | null;
-  /** Asks for the sandbox, whose answer goes to `saw`. */
+  /** Requests the sandbox; the answer goes to `saw`. */
   readonly look: () => Promise<unknown>;
 }
 
-/** Tells of each rollback once, by whatever way it becomes known: the sandbox itself says which was its last. */
+/** Reports each rollback once, however it becomes known: the sandbox itself names its last one. */
 export class RollbackWatch {
   readonly #options: RollbackWatchOptions;
   readonly #callbacks = new Set<(rollback: Rollback) => void>();
@@ -26,9 +26,9 @@ export class RollbackWatch {
     this.#lastAt = options.last?.at;
   }
 
-  /** Called for every rollback from now on; what it returns ends that. */
+  /** Calls back for every later rollback, until the returned function is called. */
   add(callback: (rollback: Rollback) => void): () => void {
-    // A callback that is given twice is called twice, and taken back one at a time.
+    // A callback that is registered twice is called twice, and removed one at a time.
     const own = (rollback: Rollback) => callback(rollback);
     this.#callbacks.add(own);
     if (this.#events === undefined) void this.#follow();
@@ -43,11 +43,11 @@ export class RollbackWatch {
   saw(rollback: Rollback | null): void {
     if (!rollback || rollback.at === this.#lastAt) return;
     this.#lastAt = rollback.at;
-    // What a callback throws is not the fault of the call that found out.
+    // An error of a callback must not fail the call that detected the rollback.
     for (const callback of this.#callbacks) queueMicrotask(() => callback(rollback));
   }
 
-  /** Something says that there may have been one. */
+  /** Checks for a rollback. */
   look(): void {
     this.#mustLookAgain = true;
     if (!this.#isLooking && this.#callbacks.size > 0) void this.#look();
@@ -57,7 +57,7 @@ export class RollbackWatch {
     this.#isLooking = true;
     while (this.#mustLookAgain) {
       this.#mustLookAgain = false;
-      // A sandbox that cannot be asked has nothing to tell.
+      // A sandbox that does not answer has no news.
       await this.#options.look().catch(() => {});
     }
     this.#isLooking = false;
@@ -67,9 +67,9 @@ export class RollbackWatch {
     const { connection, id } = this.#options.link;
     const events = new ItemStream<EventBody>(connection, {
       what: `waiting for rollbacks of sandbox ${id}`,
-      // From the first, each time: another node counts its events anew.
+      // From the first event each time, because another node numbers its events anew.
       openMessage: (stream, window) => ({ type: "open", stream, kind: "events", after: 0, sandbox: id, window }),
-      // A connection may have been lost with the node that had the sandbox.
+      // The connection may have been lost with the sandbox's node.
       onReopened: () => {
         this.look();
         return [];
@@ -79,7 +79,7 @@ export class RollbackWatch {
     try {
       for await (const { kind } of events) if (kind === "sandbox.rolled_back") this.look();
     } catch {
-      // The connection was given up: whatever is asked of the sandbox next finds out.
+      // After the connection has failed for good, the next request detects a rollback.
     }
     if (this.#events === events) this.#events = undefined;
   }

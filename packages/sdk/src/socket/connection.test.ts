@@ -1,8 +1,7 @@
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { createMemoryServer } from "../testing/create-memory-server.ts";
-import { settle } from "../testing/manual-timing.ts";
-import { rejection } from "../testing/rejection.ts";
 import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };

@@ -17,40 +17,40 @@ import { SignOfLife } from "./sign-of-life.ts";
 import type { SocketStream, StreamMessage, StreamPort } from "./socket-stream.ts";
 import { openWebSocket, type WebSocketEvent, type WebSocketLike } from "./web-socket.ts";
 
-/** A connection that nobody uses would keep a program from ending. */
+/** An idle connection would keep a program from ending. */
 const IDLE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Nobody waits a minute to hear that no node runs. */
+/** A caller should soon learn that no node runs. */
 const FIRST_CONNECT_TIMEOUT_MS = 3_000;
-/** Fewer than a node lets one connection have; more wait for their turn. */
+/** Below the node's limit for one connection; more streams wait. */
 const MAX_STREAMS = 1000;
-/** What a node closes a connection with when a sandbox of it has moved, or when it stops: there is another to go to. */
+/** The close code of a node whose sandbox has moved or that stops: the client reconnects. */
 const SERVICE_RESTART = 1012;
-/** A node that says so again and again is not come back to without a pause. */
+/** After this many immediate reconnects in a row, the client backs off. */
 const RESTART_PAUSE_MS = 1_000;
 
 interface Entry {
   readonly stream: SocketStream;
-  /** Each is used once, so a stream that is opened again on the same connection gets another. */
+  /** Each number is used once, so a stream that is opened again on the same connection gets another. */
   number: number;
-  /** On this connection. */
+  /** Whether it is open on this connection. */
   isSent: boolean;
   wasSent: boolean;
-  /** On whatever connection. */
+  /** Whether it was open on any connection. */
   wasOpened: boolean;
-  /** It is about a sandbox that is on its way to another node, and is opened again later. */
+  /** Its sandbox is moving to another node, and it is opened again later. */
   postponed: { readonly sinceMs: number; readonly attempt: number; cancel: (() => void) | undefined } | undefined;
 }
 
 export interface ConnectionOptions {
   readonly cookies: CookieJar;
-  /** Finds out why no connection comes about, since a WebSocket does not say; undefined: it may work later. */
+  /** Finds out why the connection failed, because a WebSocket does not say; undefined if a retry may succeed. */
   readonly explain: () => Promise<SandboxError | undefined>;
 }
 
 /**
- * The one WebSocket of a client: opened when a stream needs it, closed when none does. When it is lost it is opened again,
- * and every stream with it, each from where it stands.
+ * The one WebSocket of a client, open while streams need it. After a loss the client reconnects and reopens every stream
+ * at its position.
  */
 export class Connection {
   readonly #spec: ClientSpec;
@@ -73,7 +73,7 @@ export class Connection {
     this.#options = options;
   }
 
-  /** `isUrgent` false: it waits until whoever is to learn what has just arrived has gone on. */
+  /** With `isUrgent` false it is sent after the current messages have been handled. */
   open(stream: SocketStream, { isUrgent = true }: { readonly isUrgent?: boolean } = {}): StreamPort {
     const number = this.#nextStream++;
     const entry: Entry = { stream, number, isSent: false, wasSent: false, wasOpened: false, postponed: undefined };
@@ -98,19 +98,14 @@ export class Connection {
     };
   }
 
-  /** Closes it unless something uses it; the next stream opens it again. */
+  /** Closes an unused connection; the next stream opens it again. */
   closeIfIdle(): void {
     if (this.#streams.size === 0) this.#drop();
   }
 
-  /** Fails every stream. The next one opens it again. */
+  /** Fails every stream; the next stream opens the connection again. */
   close(): void {
-    this.#failAll(
-      new SandboxError("canceled", {
-        reason: "client_closed",
-        message: "the client was closed while this was under way",
-      }),
-    );
+    this.#failAll(new SandboxError("client_closed", { message: "the client was closed during the operation" }));
     this.#drop();
   }
 
@@ -122,14 +117,15 @@ export class Connection {
       const url = `${baseUrl.replace(/^http/, "ws")}/v1/socket`;
       socket = openWebSocket(webSocket, { url, protocols, cookie: this.#options.cookies.header });
     } catch (thrown) {
-      const error = SandboxError.from(thrown, "invalid_argument");
-      // Not at once: whoever opens the stream does not hold it yet.
+      const message = `cannot open a WebSocket to ${baseUrl}: ${thrown instanceof Error ? thrown.message : thrown}`;
+      const error = SandboxError.is(thrown) ? thrown : new SandboxError("invalid_url", { message, cause: thrown });
+      // Deferred, because the caller does not hold the stream yet.
       queueMicrotask(() => this.#failAll(error));
       return;
     }
     this.#socket = socket;
     socket.binaryType = "arraybuffer";
-    // An error is always followed by a close, and a closed one says nothing any more.
+    // An error is always followed by a close, and a closed socket sends no more events.
     const ifCurrent = (work: (event: WebSocketEvent) => void) => (event: WebSocketEvent) => {
       if (this.#socket === socket) work(event);
     };
@@ -162,7 +158,7 @@ export class Connection {
   }
 
   #receive(data: unknown): void {
-    // Only now it is known to work: one that opens and breaks at once must not be tried again without a pause.
+    // Reset only now: a connection that opens and breaks immediately must not be retried without a pause.
     this.#attempt = 0;
     this.#downSinceMs = undefined;
     this.#heartbeat?.heard();
@@ -202,7 +198,7 @@ export class Connection {
     }
   }
 
-  /** Opens it again after a pause; false when that has gone on for too long. */
+  /** Reconnects after a pause; false when the retry time is over. */
   #postpone(entry: Entry): boolean {
     const { timing, reconnectTimeoutMs } = this.#spec;
     const { sinceMs, attempt } = entry.postponed ?? { sinceMs: timing.monotonicMs(), attempt: 0 };
@@ -220,7 +216,7 @@ export class Connection {
     return true;
   }
 
-  /** It may say that it has closed much later, or never. */
+  /** Its close event may come much later, or never. */
   #giveUp(): void {
     const socket = this.#socket;
     this.#lost();
@@ -241,14 +237,14 @@ export class Connection {
       this.#failAll(unreachable(baseUrl, undefined));
       return;
     }
-    // The first attempt after a connection was lost is the second: a key may have been revoked meanwhile.
+    // The first attempt after a loss counts as the second, because a key may have been revoked meanwhile.
     if (!wasOpen && this.#attempt <= 1) this.#askWhy();
     const pauseMs = this.#isRestart(code) ? 0 : backOffMs(this.#attempt, timing.random);
     this.#attempt++;
     this.#setTimer(pauseMs, () => this.#connect());
   }
 
-  /** Whether to come back at once. */
+  /** Whether to reconnect immediately. */
   #isRestart(code: number | undefined): boolean {
     const nowMs = this.#spec.timing.monotonicMs();
     if (code !== SERVICE_RESTART || this.#attempt > 0 || nowMs - this.#restartedAtMs < RESTART_PAUSE_MS) return false;
@@ -335,7 +331,7 @@ export class Connection {
     else if (this.#socket === undefined) this.#drop();
   }
 
-  /** One has made room for one that waits. */
+  /** Opens a waiting stream after another has closed. */
   #sendNext(): void {
     for (const entry of this.#streams.values()) {
       if (!isDue(entry)) continue;
@@ -348,7 +344,7 @@ export class Connection {
     this.#setTimer(IDLE_MS, () => this.closeIfIdle());
   }
 
-  /** There is one at a time: to connect, to connect again, or to close. */
+  /** There is one timer at a time: to connect, to reconnect, or to close. */
   #setTimer(delayMs: number, callback: () => void): void {
     this.#clearTimer();
     this.#cancelTimer = this.#spec.timing.schedule(delayMs, () => {

@@ -5,15 +5,15 @@ const ANSWER_MS = 10_000;
 
 export interface HeartbeatOptions {
   readonly timing: Timing;
-  /** Asks for a sign of life. */
+  /** Asks the node to answer. */
   readonly ask: () => void;
-  /** There was none. */
+  /** Called when no answer came. */
   readonly onDead: () => void;
 }
 
 /**
- * Finds out that a connection is dead although nobody closed it: a computer that slept, a network that changed. Without it
- * a command would be waited for until the system gives up, which takes minutes.
+ * Detects a connection that died without being closed, for example after sleep or a change of network. Without it a
+ * command would wait until the system gives up, which takes minutes.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -26,7 +26,7 @@ export class Heartbeat {
     this.#cancel = this.#schedule(QUIET_MS);
   }
 
-  /** Something arrived. */
+  /** Called when a message arrives. */
   heard(): void {
     this.#hasHeard = true;
   }

@@ -1,6 +1,5 @@
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { settle } from "../testing/manual-timing.ts";
-import { rejection } from "../testing/rejection.ts";
 import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 const event = (id: number) =>

@@ -1,5 +1,4 @@
-import type { SandboxError } from "@sandpiper/protocol";
-import { abortError } from "../abort-error.ts";
+import { abortError, type SandboxError } from "@sandpiper/protocol";
 import { createDeferred } from "../deferred.ts";
 import type { Connection } from "./connection.ts";
 import type { Item, OpenMessage, SocketStream, StreamPort } from "./socket-stream.ts";
@@ -8,14 +7,14 @@ const WINDOW_ITEMS = 1024;
 
 export interface ItemStreamOptions<Kind> {
   readonly what: string;
-  /** The message that opens it again after the last item it gave. */
+  /** The message that opens it after the last item received. */
   readonly openMessage: (stream: number, window: number, last: Kind | undefined) => OpenMessage;
-  /** Items that stand for what was missed while there was no connection. */
+  /** Items to insert for those that may have been missed without a connection. */
   readonly onReopened?: (() => readonly Kind[]) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Items as they come, for one loop, over as many connections as it takes. */
+/** Items for one loop, across lost connections. */
 export class ItemStream<Kind extends Item> implements SocketStream, AsyncIterable<Kind>, AsyncDisposable {
   readonly #options: ItemStreamOptions<Kind>;
   readonly #port: StreamPort;
@@ -37,7 +36,7 @@ export class ItemStream<Kind extends Item> implements SocketStream, AsyncIterabl
     if (options.signal?.aborted) this.#abort();
   }
 
-  /** Nothing that happens from now on is missed. */
+  /** Resolves when the stream will miss no later item. */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
@@ -62,7 +61,7 @@ export class ItemStream<Kind extends Item> implements SocketStream, AsyncIterabl
     }
   }
 
-  /** Ends its loop. */
+  /** Ends the loop. */
   close(): void {
     this.#stop(undefined);
   }

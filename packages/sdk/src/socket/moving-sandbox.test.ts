@@ -1,5 +1,5 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
 import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };

@@ -1,8 +1,8 @@
 import type { ServerMessage } from "@sandpiper/protocol";
 
 /**
- * Undefined when it is none. Only what the client relies on to tell messages apart is looked at: this is the path of every
- * exec, and a newer node may say more than this client knows.
+ * Undefined for an invalid message. It checks only the fields that distinguish messages, because every exec takes this
+ * path and a newer node may add fields.
  */
 export function parseServerMessage(text: string): ServerMessage | undefined {
   let message: unknown;

@@ -1,6 +1,6 @@
 import type { OpenMessage, SocketStream, StreamPort } from "./socket-stream.ts";
 
-/** A stream that exists to be answered: events that nobody waits for, given up as soon as the node has said anything. */
+/** A stream of events that is opened only to get an answer, and closed with the first one. */
 export class SignOfLife implements SocketStream {
   #port: StreamPort | undefined;
 

@@ -5,30 +5,30 @@ export type End = Extract<ServerMessage, { type: "end" }>;
 export type Item = Extract<ServerMessage, { type: "item" }>["item"];
 export type OpenMessage = Extract<ClientMessage, { type: "open" }>;
 
-/** One stream of the connection, as its owner sees it. It outlives connections: each new one opens it again. */
+/** One stream, implemented by its owner. It outlives connections: each new connection opens it again. */
 export interface SocketStream {
-  /** The message that opens it, now or again after a lost connection, from where it stands. */
+  /** The message that opens it at its current position. */
   openMessage(stream: number): OpenMessage;
   opened(message: Opened): void;
   data?(frame: DataFrame): void;
   item?(item: Item): void;
   ack?(offset: number): void;
   end(message: End): void;
-  /** `rollbacks` of its sandbox, where the node said that with the error. */
+  /** `rollbacks` of its sandbox, if the node sent them with the error. */
   fail(error: SandboxError, rollbacks?: number): void;
 }
 
 type Distribute<Message> = Message extends { stream: number } ? Omit<Message, "stream"> : never;
-/** What an open stream may say; the connection adds the stream's number. */
+/** The messages of an open stream; the connection adds the stream's number. */
 export type StreamMessage = Distribute<Exclude<ClientMessage, { type: "open" | "close" }>>;
 
-/** One stream of the connection, as its owner uses it. While there is no connection nothing is sent: the next one opens the stream anew. */
+/** One stream, for its owner to use. Without a connection it sends nothing; the next connection opens the stream anew. */
 export interface StreamPort {
-  /** The message that opens it has left at least once. */
+  /** Whether its open message was sent at least once. */
   readonly wasSent: boolean;
   send(message: StreamMessage): void;
   /** Standard input. */
   sendInput(offset: number, bytes: Uint8Array): void;
-  /** Gives the stream up. */
+  /** Closes the stream. */
   close(): void;
 }

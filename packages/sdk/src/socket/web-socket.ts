@@ -1,4 +1,4 @@
-/** What the client needs of a WebSocket; the global one of browsers and Node has it. */
+/** The part of WebSocket that the client uses. */
 export interface WebSocketLike {
   binaryType: string;
   addEventListener(type: string, listener: (event: WebSocketEvent) => void): void;
@@ -7,9 +7,9 @@ export interface WebSocketLike {
 }
 
 export interface WebSocketEvent {
-  /** Of a message. */
+  /** Set on a message. */
   readonly data?: unknown;
-  /** Of a close. */
+  /** Set on a close. */
   readonly code?: number | undefined;
 }
 
@@ -18,7 +18,7 @@ export type WebSocketConstructor = new (url: string, protocols: string[]) => Web
 export interface WebSocketRequest {
   readonly url: string;
   readonly protocols: string[];
-  /** Sent where that is possible; browsers send their own. */
+  /** Sent by Node; browsers send their own. */
   readonly cookie: string | undefined;
 }
 
@@ -29,7 +29,7 @@ interface WebSocketOptions {
 
 type NodeWebSocketConstructor = new (url: string, options: WebSocketOptions) => WebSocketLike;
 
-/** Node's own WebSocket takes headers, which is beyond the standard; any other gets the standard call. */
+/** Node's own WebSocket also takes headers; any other gets the standard call. */
 export function openWebSocket(
   given: WebSocketConstructor | undefined,
   { url, protocols, cookie }: WebSocketRequest,

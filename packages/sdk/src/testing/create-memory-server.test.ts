@@ -1,8 +1,8 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { Sandbox } from "../sandbox.ts";
 import { createMemoryServer } from "./create-memory-server.ts";
-import { rejection } from "./rejection.ts";
 
 describe("the in-memory server", () => {
   it("answers commands as the test scripts them", async () => {

@@ -6,7 +6,7 @@ import { createMemoryWebSocket } from "./memory-socket.ts";
 import { MemoryState } from "./memory-state.ts";
 
 export interface MemoryServer {
-  /** For `new Client(…)`, `Sandbox.create(…)` and so on. */
+  /** Options for `new Client(…)`, `Sandbox.create(…)` and so on. */
   readonly clientOptions: {
     readonly url: string;
     readonly apiKey: string;
@@ -14,18 +14,18 @@ export interface MemoryServer {
     readonly webSocket: WebSocketConstructor;
   };
   readonly sandboxes: readonly SandboxResource[];
-  /** Answers every command from now on. */
+  /** Sets the handler for all later commands. */
   onExec(handler: ExecHandler): void;
   /** The files of a sandbox by absolute path. */
   files(sandboxId: string): Map<string, Uint8Array<ArrayBuffer>>;
-  /** Cuts every connection, as a bad network would; clients come back by themselves. */
+  /** Cuts every connection, like a bad network; clients reconnect by themselves. */
   disconnect(): void;
 }
 
 /**
- * A server inside the process, for tests of programs that use this client: no port, no sandbox, nothing runs. Commands get
- * the answers that the test scripts; files are a map, and checkpoints keep files alone. It has no time limits, no
- * lifetimes, no permissions, no archives, and no pools, keys, webhooks and drains: these answer `unimplemented`.
+ * An in-process server for tests of programs that use this client. It opens no port and runs no code: the test scripts the
+ * answers to commands, files are a map, and checkpoints keep only files. It has no time limits, lifetimes, permissions,
+ * archives, pools, keys, webhooks or drains; these answer `unimplemented`.
  */
 export function createMemoryServer(): MemoryServer {
   const state = new MemoryState();

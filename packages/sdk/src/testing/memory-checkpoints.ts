@@ -13,7 +13,7 @@ interface MemoryCheckpoint {
   readonly from: MemorySandbox;
 }
 
-/** Checkpoints of the in-memory server: they keep files, and no processes, since what answers a command cannot be saved. */
+/** Checkpoints of the in-memory server. They keep only files, because a command handler cannot be saved. */
 export class MemoryCheckpoints {
   readonly #state: MemoryState;
   /** Oldest first. */
@@ -77,7 +77,7 @@ export class MemoryCheckpoints {
     });
   }
 
-  /** What a sandbox that starts from a checkpoint starts with. */
+  /** The files of a sandbox that starts from a checkpoint. */
   content(id: string): { readonly env: MemorySandbox["env"]; readonly files: MemoryCheckpoint["files"] } {
     const found = this.#all.find(({ resource }) => resource.id === id);
     if (found === undefined) throw missing(id);
@@ -87,13 +87,13 @@ export class MemoryCheckpoints {
   rollback(sandboxId: string, ref: string | undefined): SandboxResource {
     const last = this.#state.sandbox(sandboxId).resource.rolledBackTo;
     const { resource, files } = this.#find(sandboxId, ref ?? this.#of(sandboxId)[0]?.resource.id ?? "to go back to");
-    // No two at the same time, however fast a test is: it is how clients tell them apart.
+    // Each at another time, however fast the test is, because clients distinguish them by time.
     const at = new Date(Math.max(Date.now(), Date.parse(last?.at ?? "1970-01-01") + 1)).toISOString();
     const rolledBackTo = { checkpoint: resource.id, createdAt: resource.createdAt, at };
     return this.#state.setBack(sandboxId, files, rolledBackTo);
   }
 
-  /** Those of a sandbox that is destroyed go with it. */
+  /** Removes the checkpoints of a destroyed sandbox. */
   forget(sandboxId: string): void {
     this.#all = this.#all.filter(({ resource }) => resource.sandboxId !== sandboxId);
   }
@@ -111,12 +111,9 @@ export class MemoryCheckpoints {
 }
 
 function missing(ref: string): SandboxError {
-  return new SandboxError("not_found", { reason: "no_such_checkpoint", message: `there is no checkpoint ${ref}` });
+  return new SandboxError("no_such_checkpoint", { message: `there is no checkpoint ${ref}` });
 }
 
 function nameTaken(name: string): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "checkpoint_exists",
-    message: `there is a checkpoint ${name} already`,
-  });
+  return new SandboxError("checkpoint_exists", { message: `there is a checkpoint ${name} already` });
 }

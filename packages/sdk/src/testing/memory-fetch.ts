@@ -10,7 +10,7 @@ interface Call {
 
 type Handler = (state: MemoryState, call: Call) => unknown;
 
-/** What the in-memory server answers; operations that are not here are `unimplemented`. */
+/** The operations of the in-memory server; all others are `unimplemented`. */
 const handlers: Partial<Record<OperationId, Handler>> = {
   getHealth: () => ({ status: "ok", version: "memory" }),
   createSandbox: async (state, { request }) =>
@@ -127,7 +127,7 @@ export function createMemoryFetch(state: MemoryState): typeof fetch {
 async function answer(state: MemoryState, request: Request): Promise<Response> {
   const { pathname, searchParams: query } = new URL(request.url);
   const route = patterns.find(({ method, pattern }) => method === request.method && pattern.test(pathname));
-  if (route === undefined) throw new SandboxError("not_found", { reason: "no_such_route", message: pathname });
+  if (route === undefined) throw new SandboxError("no_such_route", { message: pathname });
   const { access, status } = routes[route.operation];
   const path = Object.fromEntries(
     Object.entries(route.pattern.exec(pathname)?.groups ?? {}).map(([name, value]) => [
@@ -148,19 +148,14 @@ async function answer(state: MemoryState, request: Request): Promise<Response> {
 export function requireCredential(state: MemoryState, credential: string | undefined): void {
   if (credential === state.apiKey) return;
   if ([...state.sandboxes.values()].some(({ resource }) => resource.token === credential)) return;
-  throw new SandboxError("unauthenticated", {
-    reason: "unknown_credential",
+  throw new SandboxError("bad_credential", {
     message: "the credential is not known",
     hint: "make the client with server.clientOptions",
   });
 }
 
 function unimplemented(operation: string): SandboxError {
-  return new SandboxError("unimplemented", {
-    reason: "not_in_memory",
-    message: `the in-memory server has no ${operation}`,
-    hint: "use a node for this test",
-  });
+  return new SandboxError("not_in_memory", { message: `the in-memory server has no ${operation}` });
 }
 
 function filesOf(state: MemoryState, { path }: Call): MemoryFiles {

@@ -2,7 +2,7 @@ import { type FileEntryBody, type FileEventBody, SandboxError } from "@sandpiper
 
 type Files = Map<string, Uint8Array<ArrayBuffer>>;
 
-/** Files are a map of paths; directories are there as long as something is in them. */
+/** Files are a map of paths; a directory exists while it has entries. */
 export class MemoryFiles {
   readonly #files: Files;
   readonly #changed: (kind: FileEventBody["kind"], path: string) => void;
@@ -55,7 +55,7 @@ export class MemoryFiles {
     const below = this.#below(path);
     if (!this.#files.has(path) && below.length === 0 && !missingOk) throw missing(path);
     if (below.length > 0 && !recursive) {
-      throw new SandboxError("failed_precondition", { reason: "not_empty", message: `${path} is not empty` });
+      throw new SandboxError("directory_not_empty", { message: `${path} is not empty` });
     }
     for (const file of [path, ...below]) if (this.#files.delete(file)) this.#changed("remove", file);
   }
@@ -90,5 +90,5 @@ function entry(path: string, bytes: Uint8Array | undefined): FileEntryBody {
 }
 
 function missing(path: string): SandboxError {
-  return new SandboxError("not_found", { reason: "no_such_file", message: `there is no file ${path}` });
+  return new SandboxError("no_such_file", { message: `there is no file ${path}` });
 }

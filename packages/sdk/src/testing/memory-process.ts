@@ -1,15 +1,14 @@
-import type { ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
+import type { OutputSource, ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
 import { createDeferred } from "../deferred.ts";
-import type { OutputSource } from "../process/output-chunk.ts";
 
 export interface ExecCall {
   readonly sandboxId: string;
-  /** What is run by a shell; undefined when a program and its arguments were given. */
+  /** The shell command; undefined for a program with arguments. */
   readonly command: string | undefined;
   readonly argv: readonly string[] | undefined;
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  /** Everything that was written before its input ended. */
+  /** All input up to its end. */
   readonly stdin: string;
 }
 
@@ -28,7 +27,7 @@ export interface MemoryChunk {
   readonly offset: number;
 }
 
-/** A process of the in-memory server: its output and end are the handler's answer. */
+/** A process of the in-memory server; the handler supplies its output and exit. */
 export class MemoryProcess {
   readonly id: string;
   readonly chunks: MemoryChunk[] = [];
@@ -103,7 +102,7 @@ export class MemoryProcess {
     this.#tell();
   }
 
-  /** Bytes that are known already are skipped. */
+  /** Skips bytes that have already arrived. */
   input(offset: number, bytes: Uint8Array): void {
     const rest = bytes.slice(Math.max(0, this.#stdinOffset - offset));
     this.#stdin.push(rest);
@@ -114,7 +113,7 @@ export class MemoryProcess {
     this.#stdinEnded.resolve();
   }
 
-  /** Called when there is more to see; what it returns ends that. */
+  /** Calls back on changes, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

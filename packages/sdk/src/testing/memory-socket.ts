@@ -17,14 +17,14 @@ type Listener = (event: { readonly data?: unknown }) => void;
 
 interface ServedStream {
   credit: number;
-  /** Of a stream that stands at an offset. */
+  /** A stream at an offset. */
   sandbox?: string;
   process?: MemoryProcess;
   pump?: () => void;
   stop?: () => void;
 }
 
-/** The WebSocket of the in-memory server: client and server in one, joined by the queue of microtasks. */
+/** The WebSocket of the in-memory server: both ends in one, connected by microtasks. */
 export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): void }>): WebSocketConstructor {
   return class implements WebSocketLike {
     binaryType = "arraybuffer";
@@ -59,7 +59,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       this.cut();
     }
 
-    /** As if the network had been cut. */
+    /** Closes it like a lost network. */
     cut(): void {
       if (this.#isClosed) return;
       this.#isClosed = true;
@@ -162,12 +162,12 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       this.#reply({ type: "opened", stream });
     }
 
-    /** As a node does it while it restores the checkpoint: whoever comes again finds another history. */
+    /** Fails streams like a node during a restore; a reopened stream has another history. */
     readonly #setBack = (sandboxId: string): void => {
       for (const [stream, { sandbox }] of this.#streams) {
         if (sandbox !== sandboxId) continue;
         const message = `sandbox ${sandboxId} is being set back`;
-        this.#fail(stream, new SandboxError("unavailable", { reason: "restoring", message }), sandbox);
+        this.#fail(stream, new SandboxError("handoff_under_way", { message }), sandbox);
       }
     };
 
@@ -198,7 +198,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
   };
 }
 
-/** Undefined when it is not below. */
+/** Undefined for a path outside. */
 function relative(directory: string, path: string): string | undefined {
   const prefix = `${directory.replace(/\/+$/, "")}/`;
   return path.startsWith(prefix) ? path.slice(prefix.length) : undefined;

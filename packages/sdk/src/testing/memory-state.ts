@@ -19,13 +19,13 @@ export interface MemorySandbox {
   /** By absolute path. */
   readonly files: Map<string, Uint8Array<ArrayBuffer>>;
   readonly processes: Map<string, MemoryProcess>;
-  /** How often it was set back to a checkpoint. */
+  /** How often it was rolled back. */
   rollbacks: number;
 }
 
 type Files = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
 
-/** What the in-memory server knows, and the rules of how it changes. */
+/** The state of the in-memory server. */
 export class MemoryState {
   readonly apiKey = "memory-key";
   readonly url = "http://sandpiper.memory";
@@ -35,7 +35,7 @@ export class MemoryState {
   readonly checkpoints = new MemoryCheckpoints(this);
   readonly events: EventBody[] = [];
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
-  /** Told of sandboxes that were set back. */
+  /** Called with sandboxes that were rolled back. */
   readonly setBackListeners = new Set<(sandboxId: string) => void>();
   handler: ExecHandler = ({ command, argv }) => ({
     stderr: `no answer was scripted for ${JSON.stringify(command ?? argv)}; script one with server.onExec`,
@@ -43,7 +43,7 @@ export class MemoryState {
   });
   readonly #idempotency = new Map<string, string>();
 
-  /** It stands alone. */
+  /** It is a standalone node. */
   get node(): NodeResource {
     return {
       id: this.#nodeId,
@@ -80,19 +80,15 @@ export class MemoryState {
   sandbox(id: string): MemorySandbox {
     const found = this.sandboxes.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("not_found", { reason: "no_such_sandbox", message: `there is no sandbox ${id}` });
+    throw new SandboxError("no_such_sandbox", { message: `there is no sandbox ${id}` });
   }
 
-  /** Refuses one that is paused or stopped. */
+  /** Throws for a paused or stopped sandbox. */
   readySandbox(id: string): MemorySandbox {
     const sandbox = this.sandbox(id);
     const { state } = sandbox.resource;
     if (state === "ready") return sandbox;
-    throw new SandboxError("failed_precondition", {
-      reason: "not_ready",
-      message: `sandbox ${id} is ${state}`,
-      hint: "resume it first",
-    });
+    throw new SandboxError("not_ready", { message: `sandbox ${id} is ${state}`, hint: "resume it first" });
   }
 
   destroy(id: string): void {
@@ -103,14 +99,14 @@ export class MemoryState {
     this.tell("sandbox.destroyed", resource.id);
   }
 
-  /** Its processes do not survive that: a checkpoint has files alone. */
+  /** Ends its processes, because a checkpoint has only files. */
   stop(id: string): void {
     const sandbox = this.sandbox(id);
     for (const process of sandbox.processes.values()) process.end(137, "SIGKILL");
     sandbox.resource = { ...sandbox.resource, state: "stopped" };
   }
 
-  /** Commands that run are not held: what answers them is the test's. */
+  /** Running commands continue, because the test answers them. */
   pause(id: string): SandboxResource {
     if (this.sandbox(id).resource.state === "paused") return this.sandbox(id).resource;
     const sandbox = this.readySandbox(id);
@@ -127,7 +123,7 @@ export class MemoryState {
     return sandbox.resource;
   }
 
-  /** Every image means what it meant before, and files stay wherever they are. */
+  /** Images never change here, and all files stay. */
   rebuild(id: string): SandboxResource {
     const sandbox = this.readySandbox(id);
     for (const process of sandbox.processes.values()) process.end(137, "SIGKILL");
@@ -151,13 +147,10 @@ export class MemoryState {
   process(sandboxId: string, id: string): MemoryProcess {
     const found = this.sandbox(sandboxId).processes.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("not_found", {
-      reason: "no_such_process",
-      message: `sandbox ${sandboxId} has no process ${id}`,
-    });
+    throw new SandboxError("no_such_process", { message: `sandbox ${sandboxId} has no process ${id}` });
   }
 
-  /** Starts it unless it is there. */
+  /** Starts the process unless it exists. */
   start(sandboxId: string, body: StartProcessBody): MemoryProcess {
     const { processes, env } = this.readySandbox(sandboxId);
     const id = body.process ?? crypto.randomUUID();

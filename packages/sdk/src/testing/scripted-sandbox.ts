@@ -4,13 +4,13 @@ import { createMemoryServer } from "./create-memory-server.ts";
 import { ManualTiming } from "./manual-timing.ts";
 import { ScriptedSockets } from "./scripted-sockets.ts";
 
-/** A sandbox whose requests are answered from memory, and whose connections and time are the test's. */
+/** A sandbox whose requests are answered from memory, with connections and time under the test's control. */
 export async function scriptedSandbox(): Promise<{
   readonly client: Client;
   readonly sandbox: SandboxHandle;
   readonly sockets: ScriptedSockets;
   readonly timing: ManualTiming;
-  /** Of requests, in order: method and path. */
+  /** Method and path of the requests, in order. */
   readonly requests: string[];
 }> {
   const { clientOptions } = createMemoryServer();

@@ -10,7 +10,7 @@ import type { WebSocketConstructor, WebSocketEvent, WebSocketLike } from "../soc
 
 type Listener = (event: WebSocketEvent) => void;
 
-/** One connection of a client, whose other end is the test. */
+/** One connection of a client; the test is its other end. */
 export class ScriptedSocket implements WebSocketLike {
   binaryType = "";
   readonly url: string;
@@ -55,19 +55,19 @@ export class ScriptedSocket implements WebSocketLike {
     this.#listeners.get("message")?.({ data: encodeDataFrame(frame).buffer });
   }
 
-  /** As a lost network does it. */
+  /** Closes it like a lost network. */
   cut(): void {
     this.#listeners.get("error")?.({});
     this.#listeners.get("close")?.({ code: 1006 });
   }
 
-  /** As a node does it whose sandbox has moved. */
+  /** Closes it like a node whose sandbox has moved. */
   restart(): void {
     this.#listeners.get("close")?.({ code: 1012 });
   }
 }
 
-/** Every connection that a client makes, in order. */
+/** The connections of a client, in order. */
 export class ScriptedSockets {
   readonly all: ScriptedSocket[] = [];
   readonly webSocket: WebSocketConstructor;

@@ -1,5 +1,4 @@
-import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../../clock.ts";
+import { type Clock, createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { FakeClock } from "../../testing/fake-clock.ts";
 import { MemoryStore } from "../../testing/memory-store.ts";
 import { FencedStates } from "../fenced-states.ts";

@@ -1,5 +1,4 @@
-import type { SandboxId } from "@sandpiper/protocol";
-import type { Clock } from "../../clock.ts";
+import type { Clock, SandboxId } from "@sandpiper/protocol";
 import type { ObjectStore } from "../../store/object-store.ts";
 import { FencedStates } from "../fenced-states.ts";
 import { Leases } from "../leases.ts";

@@ -1,31 +1,29 @@
-import { type ProcessExitBody, SandboxError } from "@sandpiper/protocol";
-import { ByteCollector } from "./byte-collector.ts";
-import type { OutputChunk } from "./output-chunk.ts";
+import type { ExecResultBody, ProcessExitBody } from "../api/process.ts";
+import { SandboxError } from "../errors/sandbox-error.ts";
+import { ByteCollector } from "../streams/byte-collector.ts";
+import type { StreamChunk } from "../streams/output-chunk.ts";
+import type { CommandOptions } from "./command.ts";
 
-const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+export const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export interface ExecOutputOptions {
-  /** Output beyond this is read and thrown away, and the result says so; stdout and stderr together. 64 MiB by default. */
+  /** The result keeps this much of stdout and stderr together, 64 MiB by default, and `truncated` tells of the rest. */
   readonly maxOutputBytes?: number | undefined;
-  /** Called as output arrives, also with what the result does not keep. */
+  /** Called as output arrives, also with output that the result does not keep. */
   readonly onStdout?: ((bytes: Uint8Array) => void) | undefined;
   readonly onStderr?: ((bytes: Uint8Array) => void) | undefined;
 }
 
-export interface ExecResult {
-  /** 128 + the signal's number when a signal ended the command. */
-  readonly exitCode: number;
-  readonly signal: string | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly durationMs: number;
-  readonly timedOut: boolean;
-  readonly outOfMemory: boolean;
-  /** True when there was more output than maxOutputBytes; what is missing is the end. */
-  readonly truncated: boolean;
+export interface ExecOptions extends CommandOptions, ExecOutputOptions {
+  /** Sent to standard input, which then ends. Without it the command reads an empty input. */
+  readonly stdin?: string | Uint8Array | undefined;
+  /** Kills the command's whole process tree; exec then rejects with `canceled`. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Gathers the output of one command. */
+export type ExecResult = Readonly<ExecResultBody>;
+
+/** Collects the output of one command. */
 export class ExecOutput {
   readonly #options: ExecOutputOptions;
   readonly #stdout = new ByteCollector();
@@ -40,7 +38,7 @@ export class ExecOutput {
   }
 
   /** Throws what a callback throws. */
-  add({ bytes, source, dropped }: OutputChunk): void {
+  add({ bytes, source, dropped }: StreamChunk): void {
     const isStderr = source === "stderr";
     if (dropped > 0 || bytes.length > this.#room) this.#isTruncated = true;
     if (this.#room > 0) {
@@ -66,8 +64,7 @@ export class ExecOutput {
 }
 
 function invalidLimit(maxOutputBytes: unknown): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_limit",
-    message: `maxOutputBytes ${String(maxOutputBytes)} is not allowed; allowed is a number of bytes, 0 or more`,
+  return new SandboxError("invalid_limit", {
+    message: `maxOutputBytes ${String(maxOutputBytes)} is not a number of bytes`,
   });
 }

@@ -1,15 +1,4 @@
-export type OutputSource = "stdout" | "stderr" | "pty";
-
-/** One piece of a stream, in order. */
-export interface StreamChunk {
-  readonly bytes: Uint8Array;
-  /** Position of its first byte: in the journal for output, else from the start of the stream. */
-  readonly offset: number;
-  /** Output of a process only. */
-  readonly source: OutputSource | undefined;
-  /** Bytes before `offset` that are gone. */
-  readonly dropped: number;
-}
+import type { OutputSource, StreamChunk } from "./output-chunk.ts";
 
 /** Below this many waiting chunks a queue of plain objects is the fastest. */
 const PACK_AFTER_CHUNKS = 64;
@@ -21,15 +10,15 @@ const PACK_BYTES = 64 * 1024;
  * Chunks that wait for a slow reader. Small ones share a buffer: a stream may consist of single bytes, and an object
  * for each would hold hundreds of times the memory that the stream's window promises.
  */
-export class ChunkQueue {
-  readonly #entries: (StreamChunk | Pack)[] = [];
+export class ChunkQueue<Source = OutputSource | undefined> {
+  readonly #entries: (StreamChunk<Source> | Pack<Source>)[] = [];
   #head = 0;
 
-  push(chunk: StreamChunk): void {
+  push(chunk: StreamChunk<Source>): void {
     if (chunk.bytes.length <= PACKED_CHUNK_BYTES && this.#entries.length - this.#head >= PACK_AFTER_CHUNKS) {
       const last = this.#entries.at(-1);
       if (last instanceof Pack && last.add(chunk)) return;
-      const pack = new Pack(chunk.offset - chunk.dropped);
+      const pack = new Pack<Source>(chunk.offset - chunk.dropped);
       pack.add(chunk);
       this.#entries.push(pack);
     } else {
@@ -37,7 +26,7 @@ export class ChunkQueue {
     }
   }
 
-  shift(): StreamChunk | undefined {
+  shift(): StreamChunk<Source> | undefined {
     const entry = this.#entries[this.#head];
     if (entry === undefined) return undefined;
     if (entry instanceof Pack) {
@@ -65,11 +54,11 @@ export class ChunkQueue {
 }
 
 /** Small chunks that follow one another, in one buffer. */
-class Pack {
+class Pack<Source> {
   readonly #bytes = new Uint8Array(PACK_BYTES);
   #used = 0;
   readonly #ends: number[] = [];
-  readonly #sources: (OutputSource | undefined)[] = [];
+  readonly #sources: Source[] = [];
   readonly #dropped: number[] = [];
   #taken = 0;
   #nextOffset: number;
@@ -82,7 +71,7 @@ class Pack {
     return this.#taken === this.#ends.length;
   }
 
-  add(chunk: StreamChunk): boolean {
+  add(chunk: StreamChunk<Source>): boolean {
     if (this.#used + chunk.bytes.length > PACK_BYTES) return false;
     this.#bytes.set(chunk.bytes, this.#used);
     this.#used += chunk.bytes.length;
@@ -97,13 +86,13 @@ class Pack {
     return true;
   }
 
-  take(): StreamChunk {
+  take(): StreamChunk<Source> {
     const at = this.#taken++;
     const start = at === 0 ? 0 : (this.#ends[at - 1] as number);
     const bytes = this.#bytes.subarray(start, this.#ends[at]);
     const dropped = this.#dropped[at] as number;
     const offset = this.#nextOffset + dropped;
     this.#nextOffset = offset + bytes.length;
-    return { bytes, offset, source: this.#sources[at], dropped };
+    return { bytes, offset, source: this.#sources[at] as Source, dropped };
   }
 }

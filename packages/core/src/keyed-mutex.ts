@@ -1,5 +1,5 @@
-/** Work on the same key happens one after another, in the order in which it was asked for. */
-export class Turns<Key> {
+/** Runs work on the same key one after another, in the order of the calls. */
+export class KeyedMutex<Key> {
   readonly #last = new Map<Key, Promise<unknown>>();
 
   run<T>(key: Key, work: () => Promise<T>): Promise<T> {
@@ -12,7 +12,7 @@ export class Turns<Key> {
     return result;
   }
 
-  /** Resolves when nobody has the key's turn; never rejects. */
+  /** Resolves when no work on the key is running or waiting; never rejects. */
   async free(key: Key): Promise<void> {
     while (this.#last.has(key)) await this.#last.get(key);
   }

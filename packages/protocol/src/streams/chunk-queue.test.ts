@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ChunkQueue, type OutputSource, type StreamChunk } from "./chunk-queue.ts";
+import { ChunkQueue } from "./chunk-queue.ts";
+import type { OutputSource, StreamChunk } from "./output-chunk.ts";
 
 function randomChunks(count: number, sizes: readonly number[]): StreamChunk[] {
   const sources: readonly (OutputSource | undefined)[] = ["stdout", "stderr", "pty", undefined];

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { SandboxError } from "../sandbox-error.ts";
 import { errorBody, errorFromBody } from "./error-body.ts";
+import { SandboxError } from "./sandbox-error.ts";
 
 describe("an error that is told to whoever asked", () => {
   it("is the same there, with its text and what to do next", () => {
-    const error = new SandboxError("data_loss", {
+    const error = SandboxError.fromFields({
+      code: "data_loss",
       reason: "no_checkpoint",
       message: "it cannot be restored",
       hint: "create a new one",

@@ -10,7 +10,7 @@ export class ByteCollector {
   #used = 0;
   #byteLength = 0;
 
-  /** What is expected is put in its place as it comes, and need not be joined at the end. */
+  /** Expected bytes are stored in one buffer as they arrive, which avoids a copy at the end. */
   constructor(expectedBytes = 0) {
     this.#free = new Uint8Array(expectedBytes);
   }

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { type ErrorCode, errorCodes } from "../error-codes.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type ErrorCode, errorCodes } from "./error-codes.ts";
+import { errorReasons } from "./error-reasons.ts";
+import { SandboxError } from "./sandbox-error.ts";
 
-/** What every failed request answers with. */
+/** The body of every failed request. */
 export const errorBodySchema = z
   .strictObject({
     code: z.enum(Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]]),
@@ -14,28 +15,29 @@ export const errorBodySchema = z
     details: z.record(z.string(), z.unknown()),
     requestId: z.string(),
   })
-  .meta({ id: "Error", description: "What every failed request answers with." });
+  .meta({ id: "Error", description: "The body of every failed request." });
 
 export type ErrorBody = z.infer<typeof errorBodySchema>;
 
-/** Internal errors keep their cause to themselves: it may name things of the host. */
+/** Leaves out the cause, which may contain details of the host. */
 export function errorBody(error: SandboxError, requestId: string): ErrorBody {
   const { code, reason, message, hint, details } = error;
   return { code, reason, message, ...(hint === undefined ? {} : { hint }), details, requestId };
 }
 
-/** The error again, on the side that asked. */
+/** The error of an answer, on the side that asked. */
 export function errorFromBody(body: unknown, fallback: { readonly status: number }): SandboxError {
   const parsed = errorBodySchema.safeParse(body);
   if (parsed.success) {
-    const { code, reason, message, hint, details, requestId } = parsed.data;
-    return new SandboxError(code, { reason, message, hint, details: { ...details, requestId } });
+    const { details, requestId, ...fields } = parsed.data;
+    return SandboxError.fromFields({ ...fields, details: { ...details, requestId } });
   }
   const codes = Object.entries(errorCodes).filter(([, entry]) => entry.httpStatus === fallback.status);
-  return new SandboxError((codes[0]?.[0] as ErrorCode | undefined) ?? "unavailable", {
+  return SandboxError.fromFields({
+    code: (codes[0]?.[0] as ErrorCode | undefined) ?? errorReasons.unexpected_answer.code,
     reason: "unexpected_answer",
-    message: `the server answered with status ${fallback.status} and no error that could be read`,
-    hint: "is there something else than a Sandpiper node at this address?",
+    message: `the server answered with status ${fallback.status} and without a readable error`,
+    hint: errorReasons.unexpected_answer.hint,
     details: { status: fallback.status },
   });
 }

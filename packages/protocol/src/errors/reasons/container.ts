@@ -1,0 +1,277 @@
+import type { ErrorReasonEntry } from "../error-reason.ts";
+
+export const containerReasons = {
+  cache_in_use: {
+    code: "failed_precondition",
+    meaning: "The cache cannot be cleared because sandboxes use it.",
+    hint: "destroy these sandboxes first",
+    details: { usedBy: "string[]?" },
+  },
+  cache_of_another_home: {
+    code: "failed_precondition",
+    meaning: "Another home of Sandpiper created the volume of this cache.",
+    hint: "use another project name, or remove the volume with `docker volume rm` if it is not needed",
+    details: { volume: "string" },
+  },
+  container_ended: {
+    code: "unavailable",
+    meaning: "The container ended before its workspace was cloned.",
+    hint: "retry; if it ends again, the image or the limits may not let the agent start",
+  },
+  container_stuck: {
+    code: "unavailable",
+    meaning: "The engine has not finished removing the container.",
+    hint: "retry; if the container stays, restart the engine",
+  },
+  credential_helper: {
+    code: "failed_precondition",
+    meaning: "Docker's credential helper for the registry did not answer.",
+    hint: "install the helper, or remove it from Docker's config.json",
+  },
+  docker_config: {
+    code: "failed_precondition",
+    meaning: "Docker's config.json cannot be read.",
+    hint: "repair the file, or move it away",
+  },
+  engine_architecture: {
+    code: "failed_precondition",
+    meaning: "The engine's machine has another architecture than the agent.",
+    hint: "use an engine of the same architecture, or set SANDPIPER_AGENT to an agent that was built for it",
+  },
+  engine_certificates: {
+    code: "failed_precondition",
+    meaning: "The certificates for the engine cannot be used.",
+    hint: "put ca.pem, cert.pem and key.pem there, or set DOCKER_CERT_PATH to their directory",
+  },
+  engine_conflict: {
+    code: "conflict",
+    meaning: "Another program changes the same object of the engine.",
+    hint: "retry",
+    details: { statusCode: "number" },
+  },
+  engine_context: {
+    code: "failed_precondition",
+    meaning: "The chosen Docker context cannot be used.",
+    hint: "choose another with `docker context use`, or set DOCKER_HOST to the engine's address",
+  },
+  engine_denied: {
+    code: "permission_denied",
+    meaning: "The engine refuses access.",
+    hint: "run as root, or as a member of the group that owns the engine's socket (usually `docker`)",
+    details: { statusCode: "number?" },
+  },
+  engine_failed: {
+    code: "unavailable",
+    meaning: "The container engine answered with an error.",
+    hint: "look at the engine's log, for example with `journalctl -u docker`",
+    details: { statusCode: "number?" },
+  },
+  engine_missing: {
+    code: "failed_precondition",
+    meaning: "No container engine was found.",
+    hint: "install and start Docker (on Debian: apt-get install docker.io), or set DOCKER_HOST to an engine's address",
+  },
+  engine_refused: {
+    code: "invalid_argument",
+    meaning: "The container engine does not accept these options.",
+    hint: "change the options of the container",
+    details: { statusCode: "number?" },
+  },
+  engine_unreachable: {
+    code: "unavailable",
+    meaning: "The container engine does not answer.",
+    hint: "start it (`systemctl start docker`), or set DOCKER_HOST to its address",
+  },
+  engine_url: {
+    code: "invalid_argument",
+    meaning: "The engine's address cannot be used.",
+    hint: "use an address such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host",
+  },
+  engine_version: {
+    code: "failed_precondition",
+    meaning: "The engine speaks no version of the API that Sandpiper supports.",
+    hint: "use Docker 20.10 or newer; for an even newer engine, update Sandpiper",
+  },
+  image_archive: {
+    code: "failed_precondition",
+    meaning: "An image archive could not be loaded into the machine.",
+    hint: "name files in vmDocker.images that `docker save` wrote and this user can read",
+  },
+  image_lost: {
+    code: "unavailable",
+    meaning: "The image was downloaded and then removed by another program.",
+    hint: "retry",
+  },
+  image_not_found: {
+    code: "not_found",
+    meaning: "The image does not exist in the engine or registry.",
+    hint: "check the image's name, or pull it",
+    details: { image: "string?", registry: "string?" },
+  },
+  image_not_in_machine: {
+    code: "failed_precondition",
+    meaning: "The machine of the project does not have the image, and has no network to pull it.",
+    hint: "write the image to a file with `docker save`, and name the file in vmDocker.images",
+  },
+  image_reference: {
+    code: "invalid_argument",
+    meaning: "The image's name is not a valid reference.",
+    hint: "give a name such as python:3.13-slim or registry.example:5000/team/app:1.2",
+    details: { image: "string", registry: "string" },
+  },
+  invalid_git_url: {
+    code: "invalid_argument",
+    meaning: "The URL of the workspace's repository cannot be used.",
+    hint: "give a URL such as https://host/path.git; only https:// takes a password",
+  },
+  mount_target_taken: {
+    code: "invalid_argument",
+    meaning: "Nothing can be mounted at this path of the sandbox.",
+    hint: "choose another path",
+    details: { target: "string" },
+  },
+  network_not_allowed: {
+    code: "invalid_argument",
+    meaning: "The sandbox may not join this network.",
+    hint: "use an allowed network; the operator allows others with the networks option of the docker provider",
+    details: { network: "string", allowed: "string[]" },
+  },
+  no_container_provider: {
+    code: "unimplemented",
+    meaning: "The node has no provider of containers.",
+    hint: "ask the operator to add docker to the node's providers setting",
+  },
+  no_containers: {
+    code: "invalid_argument",
+    meaning: "The options need a container, and the provider creates none.",
+    hint: "leave the container options out, or use a provider of containers such as docker",
+    details: { provider: "string" },
+  },
+  no_git_in_image: {
+    code: "failed_precondition",
+    meaning: "The workspace was not cloned because the image has no git.",
+    hint: "use an image that has git, or mount a directory as the workspace",
+  },
+  no_host_paths: {
+    code: "invalid_argument",
+    meaning: "The sandbox runs in a machine that cannot mount directories of the host.",
+    hint: "write the files into the sandbox, or use the provider docker",
+  },
+  no_published_ports: {
+    code: "invalid_argument",
+    meaning: "Ports cannot be published because the machine has no network device.",
+    hint: "leave container.ports out, and reach the port through the sandbox itself",
+  },
+  no_such_cache: {
+    code: "not_found",
+    meaning: "The project has no cache of this name.",
+    hint: "list the caches to see their names; the first sandbox that uses a cache creates it",
+    details: { project: "string?", name: "string?" },
+  },
+  no_such_container: {
+    code: "not_found",
+    meaning: "The sandbox has no container on this engine.",
+    hint: "list the provider's instances, or create a new sandbox",
+  },
+  no_such_network: {
+    code: "invalid_argument",
+    meaning: "The engine has no network of this name.",
+    hint: "create it with `docker network create`, or use another network",
+    details: { network: "string" },
+  },
+  no_such_path: {
+    code: "invalid_argument",
+    meaning: "The host directory to mount does not exist.",
+    hint: "create the directory; if Sandpiper runs in a container, it must see it at the same path",
+    details: { path: "string" },
+  },
+  not_an_engine: {
+    code: "failed_precondition",
+    meaning: "The server at this address is not a container engine.",
+    hint: "set DOCKER_HOST to the address of Docker or Podman",
+  },
+  not_in_engine: {
+    code: "not_found",
+    meaning: "The engine does not have this object.",
+    hint: "another program may have removed it; look with `docker ps -a`",
+    details: { statusCode: "number" },
+  },
+  path_not_a_directory: {
+    code: "invalid_argument",
+    meaning: "The host path to mount is not a directory.",
+    hint: "mount the directory that contains it",
+    details: { path: "string" },
+  },
+  path_not_allowed: {
+    code: "invalid_argument",
+    meaning: "The host path may not be mounted into a sandbox.",
+    hint: "use an allowed path; the operator allows paths with the allowedPaths option of the docker provider",
+    details: { path: "string", allowedPaths: "string[]?" },
+  },
+  ports_need_network: {
+    code: "invalid_argument",
+    meaning: "Ports cannot be published because the sandbox has no network.",
+    hint: 'name a network in container.network, for example "bridge", or publish no ports',
+  },
+  project_required: {
+    code: "invalid_argument",
+    meaning: "The provider vm-docker runs one machine for each project, and the sandbox names none.",
+    hint: "name it in container.project; sandboxes of one project share a machine",
+  },
+  registry_rate_limit: {
+    code: "resource_exhausted",
+    meaning: "The registry's rate limit is reached.",
+    hint: "wait, or log in with `docker login`",
+    details: { image: "string", registry: "string" },
+  },
+  registry_refused: {
+    code: "permission_denied",
+    meaning: "The registry refuses access to the image.",
+    hint: "run `docker login` for the registry, as the user that runs Sandpiper",
+    details: { image: "string", registry: "string" },
+  },
+  registry_unreachable: {
+    code: "unavailable",
+    meaning: "The engine cannot reach the registry, or does not trust its certificate.",
+    hint: "check that the engine's machine reaches the registry",
+    details: { image: "string", registry: "string" },
+  },
+  runtime_not_chosen: {
+    code: "failed_precondition",
+    meaning: "The engine is Podman, which runs all containers with its default runtime.",
+    hint: "set runtime in the section [engine] of its containers.conf, and restart it",
+  },
+  volume_of_another_home: {
+    code: "failed_precondition",
+    meaning: "Another home of Sandpiper created the volume of this sandbox.",
+    hint: "give nodes that hand sandboxes over separate engines; remove the volume if it is not needed",
+    details: { volume: "string" },
+  },
+  workspace_clone_failed: {
+    code: "failed_precondition",
+    meaning: "git could not clone the workspace.",
+    hint: "check the URL, the ref (a branch or a tag), and that the sandbox's network reaches the server",
+    details: { exitCode: "number?" },
+  },
+  workspace_clone_timeout: {
+    code: "deadline_exceeded",
+    meaning: "git did not clone the workspace in time.",
+    hint: "check that the sandbox's network reaches the server; clone a large repository with a command instead",
+  },
+  workspace_needs_network: {
+    code: "invalid_argument",
+    meaning: "The workspace cannot be cloned because the sandbox has no network.",
+    hint: 'name a network in container.network, for example "bridge"',
+  },
+  write_failed: {
+    code: "internal",
+    meaning: "The node could not write a file of a checkpoint.",
+    hint: "check the directory in the message",
+  },
+  wrong_architecture: {
+    code: "invalid_argument",
+    meaning: "The image is for another architecture than the engine's machine.",
+    hint: "use an image that is built for the engine's machine",
+    details: { image: "string", found: "string", wanted: "string" },
+  },
+} as const satisfies Record<string, ErrorReasonEntry>;
