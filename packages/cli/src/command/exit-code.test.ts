@@ -2,7 +2,8 @@ import { SandboxError } from "@sandpiper/protocol/error";
 import { describe, expect, it } from "vitest";
 import { exitCodeOfError, exitCodeOfSignal } from "./exit-code.ts";
 
-const error = (code: SandboxError["code"], reason: string) => new SandboxError(code, { reason, message: "it failed" });
+const error = (code: SandboxError["code"], reason: string) =>
+  SandboxError.fromFields({ code, reason, message: "it failed" });
 const errorWith = (...parts: Parameters<typeof error>) =>
   exitCodeOfError(error(...parts), { endsLikeItsCommand: true });
 const failureWith = (...parts: Parameters<typeof error>) =>

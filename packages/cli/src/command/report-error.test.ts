@@ -13,18 +13,28 @@ function report(thrown: unknown) {
 
 describe("an error", () => {
   it("is printed with its hint", () => {
-    const error = new SandboxError("unavailable", { reason: "agent_timeout", message: "no answer", hint: "try again" });
+    const error = SandboxError.fromFields({
+      code: "unavailable",
+      reason: "agent_timeout",
+      message: "no answer",
+      hint: "try again",
+    });
     expect(report(error)).toEqual({ text: "sandpiper: no answer\n  try again\n", exitCode: 125 });
   });
 
   it("without a hint is one line", () => {
-    expect(report(new SandboxError("gone", { reason: "ended", message: "it is gone" })).text).toBe(
-      "sandpiper: it is gone\n",
-    );
+    expect(
+      report(SandboxError.fromFields({ code: "gone", reason: "instance_crashed", message: "it is gone" })).text,
+    ).toBe("sandpiper: it is gone\n");
   });
 
   it("about a key names the variables that set the key", () => {
-    const error = new SandboxError("unauthenticated", { reason: "no_key", message: "no", hint: "send a header" });
+    const error = SandboxError.fromFields({
+      code: "unauthenticated",
+      reason: "no_key",
+      message: "no",
+      hint: "send a header",
+    });
     expect(report(error).text).toMatch(/^sandpiper: no\n {2}set SANDPIPER_API_KEY .*\n$/);
   });
 

@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/protocol/error";
 
 /** The command line is wrong; the program ends with exit code 2. */
 export function usageError(message: string, hint: string): SandboxError {
-  return new SandboxError("invalid_argument", { reason: "usage", message, hint });
+  return new SandboxError("usage", { message, hint });
 }
 
 export interface InvalidValue {

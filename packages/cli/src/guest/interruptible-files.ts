@@ -31,5 +31,5 @@ async function* untilAborted(source: AsyncIterable<Uint8Array>, signal: AbortSig
 }
 
 function interrupted(): SandboxError {
-  return new SandboxError("canceled", { reason: "interrupted", message: "the copy was interrupted" });
+  return new SandboxError("interrupted", { message: "the copy was interrupted" });
 }

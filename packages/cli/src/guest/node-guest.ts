@@ -61,5 +61,5 @@ export async function createNodeGuest(
   });
   if (!signal.aborted) return { ...nodeGuest(sandbox), [Symbol.asyncDispose]: () => sandbox.destroy() };
   await sandbox.destroy();
-  throw new SandboxError("canceled", { reason: "interrupted", message: "creating the sandbox was interrupted" });
+  throw new SandboxError("interrupted", { message: "creating the sandbox was interrupted" });
 }

@@ -39,9 +39,7 @@ function emptyCollected(): Collected {
 }
 
 function outputTooLong(): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "output_too_long",
+  return new SandboxError("output_too_long", {
     message: `the command wrote more than ${MAX_OUTPUT_BYTES / 1024 / 1024} MiB, the limit of --json`,
-    hint: "run it without --json, which streams output of any size",
   });
 }

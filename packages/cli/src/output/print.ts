@@ -39,10 +39,8 @@ export function passThrough(interruption: Interruption): OutputHandler {
       await writeFully(process[source], bytes);
     } catch (error) {
       if (isBrokenPipe(error)) return interruption.interrupt(exitCodeOfSignal("SIGPIPE"));
-      throw new SandboxError("unavailable", {
-        reason: "output_failed",
+      throw new SandboxError("output_failed", {
         message: `cannot write the command's ${source}: ${error instanceof Error ? error.message : error}`,
-        hint: "Sandpiper killed the command; check the file or device that its output goes to",
         cause: error,
       });
     }

@@ -61,7 +61,7 @@ describe("a command", () => {
   });
 
   it("that exhausts the sandbox's memory ends like a killed one, and its output is kept", async () => {
-    const outOfMemory = new SandboxError("resource_exhausted", { reason: "out_of_memory", message: "too much" });
+    const outOfMemory = new SandboxError("out_of_memory", { message: "too much" });
     const failure = Promise.reject(outOfMemory);
     const { shown, outcome } = run(sandboxWith({ chunks: ["before"], exit: failure, failure }).sandbox);
     expect(await outcome).toMatchObject({ exitCode: 137, signal: "SIGKILL", endedBy: "out_of_memory" });

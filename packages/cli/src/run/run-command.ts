@@ -72,9 +72,7 @@ async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOu
 }
 
 function timeoutIgnored(id: string, timeoutMs: number): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "timeout_ignored",
+  return new SandboxError("timeout_ignored", {
     message: `sandbox ${id} did not kill the command after ${timeoutMs} ms, so Sandpiper ended the whole sandbox`,
-    hint: "do not trust its output: the command may have taken over the sandbox's agent",
   });
 }

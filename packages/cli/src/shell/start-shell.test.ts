@@ -13,8 +13,7 @@ const pty = { rows: 24, cols: 80 };
 function guestWith(...programs: string[]) {
   const started: (readonly string[])[] = [];
   const start = async (argv: readonly string[]) => {
-    if (!programs.includes(argv[0] ?? ""))
-      throw new SandboxError("not_found", { reason: "no_such_program", message: "" });
+    if (!programs.includes(argv[0] ?? "")) throw new SandboxError("no_such_program", { message: "" });
     started.push(argv);
   };
   return { guest: { id: "s", start } as unknown as Guest, started };

@@ -35,9 +35,7 @@ export async function startShell(
       if (!(error instanceof SandboxError) || error.reason !== "no_such_program") throw error;
     }
   }
-  throw new SandboxError("not_found", {
-    reason: "no_such_program",
+  throw new SandboxError("no_such_program", {
     message: `sandbox ${guest.id} has no shell: neither /bin/sh nor /bin/bash exists in it`,
-    hint: 'start another program with "sandpiper shell -- PROGRAM"',
   });
 }

@@ -76,6 +76,6 @@ describe("a verb that needs a node", () => {
 
   it("fails when it has no key", async () => {
     const env = { SANDPIPER_HOME: join(home, "other"), SANDPIPER_PORT: port };
-    await expect(requireNode(env)).rejects.toMatchObject({ code: "unauthenticated", reason: "no_api_key" });
+    await expect(requireNode(env)).rejects.toMatchObject({ code: "unauthenticated", reason: "no_credential" });
   });
 });

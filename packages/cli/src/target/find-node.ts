@@ -52,12 +52,11 @@ export function isListening(url: string): Promise<boolean> {
 /** One line, without a hint. */
 function noNodeError({ url, isExplicit }: NodeAddress): SandboxError {
   const advice = isExplicit ? "start one there, or correct SANDPIPER_URL" : 'start one with "sandpiper up"';
-  return new SandboxError("unavailable", { reason: NO_NODE, message: `no node is running at ${url}: ${advice}` });
+  return new SandboxError(NO_NODE, { message: `no node is running at ${url}: ${advice}` });
 }
 
 export function noKeyError({ url, keyFile }: NodeAddress): SandboxError {
-  return new SandboxError("unauthenticated", {
-    reason: "no_api_key",
+  return new SandboxError("no_credential", {
     message: `no API key for the node at ${url}: SANDPIPER_API_KEY is not set, and ${keyFile} cannot be read`,
     hint: KEY_HINT,
   });

@@ -14,8 +14,7 @@ export function pickProcess(text: string, processes: readonly ProcessResource[])
 export function newestProcess(sandbox: Sandbox, processes: readonly ProcessResource[]): ProcessResource {
   const newest = processes.toSorted((a, b) => a.startedAt.localeCompare(b.startedAt)).at(-1);
   if (newest !== undefined) return newest;
-  throw new SandboxError("not_found", {
-    reason: "no_process",
+  throw new SandboxError("no_such_process", {
     message: `sandbox ${sandbox.id} has no processes, so there are no logs`,
     hint: `start one with "sandpiper exec --detach ${sandbox.id.slice(0, 8)} -- CMD"`,
   });

@@ -6,10 +6,12 @@ export interface Named {
   readonly name?: string | null;
 }
 
+type Kind = "sandbox" | "process" | "checkpoint" | "key";
+
 const SHOWN = 4;
 
 /** Resolves an ID, a name, or an unambiguous beginning of an ID. */
-export function pick<Item extends Named>(kind: string, text: string, items: readonly Item[]): Item {
+export function pick<Item extends Named>(kind: Kind, text: string, items: readonly Item[]): Item {
   const exact = items.find(({ id }) => id === text);
   if (exact !== undefined) return exact;
   const named = items.filter(({ name }) => name === text);
@@ -20,26 +22,24 @@ export function pick<Item extends Named>(kind: string, text: string, items: read
   return only;
 }
 
-function notFound(kind: string, text: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: `no_such_${kind}`,
+function notFound(kind: Kind, text: string): SandboxError {
+  return new SandboxError(`no_such_${kind}` as const, {
     message: `${kind} ${JSON.stringify(text)} not found`,
-    hint: `use an ID, the beginning of an ID, or a name from "sandpiper ${listings[kind] ?? "ls"}"`,
+    hint: `use an ID, the beginning of an ID, or a name from "sandpiper ${listings[kind]}"`,
   });
 }
 
-const listings: Readonly<Record<string, string>> = {
+const listings = {
   sandbox: "ls",
   process: "ps SANDBOX",
   checkpoint: "checkpoints SANDBOX",
   key: "keys ls",
 };
 
-function ambiguous(kind: string, text: string, candidates: readonly Named[]): SandboxError {
+function ambiguous(kind: Kind, text: string, candidates: readonly Named[]): SandboxError {
   const ids = candidates.slice(0, SHOWN).map(({ id }) => id);
   const more = candidates.length > SHOWN ? ", …" : "";
-  return new SandboxError("invalid_argument", {
-    reason: "ambiguous_name",
+  return new SandboxError("ambiguous_name", {
     message: `${kind} ${JSON.stringify(text)} is ambiguous, with ${candidates.length} matches: ${ids.join(", ")}${more}`,
     hint: `use more of the ${kind}'s ID`,
   });

@@ -73,10 +73,8 @@ async function* within(
   for await (const bytes of source) {
     budget.leftBytes -= bytes.length;
     if (budget.leftBytes < 0) {
-      throw new SandboxError("resource_exhausted", {
-        reason: "download_too_large",
+      throw new SandboxError("download_too_large", {
         message: `${place.shown} stopped at ${place.from}: the download is larger than the sandbox's whole disk`,
-        hint: "if it really is that large, create the sandbox with a larger --disk",
       });
     }
     yield bytes;
@@ -86,17 +84,12 @@ async function* within(
 function requireInside(path: string, directory: string): void {
   const parts = path.split("/");
   if (!path.includes("\0") && parts.every((part) => part !== "" && part !== "." && part !== "..")) return;
-  throw new SandboxError("permission_denied", {
-    reason: "path_escapes",
+  throw new SandboxError("untrusted_path", {
     message: `the sandbox lists ${JSON.stringify(path)} below ${directory}, which could escape the target directory`,
     hint: "do not trust files from this sandbox",
   });
 }
 
 function notAFile({ from, shown }: Transfer, kind: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "not_a_file",
-    message: `${shown}: ${from} is a ${kind}, not a file or directory`,
-    hint: "name a file or a directory",
-  });
+  return new SandboxError("not_downloadable", { message: `${shown}: ${from} is a ${kind}, not a file or directory` });
 }

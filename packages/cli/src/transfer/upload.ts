@@ -34,10 +34,8 @@ export async function upload(guest: Guest, transfer: Transfer, options: UploadOp
     await uploadDirectory(guest, transfer, options);
   } catch (error) {
     if (!(error instanceof Error) || error instanceof SandboxError || !("syscall" in error)) throw error;
-    throw new SandboxError("invalid_argument", {
-      reason: "unreadable_upload",
+    throw new SandboxError("unreadable_upload", {
       message: `${shown}: cannot read the source: ${error.message}`,
-      hint: "name a file or directory that you can read",
       cause: error,
     });
   }
@@ -80,8 +78,7 @@ async function makeLink(
 ): Promise<void> {
   const result = await guest.exec(["ln", "-sfn", "--", target, path], owner === undefined ? {} : { user: owner });
   if (result.exitCode === 0) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "link_failed",
+  throw new SandboxError("link_failed", {
     message: `cannot create the link ${path} in sandbox ${guest.id}: ${result.stderr.trim()}`,
     hint: "upload a directory without links, or use an image that has ln",
   });

@@ -24,8 +24,7 @@ async function adopt(host: DockerHost, { spec }: InstanceEntry): Promise<DockerI
   const found = await inspectContainer(host, spec.id);
   if (found?.State.Running !== true) {
     const what = found === undefined ? "does not exist" : "has ended";
-    throw new SandboxError("gone", {
-      reason: "instance_ended",
+    throw new SandboxError("instance_ended", {
       message: `cannot adopt instance ${spec.id}: its container ${what}`,
       hint: "start its container, or remove the sandbox and create a new one",
     });

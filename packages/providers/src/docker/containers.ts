@@ -88,11 +88,7 @@ export class DockerContainers implements Containers {
 async function inspect(host: DockerHost, id: SandboxId): Promise<Docker.ContainerInspectInfo> {
   const found = await inspectContainer(host, id);
   if (found !== undefined) return found;
-  throw new SandboxError("not_found", {
-    reason: "no_such_container",
-    message: `sandbox ${id} has no container on this engine`,
-    hint: "list the provider's instances, or create a new sandbox",
-  });
+  throw new SandboxError("no_such_container", { message: `sandbox ${id} has no container on this engine` });
 }
 
 /** The image reference of the sandbox's configuration. */

@@ -87,8 +87,7 @@ export async function findDockerHost(options: DockerOptions, clock: Clock): Prom
 function requireSameProcessor({ info, endpoint }: Engine): void {
   const own = ARCHITECTURES[process.arch] ?? process.arch;
   if (info.os === "linux" && info.architecture === own) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "engine_architecture",
+  throw new SandboxError("engine_architecture", {
     message: `the engine at ${endpoint.url.href} runs ${info.os}/${info.architecture}, but the agent is built for linux/${own}`,
     hint: "use an engine on linux with the same processor, or set SANDPIPER_AGENT to an agent built for that machine",
   });
@@ -97,8 +96,7 @@ function requireSameProcessor({ info, endpoint }: Engine): void {
 /** Docker rejects an unknown runtime; Podman silently uses its default instead. */
 function requireRuntime({ info, endpoint }: Engine, runtime: string | undefined): void {
   if (runtime === undefined || !info.isPodman || runtime === info.defaultRuntime) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "runtime_not_chosen",
+  throw new SandboxError("runtime_not_chosen", {
     message: `the engine at ${endpoint.url.href} is Podman with runtime ${info.defaultRuntime}; it cannot use runtime ${runtime} for single containers`,
     hint: `set runtime = "${runtime}" in section [engine] of its containers.conf, and restart Podman`,
   });

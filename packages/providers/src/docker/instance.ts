@@ -184,11 +184,7 @@ export class DockerInstance implements Instance {
 }
 
 function ended(id: SandboxId): SandboxError {
-  return new SandboxError("gone", {
-    reason: "instance_ended",
-    message: `cannot connect to instance ${id}: it has ended`,
-    hint: "create a new sandbox",
-  });
+  return new SandboxError("instance_ended", { message: `cannot connect to instance ${id}: it has ended` });
 }
 
 export function holdInstance(directory: string, holder: object): void {

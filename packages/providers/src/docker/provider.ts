@@ -101,8 +101,7 @@ export class DockerProvider implements Provider {
 /** Rejects options that the engine would reject, or that are not allowed, before anything is created or pulled. */
 async function requireSupported(host: DockerHost, spec: InstanceSpec): Promise<void> {
   if (spec.rootfs !== "host") {
-    throw new SandboxError("invalid_argument", {
-      reason: "rootfs_not_supported",
+    throw new SandboxError("rootfs_not_supported", {
       message: `provider docker does not support root filesystem ${JSON.stringify(spec.rootfs)}: it uses images`,
       hint: "set an image such as python:3.13-slim, or use provider gvisor",
     });

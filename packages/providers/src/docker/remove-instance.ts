@@ -50,8 +50,7 @@ async function removeContainer(host: DockerHost, id: SandboxId): Promise<void> {
     }
     await sleep(REMOVAL_INTERVAL_MS);
   }
-  throw new SandboxError("unavailable", {
-    reason: "container_stuck",
+  throw new SandboxError("container_stuck", {
     message: `could not remove the container of sandbox ${id}: the engine is still removing it`,
     hint: "try again; if this repeats, restart the engine",
   });

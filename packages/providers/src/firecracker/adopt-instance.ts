@@ -15,8 +15,7 @@ export async function adoptInstance(host: FirecrackerState, id: SandboxId, clock
   const { spec } = await host.store.claim(id);
   const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
   const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
-    throw new SandboxError("gone", {
-      reason: "instance_ended",
+    throw new SandboxError("instance_ended", {
       message: `instance ${id} cannot be adopted: its Firecracker does not answer`,
       hint: "remove the instance, and create a new sandbox",
       cause: error,

@@ -133,10 +133,8 @@ export class FirecrackerInstance implements Instance {
       return await untilConnected(this.#path(VSOCK_SOCKET), signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new SandboxError("gone", {
-        reason: "instance_ended",
+      throw new SandboxError("instance_ended", {
         message: `there is no channel to instance ${this.id}: it has ended`,
-        hint: "create a new sandbox",
         cause: error,
       });
     }

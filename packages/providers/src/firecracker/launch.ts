@@ -18,8 +18,7 @@ export async function undoneOnFailure<T>(host: FirecrackerState, id: SandboxId, 
 async function explain(host: FirecrackerState, id: SandboxId, error: unknown): Promise<unknown> {
   if (!(error instanceof SandboxError) || error.reason !== "firecracker_gone") return error;
   const explanation = await explainMachine(host.store.directory(id));
-  return new SandboxError("internal", {
-    reason: "boot_failed",
+  return new SandboxError("boot_failed", {
     message: `the virtual machine of instance ${id} ended while it started: ${explanation || error.message}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
     cause: error,

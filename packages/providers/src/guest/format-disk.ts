@@ -46,9 +46,5 @@ async function formatDisk(path: string, sizeMib: number): Promise<void> {
     const { exitCode } = await runProgram([mkfs, ...FORMAT, path], { keepOutput: false });
     if (exitCode === 0) return;
   }
-  throw new SandboxError("failed_precondition", {
-    reason: "mkfs_failed",
-    message: `mkfs.ext4 could not make a filesystem in ${path}`,
-    hint: "install e2fsprogs, and check that the disk has free space",
-  });
+  throw new SandboxError("mkfs_failed", { message: `mkfs.ext4 could not make a filesystem in ${path}` });
 }

@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
 import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import type { ErrorReason } from "@sandpiper/protocol";
 import { remembered } from "../host/remembered.ts";
 import { findPacking } from "./archive/find-packing.ts";
 import { archiveGuestImage, directoryGuestImage } from "./image-build.ts";
@@ -28,9 +29,8 @@ export interface GuestImageOptions {
 
 /** A directory of the host, an archive of a container image, or a file with a filesystem. */
 export async function guestImage(rootfs: string, options: GuestImageOptions): Promise<GuestImage> {
-  const refuse = (reason: string, why: string) =>
-    new SandboxError("invalid_argument", {
-      reason,
+  const refuse = (reason: ErrorReason, why: string) =>
+    new SandboxError(reason, {
       message: `the root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}`,
       hint: 'give "host", or the absolute path of a directory with a whole root filesystem, of an ext4 image, or of a container\'s image as an archive',
     });

@@ -114,11 +114,7 @@ async function run(root: string, [name, ...args]: readonly [string, ...string[]]
   if (result?.exitCode === 0) return;
   const why =
     result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
-  throw new SandboxError("failed_precondition", {
-    reason: "image_build_failed",
-    message: `the image of ${root} could not be built: ${why}`,
-    hint: "install e2fsprogs 1.43 or newer, and check that the disk has free space",
-  });
+  throw new SandboxError("image_build_failed", { message: `the image of ${root} could not be built: ${why}` });
 }
 
 /** With room for tables and directories; the image is sparse. */

@@ -39,8 +39,7 @@ export class Images {
     const cache = cacheDirectory();
     const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
     if (root === undefined) {
-      throw new SandboxError("failed_precondition", {
-        reason: "image_missing",
+      throw new SandboxError("image_missing", {
         message: "there is no image for machines yet",
         hint: "run `npm run setup image` in Sandpiper's directory, which builds one from Debian's packages",
       });

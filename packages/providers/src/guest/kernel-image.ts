@@ -26,10 +26,8 @@ export function unpackKernel(path: string, file: Buffer): Buffer {
     if (startsWith(kernel, ELF)) return kernel;
     throw new Error("its compressed content is not a kernel");
   } catch (error) {
-    throw new SandboxError("invalid_argument", {
-      reason: "unusable_kernel",
+    throw new SandboxError("unusable_kernel", {
       message: `the kernel ${JSON.stringify(path)} cannot be used: ${error instanceof Error ? error.message : error}`,
-      hint: "give the path of an uncompressed Linux kernel (vmlinux), or none to use Debian's",
     });
   }
 }

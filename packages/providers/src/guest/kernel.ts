@@ -75,10 +75,8 @@ export async function guestKernel(options: GuestKernelOptions): Promise<GuestKer
 async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<Pick<GuestKernel, "sha">> {
   const archive = kernelArchive(await initramfsEntries(kernel.modules, agent));
   const kernelBytes = await readFile(kernel.path).catch((error: Error) => {
-    throw new SandboxError("invalid_argument", {
-      reason: "no_such_kernel",
+    throw new SandboxError("no_such_kernel", {
       message: `the kernel ${JSON.stringify(kernel.path)} cannot be read: ${error.message}`,
-      hint: "give the absolute path of an uncompressed or bzImage Linux kernel, or none to use Debian's",
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");

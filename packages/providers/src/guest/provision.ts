@@ -92,8 +92,7 @@ async function runSetUp(
 }
 
 function unmet(problems: readonly { readonly missing: string; readonly remedy: string }[]): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "set_up_impossible",
+  return new SandboxError("set_up_impossible", {
     message: `virtual machines cannot run here yet: ${problems.map(({ missing }) => missing).join(" ")}`,
     hint: problems.map(({ remedy }) => remedy).join("\n"),
   });
@@ -104,8 +103,7 @@ function failed(text: string): SandboxError {
   const lines = text.trim().split("\n");
   const hint = lines.length > 1 ? lines.pop() : undefined;
   if (lines.length > 1 + KEPT_LINES) lines.splice(1, lines.length - 1 - KEPT_LINES, "  │ ⋮");
-  return new SandboxError("failed_precondition", {
-    reason: "set_up_failed",
+  return new SandboxError("set_up_failed", {
     message: `the parts that virtual machines need could not be set up: ${lines.join("\n")}`,
     hint,
   });

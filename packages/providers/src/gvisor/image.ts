@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative } from "node:path";
 import { SandboxError } from "@sandpiper/core";
+import type { ErrorReason } from "@sandpiper/protocol";
 import { bindMount, type Mount, tmpfsMount } from "./mount.ts";
 
 /** The files that a sandbox starts from. They are read-only: writes go to the instance's own layer. */
@@ -11,9 +12,8 @@ export interface Image {
 
 /** Any directory of the host as a root filesystem. */
 export async function directoryImage(rootfs: string, stateDirectory: string): Promise<Image> {
-  const refuse = (reason: string, why: string) =>
-    new SandboxError("invalid_argument", {
-      reason,
+  const refuse = (reason: ErrorReason, why: string) =>
+    new SandboxError(reason, {
       message: `the root filesystem ${JSON.stringify(rootfs)} cannot be used: ${why}`,
       hint: 'give "host", or the absolute path of a directory with a whole root filesystem',
     });

@@ -56,11 +56,7 @@ export class GvisorInstance implements Instance {
     const ends = this.#destroyed === undefined ? openFifoPair(this.#directory) : undefined;
     if (ends === undefined) {
       await this.#checkEnd();
-      throw new SandboxError("gone", {
-        reason: "instance_ended",
-        message: `there is no channel to instance ${this.id}: it has ended`,
-        hint: "create a new sandbox",
-      });
+      throw new SandboxError("instance_ended", { message: `there is no channel to instance ${this.id}: it has ended` });
     }
     const channel = new SocketChannel(ends, () => {
       this.#checkEnd().catch((error: unknown) => {
@@ -82,8 +78,7 @@ export class GvisorInstance implements Instance {
     if (exitCode === 0) return;
     this.#isSaved = false;
     const explanation = await runsc.explain(this.#directory);
-    throw new SandboxError("internal", {
-      reason: "checkpoint_failed",
+    throw new SandboxError("checkpoint_failed", {
       message: `gVisor could not save instance ${this.id}: ${explanation || "runsc gave no reason"}`,
       hint: "the sandbox keeps running; if it happens again, report this as a bug",
     });

@@ -15,8 +15,7 @@ export async function requireLaunched(
   signal.throwIfAborted();
   if (exitCode === 0) return;
   const explanation = failure ?? (await host.runsc.explain(host.store.directory(id)));
-  throw new SandboxError("internal", {
-    reason: "boot_failed",
+  throw new SandboxError("boot_failed", {
     message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });

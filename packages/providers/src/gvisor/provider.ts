@@ -75,8 +75,7 @@ export class GvisorProvider implements Provider {
     const host = await this.#findHost();
     const { spec } = await host.store.claim(id);
     if (isFifoPairHeld(host.store.directory(id))) return new GvisorInstance(host, { spec, isAdopted: true });
-    throw new SandboxError("gone", {
-      reason: "instance_ended",
+    throw new SandboxError("instance_ended", {
       message: `instance ${id} cannot be adopted: it has ended`,
       hint: "remove the instance, and create a new sandbox",
     });

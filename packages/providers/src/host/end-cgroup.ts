@@ -13,8 +13,7 @@ export async function endCgroup(cgroups: Cgroups, path: string): Promise<void> {
     await sleep(ROUND_MS);
   }
   const left = await cgroups.processes(path);
-  throw new SandboxError("unavailable", {
-    reason: "cgroup_busy",
+  throw new SandboxError("cgroup_busy", {
     message: `the cgroup ${path} could not be removed; these processes do not end: ${left.join(", ") || "none seen"}`,
     hint: "they may be waiting for a disk: check them with `ps` and try again",
     details: { path, processes: left },

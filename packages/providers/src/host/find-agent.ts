@@ -24,8 +24,7 @@ function findBuilt(name: string, variable: string, environment: NodeJS.ProcessEn
   const path = environment[variable] || `${buildDirectory}${name}`;
   // Resolves links once, because a link that is mounted into an instance would be broken there.
   if (isProgram(path)) return realpathSync(path);
-  throw new SandboxError("failed_precondition", {
-    reason: "agent_missing",
+  throw new SandboxError("agent_missing", {
     message: `${name} not found at ${path}`,
     hint: `build it with "npm run setup" in a clone of Sandpiper; the npm packages do not contain it, so outside the clone set ${variable} to its path`,
   });

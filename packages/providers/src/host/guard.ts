@@ -56,8 +56,7 @@ export class Guard {
       if (await this.#isRunning()) return;
       await this.#spawn();
     }
-    throw new SandboxError("unavailable", {
-      reason: "guard_missing",
+    throw new SandboxError("guard_missing", {
       message: `the lease guard does not keep running in ${this.#directory}`,
       hint: `run \`${findGuard()} ${this.#directory}\` to see why`,
     });

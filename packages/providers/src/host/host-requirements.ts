@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
+import type { ErrorReason } from "@sandpiper/protocol";
 import { type Cgroups, findCgroups } from "./cgroups.ts";
 
 /** The longest path of a socket that the kernel accepts. */
@@ -7,8 +8,8 @@ const MAX_SOCKET_PATH_BYTES = 107;
 const ID_BYTES = 36;
 
 /** The error of a host that lacks something. */
-export function missing(reason: string, message: string, hint: string): SandboxError {
-  return new SandboxError("failed_precondition", { reason, message, hint });
+export function missing(reason: ErrorReason, message: string, hint: string): SandboxError {
+  return new SandboxError(reason, { message, hint });
 }
 
 export function requireLinux(what: string): void {

@@ -12,12 +12,7 @@ export interface InstanceEntry {
 /** Checks what the provider relies on; this or another version of Sandpiper wrote the record. */
 export function parseInstanceEntry(id: SandboxId, text: string): InstanceEntry {
   const damaged = (why: string, cause?: unknown) =>
-    new SandboxError("data_loss", {
-      reason: "instance_record_damaged",
-      message: `the record of instance ${id} is unusable: ${why}`,
-      hint: "remove the instance by its id",
-      cause,
-    });
+    new SandboxError("instance_record_damaged", { message: `the record of instance ${id} is unusable: ${why}`, cause });
   let value: Partial<InstanceEntry> | null;
   try {
     value = JSON.parse(text);

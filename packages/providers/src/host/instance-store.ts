@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type InstanceRecord, SandboxError } from "@sandpiper/core";
+import type { ErrorReason } from "@sandpiper/protocol";
 import { isSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { type InstanceEntry, parseInstanceEntry } from "./instance-entry.ts";
 import { currentOwner, isOwnerAlive, type ProcessOwner } from "./process-owner.ts";
@@ -32,11 +33,7 @@ export class InstanceStore {
     const directory = this.directory(id);
     const owner = await this.owner();
     const transient = this.#transient(id, owner);
-    const exists = new SandboxError("already_exists", {
-      reason: "instance_exists",
-      message: `instance ${id} exists already in ${directory}`,
-      hint: "create it under a new id, or remove the old one first",
-    });
+    const exists = new SandboxError("instance_exists", { message: `instance ${id} exists already in ${directory}` });
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await mkdir(transient, { mode: 0o700 }).catch((error: unknown) =>
       Promise.reject(isCode(error, "EEXIST") ? exists : error),
@@ -145,10 +142,8 @@ export class InstanceStore {
   async #adoptable(id: SandboxId): Promise<InstanceEntry> {
     const entry = await this.read(id);
     if (entry !== undefined) return entry;
-    throw new SandboxError("not_found", {
-      reason: "no_such_instance",
+    throw new SandboxError("no_such_instance", {
       message: `instance ${id} cannot be adopted: there is none in ${this.#root}`,
-      hint: "list the instances of this host, or create a new one",
     });
   }
 
@@ -157,9 +152,8 @@ export class InstanceStore {
   }
 }
 
-function cannotAdopt(id: SandboxId, reason: string, why: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason,
+function cannotAdopt(id: SandboxId, reason: ErrorReason, why: string): SandboxError {
+  return new SandboxError(reason, {
     message: `instance ${id} cannot be adopted: ${why}`,
     hint: "use it through that program, end that program first, or remove the instance by its id",
   });

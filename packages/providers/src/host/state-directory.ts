@@ -7,10 +7,8 @@ export function stateDirectory(environment: NodeJS.ProcessEnv = process.env): st
   const configured = environment["SANDPIPER_HOME"];
   if (configured === undefined || configured === "") return join(homedir(), ".sandpiper");
   if (!isAbsolute(configured)) {
-    throw new SandboxError("invalid_argument", {
-      reason: "relative_state_directory",
+    throw new SandboxError("relative_state_directory", {
       message: `SANDPIPER_HOME is ${JSON.stringify(configured)}, which is not an absolute path`,
-      hint: "set it to an absolute path, or unset it to use ~/.sandpiper",
     });
   }
   return configured;

@@ -6,8 +6,7 @@ export async function undoAfter(error: unknown, id: SandboxId, remove: () => Pro
   try {
     await remove();
   } catch (left) {
-    throw new SandboxError("internal", {
-      reason: "clean_up_failed",
+    throw new SandboxError("cleanup_failed", {
       message: `instance ${id} did not start (${SandboxError.from(error).message}), and could not be removed`,
       hint: "remove it by its id, or reconcile: the provider still lists it",
       cause: left,

@@ -20,8 +20,7 @@ export async function killLeftProcesses(home: string): Promise<void> {
     }
     await sleep(ROUND_MS);
   }
-  throw new SandboxError("unavailable", {
-    reason: "processes_left",
+  throw new SandboxError("processes_left", {
     message: `processes with the home ${home} do not end: ${left.join(", ")}`,
     hint: "check them with `ps`, and try again",
   });

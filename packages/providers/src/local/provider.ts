@@ -75,8 +75,7 @@ export class LocalProvider implements Provider {
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    throw new SandboxError("unimplemented", {
-      reason: "provider_lacks_capability",
+    throw new SandboxError("provider_lacks_capability", {
       message: `instance ${id} cannot be adopted: local instances end with the program that created them`,
       hint: "use the provider gvisor for sandboxes that outlive a program",
     });
@@ -102,8 +101,7 @@ export class LocalProvider implements Provider {
 }
 
 function onlyHost(rootfs: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "rootfs_not_supported",
+  return new SandboxError("rootfs_not_supported", {
     message: `the provider local cannot use the root filesystem ${JSON.stringify(rootfs)}: it supports only this machine's own`,
     hint: 'leave rootfs at "host", or use the provider gvisor',
   });

@@ -68,11 +68,11 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
     const taken = process.stdinOffset;
     if (at !== undefined && at > taken) {
       const message = `${at} is beyond the ${taken} bytes of input taken so far`;
-      throw new SandboxError("failed_precondition", { reason: "stdin_gap", message });
+      throw new SandboxError("stdin_gap", { message });
     }
     const offset = process.feed(call.attachment.subarray(at === undefined ? 0 : taken - at), close === true);
     if (offset !== undefined) return { offset };
-    throw new SandboxError("failed_precondition", { reason: "stdin_closed", message: `process ${id} takes no input` });
+    throw new SandboxError("stdin_closed", { message: `process ${id} takes no input` });
   },
 
   "process.signal"(agent, { process: id, signal }: AgentParams<"process.signal">) {
@@ -82,7 +82,7 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
 
   "process.resize"(agent, { process: id }: AgentParams<"process.resize">) {
     if (find(agent, id).info().pty) return {};
-    throw new SandboxError("failed_precondition", { reason: "no_terminal", message: `process ${id} has no terminal` });
+    throw new SandboxError("no_terminal", { message: `process ${id} has no terminal` });
   },
 
   async "process.wait"(agent, { process: id }: AgentParams<"process.wait">, call) {
@@ -95,7 +95,7 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
 
   "process.forget"(agent, { process: id }: AgentParams<"process.forget">) {
     if (find(agent, id).status === undefined) {
-      throw new SandboxError("failed_precondition", { reason: "process_running", message: `process ${id} runs` });
+      throw new SandboxError("still_running", { message: `process ${id} runs` });
     }
     agent.processes.delete(id);
     return {};
@@ -105,18 +105,18 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
 function find(agent: MockAgent, id: string): MockProcess {
   const process = agent.processes.get(id);
   if (process !== undefined) return process;
-  throw new SandboxError("not_found", { reason: "no_such_process", message: `there is no process ${id}` });
+  throw new SandboxError("no_such_process", { message: `there is no process ${id}` });
 }
 
 function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProcess {
   const pid = agent.nextPid();
   const id = params.process ?? `p${pid}`;
   if (agent.processes.has(id)) {
-    throw new SandboxError("already_exists", { reason: "process_exists", message: `process ${id} exists` });
+    throw new SandboxError("process_exists", { message: `process ${id} exists` });
   }
   const cwd = agent.files.resolve(params.cwd ?? HOME);
   if (!agent.files.isDirectory(cwd)) {
-    throw new SandboxError("not_found", { reason: "no_such_directory", message: `${cwd} is not a directory` });
+    throw new SandboxError("no_such_directory", { message: `${cwd} is not a directory` });
   }
   const spec: ProcessSpec = {
     id,
@@ -148,13 +148,13 @@ function programOf(
   }
   const name = argv?.[0] ?? "";
   if (argv !== undefined && Object.hasOwn(programs, name)) return { argv, script: undefined };
-  throw new SandboxError("not_found", { reason: "no_such_program", message: `there is no program ${name}` });
+  throw new SandboxError("no_such_program", { message: `there is no program ${name}` });
 }
 
 function requireLanguage(agent: MockAgent, language: string): void {
   if (agent.languages.includes(language)) return;
   const message = `${language} is not a known language; those present: ${agent.languages.join(", ")}`;
-  throw new SandboxError("invalid_argument", { reason: "unknown_language", message });
+  throw new SandboxError("unknown_language", { message });
 }
 
 async function runToEnd(

@@ -48,7 +48,7 @@ export const systemHandlers: Readonly<Record<SystemMethod, Handler>> = {
   async "port.dial"(_agent, { port, path, window }: AgentParams<"port.dial">, call) {
     if (port !== ECHO_PORT) {
       const message = `nothing listens on ${port ?? path}`;
-      throw new SandboxError("unavailable", { reason: "connection_refused", message });
+      throw new SandboxError("connection_refused", { message });
     }
     call.grant(window);
     let bytes = 0;

@@ -89,7 +89,7 @@ export class MockAgent {
   async handle(method: AgentMethod, params: unknown, call: MockCall): Promise<object> {
     if (this.#isQuiesced && !isAnsweredWhileQuiesced(method)) {
       const message = `${method} was refused: the sandbox is quiesced`;
-      throw new SandboxError("unavailable", { reason: "quiesced", message });
+      throw new SandboxError("quiesced", { message });
     }
     return handlers[method](this, params, call);
   }

@@ -108,7 +108,7 @@ export class MockCall {
       });
     }
     if (this.canceled.signal.aborted) {
-      throw new SandboxError("canceled", { reason: "canceled", message: `${this.method} was canceled` });
+      throw new SandboxError("canceled", { message: `${this.method} was canceled` });
     }
   }
 

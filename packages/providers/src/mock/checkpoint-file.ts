@@ -15,8 +15,7 @@ export async function readCheckpoint(directory: string): Promise<SavedAgent> {
   try {
     return deserialize(await readFile(join(directory, FILE))) as SavedAgent;
   } catch (cause) {
-    throw new SandboxError("data_loss", {
-      reason: "checkpoint_damaged",
+    throw new SandboxError("checkpoint_damaged", {
       message: `the checkpoint in ${directory} cannot be read`,
       hint: "use an earlier checkpoint",
       cause,

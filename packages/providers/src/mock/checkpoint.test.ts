@@ -126,7 +126,7 @@ describe("a checkpoint", () => {
 
   it("leaves the sandbox unchanged when it fails", async () => {
     const { faults, sandbox } = await setUp();
-    faults.checkpointFailure = new SandboxError("unavailable", { reason: "disk_full", message: "?" });
+    faults.checkpointFailure = SandboxError.fromFields({ code: "unavailable", reason: "disk_full", message: "?" });
     expect(await rejection(sandbox.checkpoint(directory, { keepsRunning: false }))).toMatchObject({
       reason: "disk_full",
     });
@@ -151,10 +151,14 @@ describe("a checkpoint", () => {
 
 describe("a restore", () => {
   it.each<[string, MockFaults, string]>([
-    ["fails", { restoreFailure: new SandboxError("internal", { reason: "no_memory", message: "?" }) }, "no_memory"],
+    [
+      "fails",
+      { restoreFailure: SandboxError.fromFields({ code: "internal", reason: "no_memory", message: "?" }) },
+      "no_memory",
+    ],
     [
       "cannot be prepared",
-      { bootFailure: new SandboxError("internal", { reason: "not_prepared", message: "?" }) },
+      { bootFailure: SandboxError.fromFields({ code: "internal", reason: "not_prepared", message: "?" }) },
       "not_prepared",
     ],
   ])("leaves nothing behind when it %s", async (_, faults, reason) => {

@@ -106,11 +106,11 @@ export class MockContainers implements Containers {
     const { project, name } = cache;
     const what = { project, name };
     if (this.#usersOf(cache).length > 0) {
-      throw new SandboxError("failed_precondition", { reason: "cache_in_use", message: `cache ${name} is in use` });
+      throw new SandboxError("cache_in_use", { message: `cache ${name} is in use` });
     }
     if (this.caches.delete(`${project}/${name}`)) return;
     const message = `there is no cache ${name}`;
-    throw new SandboxError("not_found", { reason: "no_such_cache", message, details: what });
+    throw new SandboxError("no_such_cache", { message, details: what });
   }
 
   #usersOf({ project, name }: Pick<CacheVolume, "project" | "name">): SandboxId[] {
@@ -122,14 +122,10 @@ export class MockContainers implements Containers {
   #container(id: SandboxId): Container {
     const found = this.#made.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("not_found", { reason: "no_such_container", message: `there is no container ${id}` });
+    throw new SandboxError("no_such_container", { message: `there is no container ${id}` });
   }
 }
 
 function noImage(image: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "image_not_found",
-    message: `there is no image ${image}`,
-    hint: "use an existing image",
-  });
+  return new SandboxError("image_not_found", { message: `there is no image ${image}`, hint: "use an existing image" });
 }

@@ -60,7 +60,7 @@ export class FileTree {
   read(path: string): Uint8Array {
     const node = this.#get(path);
     if (node.kind === "file") return node.bytes;
-    throw new SandboxError("failed_precondition", { reason: "is_a_directory", message: `${path} is a directory` });
+    throw new SandboxError("is_a_directory", { message: `${path} is a directory` });
   }
 
   write(path: string, bytes: Uint8Array, mode?: number): void {
@@ -107,7 +107,7 @@ export class FileTree {
     const below = this.#below(path);
     if (below.length > 0 && !options.recursive) {
       const message = `${path} is not empty`;
-      throw new SandboxError("failed_precondition", { reason: "not_empty", message, hint: "remove it with recursive" });
+      throw new SandboxError("directory_not_empty", { message });
     }
     for (const each of [path, ...below]) this.#nodes.delete(each);
     this.#tell({ kind: "remove", path });
@@ -121,10 +121,7 @@ export class FileTree {
   /** Sorted by path, relative to the directory. */
   list(path: string, depth: number): FileInfo[] {
     if (this.#get(path).kind !== "directory") {
-      throw new SandboxError("failed_precondition", {
-        reason: "not_a_directory",
-        message: `${path} is not a directory`,
-      });
+      throw new SandboxError("not_a_directory", { message: `${path} is not a directory` });
     }
     const prefix = path === "/" ? "/" : `${path}/`;
     const infos = this.#below(path).map((each) => this.#describe(each.slice(prefix.length), this.#get(each)));
@@ -139,7 +136,7 @@ export class FileTree {
   #get(path: string): Node {
     const node = this.#nodes.get(path);
     if (node === undefined) {
-      throw new SandboxError("not_found", { reason: "no_such_file", message: `${path} does not exist` });
+      throw new SandboxError("no_such_file", { message: `${path} does not exist` });
     }
     return node;
   }
@@ -162,5 +159,5 @@ function parentOf(path: string): string {
 }
 
 function alreadyExists(path: string): SandboxError {
-  return new SandboxError("already_exists", { reason: "file_exists", message: `${path} exists already` });
+  return new SandboxError("file_exists", { message: `${path} exists already` });
 }

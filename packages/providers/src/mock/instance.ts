@@ -61,8 +61,8 @@ export class MockInstance implements Instance {
 
   async connect(_signal: AbortSignal): Promise<ConnectedChannel> {
     const { clock, faults } = this.#options;
-    if (!this.#isRunning) throw unavailable("not_running", `instance ${this.id} does not run`);
-    if (countDown(faults, "refusedConnects")) throw unavailable("refused", `instance ${this.id} refused a channel`);
+    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
+    if (countDown(faults, "refusedConnects")) throw unavailable(`instance ${this.id} refused a channel`);
     const needsResync = this.channels.length > 0;
     const channel = new MockChannel(clock, faults);
     this.channels.push(channel);
@@ -76,10 +76,10 @@ export class MockInstance implements Instance {
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
     // In its own turn of the event loop, when no program is in the middle of a step.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!this.#isRunning) throw unavailable("not_running", `instance ${this.id} does not run`);
+    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
     if (!this.#agent.isQuiesced) {
       const message = `instance ${this.id} cannot be saved: its agent is not quiesced`;
-      throw new SandboxError("failed_precondition", { reason: "not_quiesced", message });
+      throw new SandboxError("not_quiesced", { message });
     }
     const saved = this.#agent.save();
     const writing = writeCheckpoint(directory, keepsProcesses ? saved : { ...saved, processes: [] });
@@ -97,7 +97,7 @@ export class MockInstance implements Instance {
   async destroy(options: DestroyOptions = {}): Promise<void> {
     const { clock, faults, removed } = this.#options;
     if (faults.destroyDelayMs !== undefined) await sleep(clock, faults.destroyDelayMs);
-    if (countDown(faults, "failedDestroys")) throw unavailable("stuck", `instance ${this.id} could not be destroyed`);
+    if (countDown(faults, "failedDestroys")) throw unavailable(`instance ${this.id} could not be destroyed`);
     this.end({ reason: "destroyed", message: "it was destroyed" });
     removed(options);
   }
@@ -142,6 +142,6 @@ function countDown(faults: MockFaults, field: "refusedConnects" | "silentConnect
   return left > 0;
 }
 
-function unavailable(reason: string, message: string): SandboxError {
-  return new SandboxError("unavailable", { reason, message });
+function unavailable(message: string): SandboxError {
+  return new SandboxError("mock_fault", { message });
 }

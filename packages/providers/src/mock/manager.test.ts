@@ -156,7 +156,7 @@ describe("the registry", () => {
   it("keeps a sandbox that could not be destroyed, so that the caller can try again", async () => {
     const { provider, manager } = setUp({}, { failedDestroys: 1 });
     const { id } = await manager.create();
-    expect(await rejection(manager.destroy(id))).toMatchObject({ reason: "stuck" });
+    expect(await rejection(manager.destroy(id))).toMatchObject({ reason: "mock_fault" });
     expect(manager.exists(id)).toBe(true);
     await manager.destroy(id);
     expect(provider.size).toBe(0);
@@ -228,7 +228,7 @@ describe("closing the manager", () => {
     await clock.advance(100);
     const { destroyed, failed } = await ending;
     expect(destroyed).toHaveLength(4);
-    expect(failed).toMatchObject([{ error: { reason: "stuck" } }]);
+    expect(failed).toMatchObject([{ error: { reason: "mock_fault" } }]);
     expect(new Set([...destroyed, ...failed.map(({ id }) => id)])).toEqual(new Set(ids));
     expect(manager.list()).toEqual(failed.map(({ id }) => id));
   });

@@ -89,15 +89,15 @@ export class MockProvider implements Provider {
   async adopt(id: SandboxId): Promise<Instance> {
     const entry = this.#host.get(id);
     if (entry === undefined) {
-      throw new SandboxError("not_found", { reason: "no_such_instance", message: `the mock has no instance ${id}` });
+      throw new SandboxError("no_such_instance", { message: `the mock has no instance ${id}` });
     }
     if (entry.owner.#isAlive) {
       const message = `instance ${id} cannot be adopted: its program is alive`;
-      throw new SandboxError("failed_precondition", { reason: "instance_owned", message });
+      throw new SandboxError("instance_owned", { message });
     }
     if (!entry.instance.isRunning) {
       const message = `instance ${id} cannot be adopted: it has ended`;
-      throw new SandboxError("gone", { reason: "instance_ended", message });
+      throw new SandboxError("instance_ended", { message });
     }
     entry.owner = this;
     return entry.instance;
@@ -165,7 +165,7 @@ export class MockProvider implements Provider {
   #add(spec: InstanceSpec, { isPrepared }: { readonly isPrepared: boolean }): MockInstance {
     if (this.#host.has(spec.id)) {
       const message = `instance ${spec.id} exists already`;
-      throw new SandboxError("already_exists", { reason: "instance_exists", message });
+      throw new SandboxError("instance_exists", { message });
     }
     const instance = new MockInstance({
       spec,

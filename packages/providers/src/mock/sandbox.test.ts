@@ -37,7 +37,11 @@ describe("creating a sandbox", () => {
   });
 
   it.each<[string, MockFaults, string]>([
-    ["the boot fails", { bootFailure: new SandboxError("unavailable", { reason: "no_kvm", message: "?" }) }, "no_kvm"],
+    [
+      "the boot fails",
+      { bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_kvm", message: "?" }) },
+      "no_kvm",
+    ],
     ["the agent never accepts", { refusedConnects: Number.POSITIVE_INFINITY }, "agent_timeout"],
     ["the agent never answers", { silentConnects: Number.POSITIVE_INFINITY }, "agent_timeout"],
     ["the agent never answers a ping", { unanswered: ["ping"] }, "agent_timeout"],
@@ -234,7 +238,7 @@ describe("a sandbox", () => {
   it("can be destroyed again after a failure", async () => {
     const { clock, provider, create } = setUp({ failedDestroys: 1 });
     const sandbox = await create();
-    expect(await during(clock, rejection(sandbox.destroy()))).toMatchObject({ reason: "stuck" });
+    expect(await during(clock, rejection(sandbox.destroy()))).toMatchObject({ reason: "mock_fault" });
     expect(provider.size).toBe(1);
     await Promise.all([sandbox.destroy(), sandbox.destroy()]);
     expect(provider.size).toBe(0);

@@ -88,13 +88,13 @@ export class MockSession implements MockPeer, FrameSink {
 
   async #run(call: MockCall): Promise<object> {
     if (!Object.hasOwn(agentMethods, call.method)) {
-      throw new SandboxError("unimplemented", { reason: "unknown_method", message: `there is no ${call.method}` });
+      throw new SandboxError("unknown_method", { message: `there is no ${call.method}` });
     }
     const method = call.method as keyof typeof agentMethods;
     const parsed = agentMethods[method].params.safeParse(call.params);
     if (!parsed.success) {
       const message = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
-      throw new SandboxError("invalid_argument", { reason: "invalid_params", message });
+      throw new SandboxError("bad_params", { message });
     }
     if (method === "hello") {
       for (const other of this.#calls.values()) if (other !== call) other.cancel();

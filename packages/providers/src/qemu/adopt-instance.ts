@@ -14,8 +14,7 @@ export async function adoptInstance(host: QemuState, id: SandboxId, clock: Clock
   const { spec } = await host.store.claim(id);
   const path = join(host.machineDirectory(id), MONITOR_SOCKET);
   const monitor = await QmpClient.connect(path, AbortSignal.timeout(MONITOR_TIMEOUT_MS)).catch((error: unknown) => {
-    throw new SandboxError("gone", {
-      reason: "instance_ended",
+    throw new SandboxError("instance_ended", {
       message: `instance ${id} cannot be adopted: its virtual machine does not answer`,
       hint: "remove the instance, and create a new sandbox",
       cause: error,

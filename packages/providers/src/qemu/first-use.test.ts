@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-const offline = new SandboxError("failed_precondition", { reason: "set_up_failed", message: "there is no network" });
+const offline = new SandboxError("set_up_failed", { message: "there is no network" });
 
 describe("the first use of the QEMU provider", () => {
   it("downloads nothing for a probe, a list or a removal, and says that the first sandbox will", async () => {

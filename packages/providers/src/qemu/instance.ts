@@ -152,10 +152,8 @@ export class QemuInstance implements Instance {
       return await connectSocket(join(this.#directory, AGENT_SOCKET), signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new SandboxError("gone", {
-        reason: "instance_ended",
+      throw new SandboxError("instance_ended", {
         message: `there is no channel to instance ${this.id}: it has ended`,
-        hint: "create a new sandbox",
         cause: error,
       });
     }

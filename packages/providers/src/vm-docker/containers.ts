@@ -51,8 +51,7 @@ export class VmDockerContainers implements Containers {
   async clearCache(cache: Pick<CacheVolume, "project" | "name">): Promise<void> {
     const engine = this.#engines.all.find(({ vm }) => vm.projectId === cache.project);
     if (engine === undefined) {
-      throw new SandboxError("not_found", {
-        reason: "no_such_cache",
+      throw new SandboxError("no_such_cache", {
         message: `cache ${cache.name} of project ${cache.project} does not exist: the project's machine is not running`,
         hint: "list the caches; a project loses its caches when its machine stops",
       });
@@ -63,11 +62,7 @@ export class VmDockerContainers implements Containers {
   async #inEngineOf<T>(id: SandboxId, work: (containers: Containers) => Promise<T>): Promise<T> {
     const engine = await this.#find(id);
     if (engine !== undefined) return await engine.while(() => work(containersOf(engine)));
-    throw new SandboxError("not_found", {
-      reason: "no_such_container",
-      message: `sandbox ${id} has no container in any machine`,
-      hint: "list the provider's instances, or create a new sandbox",
-    });
+    throw new SandboxError("no_such_container", { message: `sandbox ${id} has no container in any machine` });
   }
 }
 

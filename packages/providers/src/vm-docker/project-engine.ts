@@ -55,8 +55,7 @@ function clockUntil(gone: AbortSignal, clock: Clock): Clock {
 }
 
 function machineEnded(projectId: string, { message }: InstanceExit): SandboxError {
-  return new SandboxError("gone", {
-    reason: "machine_ended",
+  return new SandboxError("machine_ended", {
     message: `the machine of project ${projectId} has ended: ${message}`,
     hint: "create a new sandbox; that starts a new machine",
   });

@@ -159,8 +159,7 @@ export class VmDockerProvider implements Provider {
 }
 
 function noSuchInstance(id: SandboxId): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_instance",
+  return new SandboxError("no_such_instance", {
     message: `cannot adopt instance ${id}: it is in no running machine`,
     hint: "list the instances of this host, or create a new sandbox",
   });

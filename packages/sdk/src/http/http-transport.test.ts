@@ -193,7 +193,7 @@ describe("a request", () => {
 
 describe("the options of a client", () => {
   it("name what is wrong with an address", () => {
-    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not allowed');
+    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not the http or https address');
   });
 
   it("may have an address with a path", () => {

@@ -87,8 +87,7 @@ export async function packImage(directory: string, reference: string): Promise<R
 }
 
 export function damagedCheckpoint(directory: string, why: string, cause?: unknown): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "checkpoint_damaged",
+  return new SandboxError("checkpoint_damaged", {
     message: `cannot restore the checkpoint in ${directory}: ${why}`,
     hint: "restore an earlier checkpoint",
     cause,
@@ -175,17 +174,14 @@ function layerPath(directory: string, digest: string): string {
 }
 
 function unknownFormat(why: string): SandboxError {
-  return new SandboxError("unimplemented", {
-    reason: "unknown_image_format",
+  return new SandboxError("unknown_image_format", {
     message: `cannot read the image that the container engine saved: ${why}`,
-    hint: "use an engine whose `docker save` writes a manifest.json, as Docker and Podman do",
   });
 }
 
 function writeError(path: string, cause: unknown): SandboxError {
   const isFull = cause instanceof Error && "code" in cause && ["ENOSPC", "EDQUOT"].includes(String(cause.code));
-  return new SandboxError(isFull ? "resource_exhausted" : "internal", {
-    reason: isFull ? "disk_full" : "write_failed",
+  return new SandboxError(isFull ? "disk_full" : "write_failed", {
     message: `cannot write ${path}: ${cause instanceof Error ? cause.message : cause}`,
     hint: isFull ? "free space on the disk of the node's home" : "check the permissions of its directory",
     cause,

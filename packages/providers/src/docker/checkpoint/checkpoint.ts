@@ -82,8 +82,7 @@ async function capture(
 async function requireVisible(engine: Engine, container: Docker.Container): Promise<void> {
   const { Id, HostConfig } = await engine.call(`inspect container ${container.id}`, () => container.inspect());
   if (!(await hasFile(engine, container, `/.gvisor.filestore.${Id}`))) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "runtime_hides_files",
+  throw new SandboxError("runtime_hides_files", {
     message: `cannot save container ${container.id}: its runtime ${HostConfig.Runtime} hides writes to the root filesystem from the engine`,
     hint: "register that runtime with the argument --overlay2=none, or choose another runtime for the docker provider",
   });

@@ -29,8 +29,7 @@ export async function requireNetwork(engine: Engine, spec: InstanceSpec, { netwo
 }
 
 function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly string[]): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "network_not_allowed",
+  return new SandboxError("network_not_allowed", {
     message: `sandbox ${id} may not join network ${network}; allowed: ${allowed.join(", ")}`,
     hint: "use an allowed network, or allow this one with the networks option of the docker provider",
     details: { network, allowed },
@@ -38,8 +37,7 @@ function notAllowed({ id }: InstanceSpec, network: string, allowed: readonly str
 }
 
 function unknownNetwork({ id }: InstanceSpec, network: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "no_such_network",
+  return new SandboxError("no_such_network", {
     message: `sandbox ${id} cannot join network ${network}: it does not exist on the engine`,
     hint: `create it with \`docker network create ${network}\`, or use another`,
     details: { network },

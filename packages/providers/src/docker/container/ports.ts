@@ -24,8 +24,7 @@ export interface PortsInspect {
 export function publishedPorts(spec: InstanceSpec): PublishedPorts {
   const ports = spec.container?.ports ?? [];
   if (ports.length > 0 && networkOf(spec) === NO_NETWORK) {
-    throw new SandboxError("invalid_argument", {
-      reason: "ports_need_network",
+    throw new SandboxError("ports_need_network", {
       message: `cannot publish ports ${ports.join(", ")} of sandbox ${spec.id}: it has no network`,
       hint: 'set container.network, for example to "bridge", or publish no ports',
     });

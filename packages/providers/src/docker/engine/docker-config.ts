@@ -25,8 +25,7 @@ export async function readDockerConfig(directory: string): Promise<DockerConfig>
     return JSON.parse(await readFile(path, "utf8"));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw new SandboxError("failed_precondition", {
-      reason: "docker_config",
+    throw new SandboxError("docker_config", {
       message: `cannot read ${path}: ${cause instanceof Error ? cause.message : String(cause)}`,
       hint: "correct the file, or move it away",
       cause,

@@ -36,8 +36,7 @@ export async function contextEndpoint(name: string, directory: string): Promise<
 }
 
 function unusable(name: string, why: string, cause?: unknown): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "engine_context",
+  return new SandboxError("engine_context", {
     message: `cannot use Docker context ${JSON.stringify(name)}: ${why}`,
     hint: "choose another context with `docker context use`, or set DOCKER_HOST to the engine's address",
     cause,

@@ -30,8 +30,7 @@ export function parseEndpointUrl(
 ) {
   const shown = text.replace(/:[^:/@]*@/, ":…@");
   const refuse = (why: string, hint: string) =>
-    new SandboxError("invalid_argument", {
-      reason: "engine_url",
+    new SandboxError("engine_url", {
       message: `invalid engine address ${JSON.stringify(shown)} (${origin}): ${why}`,
       hint,
     });
@@ -85,9 +84,7 @@ async function read(directory: string, name: string): Promise<string | undefined
 }
 
 function badCertificates(directory: string, why: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "engine_certificates",
+  return new SandboxError("engine_certificates", {
     message: `cannot use the engine's certificates in ${directory}: ${why}`,
-    hint: "put ca.pem, cert.pem and key.pem there, or set DOCKER_CERT_PATH to their directory",
   });
 }

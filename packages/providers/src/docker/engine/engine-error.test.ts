@@ -16,7 +16,7 @@ describe("an error of the engine", () => {
     [404, "not_found", "not_in_engine"],
     [409, "conflict", "engine_conflict"],
     [500, "unavailable", "engine_failed"],
-    [503, "unavailable", "engine_unavailable"],
+    [503, "unavailable", "engine_failed"],
   ])("with status %i is a %s", (statusCode, code, reason) => {
     expect(
       engineError(responseError(statusCode, "the engine's own - words"), "start container abc", endpoint),
@@ -50,7 +50,7 @@ describe("an error of the engine", () => {
   });
 
   it("is the abort's own error, if it has one", () => {
-    const reason = new SandboxError("deadline_exceeded", { reason: "boot_timeout", message: "too slow" });
+    const reason = SandboxError.fromFields({ code: "deadline_exceeded", reason: "boot_timeout", message: "too slow" });
     const thrown = Object.assign(new Error("aborted", { cause: reason }), { name: "AbortError", code: "ABORT_ERR" });
     expect(engineError(thrown, "create container abc", endpoint)).toBe(reason);
     const abort = new DOMException("aborted", "AbortError");
@@ -58,7 +58,7 @@ describe("an error of the engine", () => {
   });
 
   it("that is already converted stays unchanged", () => {
-    const error = new SandboxError("not_found", { reason: "x", message: "y" });
+    const error = SandboxError.fromFields({ code: "not_found", reason: "x", message: "y" });
     expect(engineError(error, "anything", endpoint)).toBe(error);
   });
 

@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import type { ErrorCode } from "@sandpiper/protocol";
+import type { ErrorReason } from "@sandpiper/protocol";
 import type { Endpoint } from "./endpoint.ts";
 
 /** System errors of an engine that does not answer. */
@@ -11,30 +11,27 @@ const NOT_ALLOWED = new Set(["EACCES", "EPERM"]);
 const MAX_MESSAGE_CHARACTERS = 1000;
 
 interface Kind {
-  readonly code: ErrorCode;
-  readonly reason: string;
+  readonly reason: ErrorReason;
   readonly hint: string;
 }
 
 const LOOK = "check the engine's log, for example with `journalctl -u docker`";
 const KINDS: Readonly<Record<number, Kind>> = {
-  400: { code: "invalid_argument", reason: "engine_refused", hint: "change the options that the engine rejects" },
-  401: { code: "permission_denied", reason: "engine_denied", hint: "the engine requires another credential" },
+  400: { reason: "engine_refused", hint: "change the options that the engine rejects" },
+  401: { reason: "engine_denied", hint: "the engine requires another credential" },
   403: {
-    code: "permission_denied",
     reason: "engine_denied",
     hint: "an authorization plugin of the engine denied the request",
   },
   404: {
-    code: "not_found",
     reason: "not_in_engine",
     hint: "another client may have removed it; check `docker ps -a`",
   },
-  406: { code: "failed_precondition", reason: "engine_refused", hint: LOOK },
-  409: { code: "conflict", reason: "engine_conflict", hint: "another client is changing the same object; try again" },
-  503: { code: "unavailable", reason: "engine_unavailable", hint: LOOK },
+  406: { reason: "engine_refused", hint: LOOK },
+  409: { reason: "engine_conflict", hint: "another client is changing the same object; try again" },
+  503: { reason: "engine_failed", hint: LOOK },
 };
-const FAILED: Kind = { code: "unavailable", reason: "engine_failed", hint: LOOK };
+const FAILED: Kind = { reason: "engine_failed", hint: LOOK };
 
 /** Converts an error of an engine call. `doing` completes "could not …", such as "remove container abc". */
 export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint): SandboxError {
@@ -43,34 +40,40 @@ export function engineError(thrown: unknown, doing: string, endpoint?: Endpoint)
   if (name === "AbortError" || name === "TimeoutError" || code === "ABORT_ERR") {
     // The abort may carry its own error.
     if (thrown instanceof Error && thrown.cause instanceof SandboxError) return thrown.cause;
-    return new SandboxError("canceled", { reason: "aborted", message: `could not ${doing}: aborted`, cause: thrown });
+    return new SandboxError("aborted", { message: `could not ${doing}: aborted`, cause: thrown });
   }
   const engine = endpoint === undefined ? "the engine" : `the engine at ${endpoint.url.href} (${endpoint.origin})`;
   if (statusCode !== undefined) {
     const kind = KINDS[statusCode] ?? FAILED;
     const details = { statusCode };
-    return new SandboxError(kind.code, { ...kind, message: `could not ${doing}: ${message}`, details, cause: thrown });
+    return new SandboxError(kind.reason, {
+      hint: kind.hint,
+      message: `could not ${doing}: ${message}`,
+      details,
+      cause: thrown,
+    });
   }
   if (NOT_ALLOWED.has(code)) {
-    return new SandboxError("permission_denied", {
-      reason: "engine_denied",
+    return new SandboxError("engine_denied", {
       message: `could not ${doing}: no permission for ${engine}`,
       hint: "run as root, or as a member of the group that owns the socket (usually `docker`)",
       cause: thrown,
     });
   }
   if (UNREACHABLE.has(code)) {
-    return new SandboxError("unavailable", {
-      reason: "engine_unreachable",
+    return new SandboxError("engine_unreachable", {
       message: `could not ${doing}: ${engine} does not answer: ${code}`,
       hint: "start the engine (`systemctl start docker`), or set DOCKER_HOST to its address",
       cause: thrown,
     });
   }
   if (code === "")
-    return new SandboxError(FAILED.code, { ...FAILED, message: `could not ${doing}: ${message}`, cause: thrown });
-  return new SandboxError("unavailable", {
-    reason: "engine_unreachable",
+    return new SandboxError(FAILED.reason, {
+      hint: FAILED.hint,
+      message: `could not ${doing}: ${message}`,
+      cause: thrown,
+    });
+  return new SandboxError("engine_unreachable", {
     message: `could not ${doing}: no connection to ${engine}: ${message}`,
     hint: "check that DOCKER_HOST and its certificates match the engine",
     cause: thrown,

@@ -162,15 +162,12 @@ function commonApiVersion(version: VersionAnswer, endpoint: Endpoint): string {
   const newest = version.ApiVersion;
   const oldest = version.MinAPIVersion ?? "1.0";
   if (newest === undefined) {
-    throw new SandboxError("failed_precondition", {
-      reason: "not_an_engine",
+    throw new SandboxError("not_an_engine", {
       message: `${endpoint.url.href} (${endpoint.origin}) is not a container engine`,
-      hint: "set DOCKER_HOST to the address of Docker or Podman",
     });
   }
   if (minor(newest) < minor(OLDEST_API) || minor(oldest) > minor(NEWEST_API)) {
-    throw new SandboxError("failed_precondition", {
-      reason: "engine_version",
+    throw new SandboxError("engine_version", {
       message: `the engine at ${endpoint.url.href} (version ${version.Version ?? "unknown"}) supports API ${oldest} to ${newest}; Sandpiper supports ${OLDEST_API} to ${NEWEST_API}`,
       hint: "use Docker 20.10 or newer; if the engine is too new, update Sandpiper",
     });
@@ -185,8 +182,7 @@ function minor(version: string): number {
 }
 
 function silent(endpoint: Endpoint, doing: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "engine_unreachable",
+  return new SandboxError("engine_unreachable", {
     message: `could not ${doing}: ${endpoint.url.href} (${endpoint.origin}) did not answer within ${CONNECT_TIMEOUT_MS / 1000} s`,
     hint: "check with `docker version` whether the engine hangs",
   });

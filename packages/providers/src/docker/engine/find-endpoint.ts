@@ -57,10 +57,8 @@ function findSocket(surroundings: EndpointSurroundings): Endpoint {
   const path = paths.find((candidate) => surroundings.isSocket(candidate));
   if (path !== undefined)
     return { url: new URL(`unix://${path}`), origin: "found at its default path", tls: undefined };
-  throw new SandboxError("failed_precondition", {
-    reason: "engine_missing",
+  throw new SandboxError("engine_missing", {
     message: `no container engine found: DOCKER_HOST is not set, no Docker context is active, and no socket exists at ${paths.join(", ")}`,
-    hint: "install and start Docker (on Debian: apt-get install docker.io), or set DOCKER_HOST to an engine's address",
   });
 }
 

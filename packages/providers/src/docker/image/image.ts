@@ -51,8 +51,7 @@ export function requireRunnable({ info }: Engine, image: EngineImage): EngineIma
 }
 
 export function wrongArchitecture(reference: string, found: string, wanted: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "wrong_architecture",
+  return new SandboxError("wrong_architecture", {
     message: `image ${reference} is for ${found}; the engine's machine is ${wanted}`,
     hint: `use an image for ${wanted}`,
     details: { image: reference, found, wanted },

@@ -1,5 +1,5 @@
 import { SandboxError } from "@sandpiper/core";
-import type { ErrorCode } from "@sandpiper/protocol";
+import type { ErrorReason } from "@sandpiper/protocol";
 import type { Engine } from "../engine/engine.ts";
 import { engineError } from "../engine/engine-error.ts";
 import { wrongArchitecture } from "./image.ts";
@@ -8,13 +8,11 @@ import { PullFailure } from "./pull-reader.ts";
 
 interface Kind {
   readonly pattern: RegExp;
-  readonly code: ErrorCode;
-  readonly reason: string;
+  readonly reason: ErrorReason;
   hint(reference: string, registry: string): string;
 }
 
 const REFUSED: Omit<Kind, "pattern"> = {
-  code: "permission_denied",
   reason: "registry_refused",
   hint: (_, registry) => `run \`docker login ${registry}\` as the user that runs Sandpiper`,
 };
@@ -23,14 +21,12 @@ const REFUSED: Omit<Kind, "pattern"> = {
 const KINDS: readonly Kind[] = [
   {
     pattern: /invalid reference format|repository name must be|invalid tag format/i,
-    code: "invalid_argument",
     reason: "image_reference",
     hint: () => "use a reference such as python:3.13-slim or registry.example:5000/team/app:1.2",
   },
   {
     pattern: /toomanyrequests|rate limit/i,
-    code: "resource_exhausted",
-    reason: "registry_refused",
+    reason: "registry_rate_limit",
     hint: (_, registry) => `wait, or log in with \`docker login ${registry}\``,
   },
   {
@@ -40,7 +36,6 @@ const KINDS: readonly Kind[] = [
   {
     // Docker Hub reports a missing image as possibly private.
     pattern: /manifest unknown|not found|name unknown|repository does not exist|no such image/i,
-    code: "not_found",
     reason: "image_not_found",
     hint: (reference, registry) =>
       `check the spelling of ${reference}; if it is private, run \`docker login ${registry}\` as the user that runs Sandpiper`,
@@ -48,7 +43,6 @@ const KINDS: readonly Kind[] = [
   { pattern: /denied|forbidden/i, ...REFUSED },
   {
     pattern: /x509|tls:|certificate|HTTP response to HTTPS client/i,
-    code: "unavailable",
     reason: "registry_unreachable",
     hint: (_, registry) =>
       `the engine does not trust ${registry}: install its certificate as /etc/docker/certs.d/${registry}/ca.crt, or add it to insecure-registries`,
@@ -56,7 +50,6 @@ const KINDS: readonly Kind[] = [
   {
     pattern:
       /dial tcp|no such host|connection refused|timeout|deadline|EOF|reset by peer|unreachable|request canceled/i,
-    code: "unavailable",
     reason: "registry_unreachable",
     hint: (_, registry) => `check that the engine's machine can reach ${registry}`,
   },
@@ -78,8 +71,7 @@ export function pullError(thrown: unknown, reference: string, { endpoint, info }
   const kind = KINDS.find(({ pattern }) => pattern.test(message));
   if (kind === undefined) return converted;
   const { registry } = parseImageReference(reference);
-  return new SandboxError(kind.code, {
-    reason: kind.reason,
+  return new SandboxError(kind.reason, {
     message,
     hint: kind.hint(reference, registry),
     details: { image: reference, registry },

@@ -52,16 +52,14 @@ async function download(
   }
   const image = await resolveImage(engine, reference, signal);
   if (image !== undefined) return image;
-  throw new SandboxError("unavailable", {
-    reason: "image_lost",
+  throw new SandboxError("image_lost", {
     message: `image ${reference} is missing after its download`,
     hint: "another client may have removed it; try again",
   });
 }
 
 function notFound(reference: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "image_not_found",
+  return new SandboxError("image_not_found", {
     message: `image ${reference} not found on the engine, and imagePullPolicy is "never"`,
     hint: `pull it with \`docker pull ${reference}\`, or set imagePullPolicy to "missing"`,
     details: { image: reference },

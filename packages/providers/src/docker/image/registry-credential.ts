@@ -49,8 +49,7 @@ async function askHelper(name: string, serveraddress: string): Promise<RegistryC
     if (Username === TOKEN) return { serveraddress, username: "", password: "", identitytoken: Secret };
     return { serveraddress, username: Username, password: Secret };
   } catch (cause) {
-    throw new SandboxError("failed_precondition", {
-      reason: "credential_helper",
+    throw new SandboxError("credential_helper", {
       message: `credential helper ${program} returned no credential for ${serveraddress}`,
       hint: `install ${program}, or remove it from Docker's config.json`,
       cause,

@@ -62,7 +62,7 @@ describe("a mounted host path", () => {
   });
 
   it("must be a directory", async () => {
-    expect((await rejection(requireAllowedPath(join(allowed, "file"), policy()))).reason).toBe("not_a_directory");
+    expect((await rejection(requireAllowedPath(join(allowed, "file"), policy()))).reason).toBe("path_not_a_directory");
   });
 
   it.each(["/", "/proc", "/proc/self", "/sys", "/dev/shm", "/etc", "/etc/ssl", "/run", "/var"])(

@@ -61,8 +61,7 @@ function isWithin(path: string, directory: string): boolean {
 function notAllowed(path: string, { allowedPaths, isRemote }: PathPolicy): SandboxError {
   const allowed = allowedPaths.length === 0 ? "no path is allowed" : `allowed: ${allowedPaths.join(", ")}`;
   const where = isRemote ? " (paths of the engine's machine, compared as written)" : "";
-  return new SandboxError("invalid_argument", {
-    reason: "path_not_allowed",
+  return new SandboxError("path_not_allowed", {
     message: `a sandbox may not mount ${path}; ${allowed}${where}`,
     hint: "use an absolute path without . and .. below an allowed one, or extend the allowedPaths option of the docker provider",
     details: { path, allowedPaths },
@@ -70,8 +69,7 @@ function notAllowed(path: string, { allowedPaths, isRemote }: PathPolicy): Sandb
 }
 
 function forbiddenPath(path: string, real: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "path_not_allowed",
+  return new SandboxError("path_not_allowed", {
     message: `a sandbox may not mount ${path}${real === path ? "" : ` (${real})`}: it contains files of the system, of the container engine or of Sandpiper`,
     hint: "use a subdirectory with only the files that the sandbox needs",
     details: { path },
@@ -79,8 +77,7 @@ function forbiddenPath(path: string, real: string): SandboxError {
 }
 
 function missing(path: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "no_such_path",
+  return new SandboxError("no_such_path", {
     message: `a sandbox cannot mount ${path}: it does not exist`,
     hint: "create the directory first; if Sandpiper runs in a container, mount it there at the same path",
     details: { path },
@@ -88,10 +85,8 @@ function missing(path: string): SandboxError {
 }
 
 function notDirectory(path: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "not_a_directory",
+  return new SandboxError("path_not_a_directory", {
     message: `a sandbox cannot mount ${path}: it is not a directory`,
-    hint: "mount the directory that contains it",
     details: { path },
   });
 }

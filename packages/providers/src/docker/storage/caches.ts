@@ -83,8 +83,7 @@ async function requireOwn(engine: Engine, cache: CacheName, home: string): Promi
   if (volume === undefined) throw noSuchCache(cache);
   const expected = Object.entries(cacheLabels(cache, home));
   if (expected.every(([key, value]) => volume.Labels?.[key] === value)) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "cache_of_another_home",
+  throw new SandboxError("cache_of_another_home", {
     message: `${shown(cache)} cannot be used: volume ${name} belongs to another home of Sandpiper`,
     hint: "use another project name, or remove the volume with `docker volume rm` if it is unused",
     details: { volume: name },
@@ -96,18 +95,15 @@ function shown({ project, name }: CacheName): string {
 }
 
 function noSuchCache(cache: CacheName): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_cache",
+  return new SandboxError("no_such_cache", {
     message: `${shown(cache)} does not exist`,
     hint: "list the caches; the first sandbox that uses a cache creates it",
   });
 }
 
 function inUse(cache: CacheName, users: readonly SandboxId[], cause: unknown): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "cache_in_use",
+  return new SandboxError("cache_in_use", {
     message: `${shown(cache)} cannot be cleared: sandboxes use it: ${users.join(", ")}`,
-    hint: "destroy these sandboxes first",
     details: { usedBy: users },
     cause,
   });

@@ -101,10 +101,8 @@ function isWithin(path: string, directory: string): boolean {
 }
 
 function taken(id: string, target: string, why: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "mount_target_taken",
+  return new SandboxError("mount_target_taken", {
     message: `cannot mount at ${target} in sandbox ${id}: ${why}`,
-    hint: "choose another path",
     details: { target },
   });
 }

@@ -95,8 +95,7 @@ async function exists(engine: Engine, { id }: InstanceSpec, name: string, home: 
   const labels = await findLabels(engine, name);
   if (labels === undefined) return false;
   if (labels[label.sandbox] === id && labels[label.home] === home) return true;
-  throw new SandboxError("failed_precondition", {
-    reason: "volume_of_another_home",
+  throw new SandboxError("volume_of_another_home", {
     message: `cannot use volume ${name} for sandbox ${id}: it belongs to another home of Sandpiper`,
     hint: "give each node that takes part in handoffs its own engine, or remove the volume if it is unused",
     details: { volume: name },

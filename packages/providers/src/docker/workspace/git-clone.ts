@@ -68,8 +68,7 @@ function parseUrl(text: string): URL {
     return new URL(text);
   } catch {
     // The message omits the text, which may contain a secret.
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_git_url",
+    throw new SandboxError("invalid_git_url", {
       message: "the URL of the workspace's repository is invalid",
       hint: "use a URL such as https://host/path.git",
     });
@@ -77,8 +76,7 @@ function parseUrl(text: string): URL {
 }
 
 function passwordNotUsed({ protocol }: URL): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_git_url",
+  return new SandboxError("invalid_git_url", {
     message: `the URL of the workspace's repository has a password, which ${protocol}// does not support`,
     hint: "remove the password, or use https://",
   });

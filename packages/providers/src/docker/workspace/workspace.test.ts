@@ -147,7 +147,7 @@ describe("a workspace with a repository", () => {
     const container = await start(spec);
     expect(await rejection(cloneWorkspace(engine, spec, { container, signal, timeoutMs: 1000 }))).toMatchObject({
       code: "deadline_exceeded",
-      reason: "workspace_clone_failed",
+      reason: "workspace_clone_timeout",
     });
     const gaveUp = AbortSignal.timeout(300);
     const reason = cloneWorkspace(engine, spec, { container, signal: gaveUp }).catch((error: unknown) => error);
@@ -158,7 +158,7 @@ describe("a workspace with a repository", () => {
     const spec = containerSpec(repository(`${server.address}/open`));
     const container = await start(spec, withGit, "true");
     await engine.docker.getContainer(container).wait();
-    expect((await rejection(cloneWorkspace(engine, spec, { container, signal }))).reason).toBe("instance_ended");
+    expect((await rejection(cloneWorkspace(engine, spec, { container, signal }))).reason).toBe("container_ended");
   });
 
   it("requires a network", () => {

@@ -23,8 +23,7 @@ export interface CloneOptions {
 export function requireWorkspace(spec: InstanceSpec): void {
   const clone = cloneOf(spec);
   if (clone === undefined || networkOf(spec) !== NO_NETWORK) return;
-  throw new SandboxError("invalid_argument", {
-    reason: "workspace_needs_network",
+  throw new SandboxError("workspace_needs_network", {
     message: `cannot clone ${clone.shownUrl} into sandbox ${spec.id}: it has no network`,
     hint: 'set container.network, for example to "bridge"',
   });
@@ -77,8 +76,7 @@ async function requireRunning(engine: Engine, container: string): Promise<void> 
   const doing = `inspect container ${container}`;
   const { State } = await engine.call(doing, (docker) => docker.getContainer(container).inspect());
   if (State.Running) return;
-  throw new SandboxError("unavailable", {
-    reason: "instance_ended",
+  throw new SandboxError("container_ended", {
     message: `container ${container} ended with exit code ${State.ExitCode} before its workspace was cloned`,
     hint: "try again; if this repeats, check whether the image and the limits let the agent start",
   });
@@ -110,14 +108,12 @@ function cloneFailed(clone: CloneCommand, exitCode: number, output: string): San
   // Runtimes report a missing program with exit code 126 or 127.
   const isMissing = exitCode >= 126 && /executable|no such file/i.test(output);
   if (isMissing) {
-    return new SandboxError("failed_precondition", {
-      reason: "no_git_in_image",
+    return new SandboxError("no_git_in_image", {
       message: `could not clone ${clone.shownUrl} into the workspace: the image has no git`,
       hint: "use an image with git, or mount a directory as the workspace",
     });
   }
-  return new SandboxError("failed_precondition", {
-    reason: "workspace_clone_failed",
+  return new SandboxError("workspace_clone_failed", {
     message: `could not clone ${clone.shownUrl} into the workspace: git exited with code ${exitCode}: ${clone.redact(output.trim())}`,
     hint: "check the URL, the ref (a branch or a tag), and the sandbox's network",
     details: { exitCode },
@@ -125,8 +121,7 @@ function cloneFailed(clone: CloneCommand, exitCode: number, output: string): San
 }
 
 function tookTooLong({ shownUrl }: CloneCommand, timeoutMs: number): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "workspace_clone_failed",
+  return new SandboxError("workspace_clone_timeout", {
     message: `could not clone ${shownUrl} into the workspace within ${timeoutMs} ms`,
     hint: "check the sandbox's network; clone a large repository with a command in the sandbox instead",
   });

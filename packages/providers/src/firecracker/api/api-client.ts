@@ -41,8 +41,7 @@ export class ApiClient {
       return await exchange({ socketPath: this.#socketPath, method, path }, body, signal);
     } catch (error) {
       signal?.throwIfAborted();
-      throw new SandboxError("unavailable", {
-        reason: "firecracker_gone",
+      throw new SandboxError("firecracker_gone", {
         message: `Firecracker did not answer ${method} ${path}: ${error instanceof Error ? error.message : error}`,
         hint: "its process has probably ended: create a new sandbox",
         cause: error,
@@ -79,8 +78,7 @@ async function read(answer: IncomingMessage): Promise<ApiAnswer> {
 
 function refused(route: string, answer: ApiAnswer): SandboxError {
   const fault = faultOf(answer.text);
-  return new SandboxError("internal", {
-    reason: "firecracker_refused",
+  return new SandboxError("firecracker_refused", {
     message: `Firecracker refused ${route} with status ${answer.status}: ${fault}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
     details: { route, status: answer.status, fault },

@@ -6,9 +6,7 @@ export async function copySparse(from: string, to: string): Promise<void> {
   const env = { PATH: process.env["PATH"] ?? "" };
   const { exitCode, failure } = await runProgram(["cp", "--reflink=auto", "--sparse=always", from, to], { env });
   if (exitCode === 0) return;
-  throw new SandboxError("internal", {
-    reason: "copy_failed",
+  throw new SandboxError("copy_failed", {
     message: `${from} could not be copied to ${to}: ${failure ?? `cp ended with ${exitCode}`}`,
-    hint: "check that the disk has free space",
   });
 }

@@ -48,8 +48,7 @@ export async function requireKvm(host: FirecrackerHost, { directory, device }: K
     await writeFile(path, verdict);
   }
   if (verdict === "") return;
-  throw new SandboxError("failed_precondition", {
-    reason: "kvm_unusable",
+  throw new SandboxError("kvm_unusable", {
     message: `KVM exists but could not run a guest: ${verdict}`,
     hint: `${remedy(host)}; to try again, remove ${path}`,
   });
@@ -64,8 +63,7 @@ function remedy({ missingModules }: FirecrackerHost): string {
 
 function requireDevice(device: string): void {
   if (!existsSync(device)) {
-    throw new SandboxError("failed_precondition", {
-      reason: "kvm_missing",
+    throw new SandboxError("kvm_missing", {
       message: `there is no ${device}: this machine has no KVM, or no access to it`,
       hint: `enable virtualization in the firmware, or nested virtualization if this machine is virtual; or ${USE_QEMU}`,
     });
@@ -73,8 +71,7 @@ function requireDevice(device: string): void {
   try {
     closeSync(openSync(device, "r+"));
   } catch (error) {
-    throw new SandboxError("failed_precondition", {
-      reason: "kvm_not_permitted",
+    throw new SandboxError("kvm_not_permitted", {
       message: `${device} cannot be opened: ${error instanceof Error ? error.message : error}`,
       hint: `run it as root on the host itself, or pass the device to this container; or ${USE_QEMU}`,
       cause: error,

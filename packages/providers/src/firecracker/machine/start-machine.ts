@@ -60,8 +60,7 @@ export async function explainMachine(directory: string): Promise<string> {
 }
 
 function startFailed(failure: string, explanation: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "boot_failed",
+  return new SandboxError("boot_failed", {
     message: `the virtual machine did not start: ${failure}${explanation && `: ${explanation}`}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });

@@ -45,8 +45,7 @@ export async function tellGuest(agent: Socket, options: TellGuestOptions): Promi
 }
 
 function notConfigured(why: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "restore_failed",
+  return new SandboxError("restore_failed", {
     message: `the restored machine could not be given its hostname, seed and time: ${why.trim()}`,
     hint: "check that root can write to /run in the sandbox",
   });

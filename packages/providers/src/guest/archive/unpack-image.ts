@@ -120,8 +120,7 @@ async function addLayer(target: LayerTarget, index: number, { file, options }: L
 }
 
 function archiveError(path: string, why: string, cause: unknown): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "rootfs_not_an_archive",
+  return new SandboxError("rootfs_not_an_archive", {
     message: `cannot use archive ${JSON.stringify(path)} as a root filesystem: ${why}`,
     hint: "use a file that `docker save` wrote for one image or `docker export` for a container, or a tar archive of an OCI layout",
     cause,

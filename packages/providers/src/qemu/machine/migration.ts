@@ -69,8 +69,7 @@ async function migrated(monitor: QmpClient, begin: () => Promise<unknown>): Prom
     const status = await Promise.race([ended, gone]);
     if (status === "completed") return;
     const { "error-desc": why } = monitor.isClosed ? {} : await monitor.execute("query-migrate", {});
-    throw new SandboxError("internal", {
-      reason: "migration_failed",
+    throw new SandboxError("migration_failed", {
       message: `QEMU could not save or load the state of a machine: it ${status === "gone" ? "ended" : status}${why ? `: ${why}` : ""}`,
       hint: "if it happens again, report this as a bug",
     });

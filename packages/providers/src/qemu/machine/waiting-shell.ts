@@ -105,9 +105,7 @@ export async function hasEntered(child: ChildProcess): Promise<boolean> {
 function checkWords(words: readonly string[]): void {
   const wrong = words.find((word) => word === "" || word.includes("\n"));
   if (wrong === undefined) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "unusable_path",
+  throw new SandboxError("unusable_path", {
     message: `QEMU cannot be started with the argument ${JSON.stringify(wrong)}: it is empty or has line breaks`,
-    hint: "use paths without line breaks",
   });
 }

@@ -134,16 +134,14 @@ function parseMessage(line: string): QmpMessage | undefined {
 }
 
 function monitorGone(command: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "monitor_gone",
+  return new SandboxError("monitor_gone", {
     message: `QEMU's monitor did not answer ${command}: the connection ended`,
     hint: "the virtual machine has ended: create a new sandbox",
   });
 }
 
 function monitorRefused(command: string, why: string): SandboxError {
-  return new SandboxError("internal", {
-    reason: "monitor_refused",
+  return new SandboxError("monitor_refused", {
     message: `QEMU refused ${command}: ${why}`,
     hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
   });

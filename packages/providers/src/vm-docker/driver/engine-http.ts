@@ -34,8 +34,7 @@ export async function callEngine(engineUrl: string, { path, method, body, signal
   let text = "";
   for await (const piece of answer.setEncoding("utf8")) text += piece;
   if (answer.statusCode === 200) return text;
-  throw new SandboxError("unavailable", {
-    reason: "engine_refused",
+  throw new SandboxError("engine_failed", {
     message: `the engine answered ${method} ${path} with ${answer.statusCode}: ${text.trim().slice(0, 500)}`,
   });
 }

@@ -53,11 +53,15 @@ it("names the archive that is missing or that the engine rejects", async () => {
 });
 
 it("explains an unreachable registry by the missing network of machines", () => {
-  const away = new SandboxError("unavailable", { reason: "registry_unreachable", message: "no such host" });
+  const away = SandboxError.fromFields({
+    code: "unavailable",
+    reason: "registry_unreachable",
+    message: "no such host",
+  });
   expect(explainMissingImage(away)).toMatchObject({
     reason: "image_not_in_machine",
     hint: expect.stringContaining("save"),
   });
-  const other = new SandboxError("not_found", { reason: "image_not_found", message: "no such image" });
+  const other = new SandboxError("image_not_found", { message: "no such image" });
   expect(explainMissingImage(other)).toBe(other);
 });

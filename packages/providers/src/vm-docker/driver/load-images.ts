@@ -19,8 +19,7 @@ export async function loadImages(engineUrl: string, { archives, signal }: LoadIm
       if (answer.includes('"error"')) throw new Error(answer.trim().slice(0, 500));
     } catch (error) {
       signal.throwIfAborted();
-      throw new SandboxError("failed_precondition", {
-        reason: "image_archive",
+      throw new SandboxError("image_archive", {
         message: `could not load image archive ${archive} into the machine: ${SandboxError.from(error).message}`,
         hint: "list only files in vmDocker.images that `docker save` wrote and that this user can read",
         cause: error,
@@ -32,8 +31,7 @@ export async function loadImages(engineUrl: string, { archives, signal }: LoadIm
 /** Replaces the hint of a failed pull: the machines of projects have no network, so a retry cannot help. */
 export function explainMissingImage(thrown: unknown): unknown {
   if (!(thrown instanceof SandboxError) || thrown.reason !== "registry_unreachable") return thrown;
-  return new SandboxError("failed_precondition", {
-    reason: "image_not_in_machine",
+  return new SandboxError("image_not_in_machine", {
     message: `${thrown.message}; the machines of projects have no network`,
     hint: "write the image to a file with `docker save`, and list that file in vmDocker.images",
     cause: thrown,

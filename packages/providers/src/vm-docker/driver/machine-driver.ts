@@ -81,8 +81,7 @@ export class MachineDriver implements VmDriver {
   async #record(id: string): Promise<InstanceRecord> {
     const record = (await this.#options.machines.list()).find((found) => found.id === id);
     if (record !== undefined) return record;
-    throw new SandboxError("not_found", {
-      reason: "no_such_machine",
+    throw new SandboxError("no_such_machine", {
       message: `cannot adopt machine ${id}: it does not exist`,
       hint: "create a new sandbox; that starts a new machine",
     });
@@ -118,8 +117,7 @@ function projectOf({ labels }: InstanceRecord["spec"]): string {
 }
 
 function imageMissing(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "image_missing",
+  return new SandboxError("image_missing", {
     message: "the image for machines with a container engine is not built",
     hint: "build it with `npm run setup docker-image` in Sandpiper's directory",
   });

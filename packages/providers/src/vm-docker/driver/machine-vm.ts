@@ -102,8 +102,7 @@ export class MachineVm implements Vm {
 }
 
 function engineFailed(projectId: string, why: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "machine_engine",
+  return new SandboxError("machine_engine", {
     message: `the engine in the machine of project ${projectId} did not start: ${why}`,
     hint: "increase vmDocker.memoryMib, or rebuild the machines' image with `npm run setup docker-image`",
   });

@@ -103,16 +103,14 @@ export class VzDriver implements VmDriver {
     if (this.#platform !== "darwin") throw platformError(this.name, "darwin", this.#platform);
     const program = findProgram(PROGRAM);
     if (program === undefined) {
-      throw new SandboxError("failed_precondition", {
-        reason: "vfkit_missing",
+      throw new SandboxError("vfkit_missing", {
         message: "vfkit, which runs the virtual machines, is not installed",
         hint: "install it with `brew install vfkit`",
       });
     }
     const { disk } = this.#options;
     if (disk !== undefined) return { program, disk };
-    throw new SandboxError("failed_precondition", {
-      reason: "image_missing",
+    throw new SandboxError("image_missing", {
       message: "vmDocker.machineImage is not set: there is no disk for machines with a container engine",
       hint: "set vmDocker.machineImage to a disk as docs/vm-docker.md describes it",
     });

@@ -97,8 +97,7 @@ export class WslDriver implements VmDriver {
     if (this.#platform !== "win32") throw platformError(this.name, "win32", this.#platform);
     const { archive } = this.#options;
     if (archive !== undefined) return archive;
-    throw new SandboxError("failed_precondition", {
-      reason: "image_missing",
+    throw new SandboxError("image_missing", {
       message: "vmDocker.machineImage is not set: there is no archive for machines with a container engine",
       hint: "set vmDocker.machineImage to an archive as docs/vm-docker.md describes it",
     });
@@ -117,8 +116,7 @@ async function run(args: readonly string[]): Promise<Buffer> {
   child.stdout?.on("data", (piece: Buffer) => pieces.push(piece));
   const [code] = await once(child, "close");
   if (code === 0) return Buffer.concat(pieces);
-  throw new SandboxError("failed_precondition", {
-    reason: "wsl_failed",
+  throw new SandboxError("wsl_failed", {
     message: `wsl.exe ${args[0]} ended with exit code ${code}: ${Buffer.concat(pieces).toString("utf16le").trim()}`,
     hint: "check `wsl.exe --status`; install WSL 2 with `wsl.exe --install`",
   });

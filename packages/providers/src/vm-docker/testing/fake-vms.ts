@@ -70,8 +70,8 @@ export class FakeVmDriver implements VmDriver {
   }
 
   async adopt(id: string): Promise<Vm> {
-    if (id === "mute") throw new SandboxError("gone", { reason: "instance_ended", message: "it does not answer" });
-    if (id === "claimed") throw new SandboxError("failed_precondition", { reason: "instance_claimed", message: id });
+    if (id === "mute") throw new SandboxError("instance_ended", { message: "it does not answer" });
+    if (id === "claimed") throw new SandboxError("instance_claimed", { message: id });
     const vm = new FakeVm(id, id.replace(/^of-/, ""));
     this.adopted.push(vm);
     return vm;

@@ -160,8 +160,7 @@ export class ProjectVm {
     this.#cancelIdle = undefined;
     this.#sessions.clear();
     this.#state = "error";
-    this.#error = new SandboxError("unavailable", {
-      reason: "machine_ended",
+    this.#error = new SandboxError("machine_ended", {
       message: `the machine of project ${this.#options.projectId} has ended: ${message}`,
       hint: "create a new sandbox; that starts a new machine",
     });
@@ -169,8 +168,7 @@ export class ProjectVm {
 }
 
 function removed(projectId: string): SandboxError {
-  return new SandboxError("canceled", {
-    reason: "machine_removed",
+  return new SandboxError("machine_removed", {
     message: `the machine of project ${projectId} was removed during its start`,
     hint: "create a new sandbox; that starts a new machine",
   });

@@ -33,7 +33,7 @@ describe("the machines of projects", () => {
 
   it("report a failed start to every waiting caller, keep the error, and start again on the next call", async () => {
     const { driver, vms } = create();
-    driver.startError = new SandboxError("unavailable", { reason: "no_room", message: "no room" });
+    driver.startError = SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" });
     const outcomes = await Promise.allSettled([vms.getOrCreateVm("shop", "a"), vms.getOrCreateVm("shop", "b")]);
     for (const outcome of outcomes)
       expect(outcome).toMatchObject({ status: "rejected", reason: { reason: "no_room" } });

@@ -117,8 +117,7 @@ export class ProjectVms implements AsyncDisposable {
 }
 
 function shutDown(projectId: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "machines_shut_down",
+  return new SandboxError("machines_shut_down", {
     message: `cannot start a machine for project ${projectId}: this program is shutting down`,
     hint: "retry after it has restarted",
   });
@@ -126,8 +125,7 @@ function shutDown(projectId: string): SandboxError {
 
 function canceled(projectId: string, { reason }: AbortSignal): SandboxError {
   if (reason instanceof SandboxError) return reason;
-  return new SandboxError("canceled", {
-    reason: "aborted",
+  return new SandboxError("aborted", {
     message: `starting the machine of project ${projectId} was canceled by its caller`,
     cause: reason,
   });

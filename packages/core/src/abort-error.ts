@@ -1,1 +1,0 @@
-export { abortError } from "@sandpiper/protocol";
