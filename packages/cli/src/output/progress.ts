@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from "@sandpiper/core";
+import { type Clock, systemClock } from "@sandpiper/protocol/clock";
 import type { Arguments } from "../command/arguments.ts";
 import { shortBytes } from "./format.ts";
 

@@ -1,4 +1,5 @@
-import { type Clock, type PullProgress, systemClock } from "@sandpiper/core";
+import type { PullProgress } from "@sandpiper/core";
+import { type Clock, systemClock } from "@sandpiper/protocol/clock";
 import type { Arguments } from "../command/arguments.ts";
 import { plainText, shortBytes } from "./format.ts";
 

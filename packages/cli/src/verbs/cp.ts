@@ -7,7 +7,6 @@ import { noticeOf } from "../output/print.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { requireNode } from "../target/find-node.ts";
 import { findSandbox } from "../target/find-sandbox.ts";
-import { copy } from "../transfer/copy.ts";
 import { parseCopy } from "../transfer/copy-place.ts";
 
 export const cpVerb: Verb = {
@@ -25,6 +24,7 @@ modes are kept. Symbolic links are copied into a sandbox, but not out of it.`,
   async run(arguments_) {
     const [source, target] = arguments_.operands as [string, string];
     const place = parseCopy(source, target);
+    const { copy } = await import("../transfer/copy.ts");
     using interruption = new Interruption();
     using progress = new Progress("copying", progressOf(arguments_));
     const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };

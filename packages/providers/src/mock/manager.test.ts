@@ -149,7 +149,7 @@ describe("the registry", () => {
     provider.faults.failedDestroys = 1;
     provider.instance(id).crash();
     await clock.advance(10);
-    expect(errors).toEqual([`${id} stuck`]);
+    expect(errors).toEqual([`${id} mock_fault`]);
     expect(manager.exists(id)).toBe(false);
   });
 
