@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { cacheDirectory } from "./directories.mjs";
 import { installCommand } from "./host.mjs";
@@ -74,7 +74,8 @@ export async function provideTool(tool, { root = toolRoot(tool), fetch = fetchTo
           const what = `Debian's ${tool.name} was unpacked and does not run here: ${fault}.`;
           throw new SetupError(what, installCommand(tool.install));
         }
-        rmSync(root, { recursive: true, force: true });
+        // The old tree goes where the download is removed; programs that run from it keep their open files.
+        if (existsSync(root)) renameSync(root, join(dirname(unpacked), "old"));
         publish(unpacked, root);
       });
       tellComplete(partOf(tool), root);
