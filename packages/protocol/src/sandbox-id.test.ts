@@ -8,7 +8,7 @@ describe("a sandbox id", () => {
     expect(one).not.toBe(other);
   });
 
-  it("comes from the given source of randomness", () => {
+  it("uses the given source of randomness", () => {
     const uuid = "9b2f8c1e-4c1d-4f6a-8a57-0d3e5b7c9a11";
     expect(createSandboxId(() => uuid)).toBe(uuid);
   });

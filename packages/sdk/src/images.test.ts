@@ -32,7 +32,7 @@ const progress = `:\n\nevent: progress\ndata: ${JSON.stringify(layer)}\n\n:\n\n`
 const done = 'event: done\ndata: {"image":"größe:1"}\n\n';
 
 describe("a pull", () => {
-  it("tells of layers and resolves when the image is there, however its answer is cut into pieces", async () => {
+  it("reports layers and resolves when the image is complete, however the answer is split", async () => {
     for (const pieceBytes of [1, 7, 10_000]) {
       const { client, asked, isCanceled } = setUp(`${progress}${progress}${done}and no more`, pieceBytes);
       const seen: unknown[] = [];
@@ -43,7 +43,7 @@ describe("a pull", () => {
     }
   });
 
-  it("fails as the node says", async () => {
+  it("fails with the node's error", async () => {
     const body = { code: "not_found", reason: "image_not_found", message: "no image", details: {}, requestId: "r" };
     const { client } = setUp(`${progress}event: error\ndata: ${JSON.stringify(body)}\n\n`);
     expect(await rejection(client.images.pull("a:1"))).toMatchObject({ code: "not_found", reason: "image_not_found" });
@@ -64,7 +64,7 @@ describe("a pull", () => {
     expect(asked).toHaveLength(4);
   });
 
-  it("goes before the making of a virtual machine for whoever wants to be told of it", async () => {
+  it("precedes the creation of a virtual machine if the caller wants progress", async () => {
     const { client, asked } = setUp(done);
     await client.sandboxes.create({ provider: "qemu" });
     expect(asked).toHaveLength(1);
@@ -75,7 +75,7 @@ describe("a pull", () => {
 });
 
 describe("a rebuild", () => {
-  it("ends what runs and answers with the sandbox", async () => {
+  it("ends the processes and resolves with the sandbox", async () => {
     const { client } = setUp(done);
     const sandbox = await client.sandboxes.create({ name: "one" });
     const process = await sandbox.start(["sleep", "1"]);

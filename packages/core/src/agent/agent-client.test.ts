@@ -21,7 +21,7 @@ describe("calls", () => {
     expect(await second).toEqual({ content: "second" });
   });
 
-  it("leave in one write when they are made in one turn", async () => {
+  it("are sent in one write when they are made in one turn", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     await Promise.all([client.ping(), client.ping(), client.ping()]);
@@ -29,7 +29,7 @@ describe("calls", () => {
     expect(agent.writes).toBe(1);
   });
 
-  it("are canceled when their time is up, and a late answer reaches nobody", async () => {
+  it("are canceled after their timeout, and a late answer is dropped", async () => {
     const clock = new FakeClock();
     const agent = new ScriptedAgent();
     const client = await agent.client({ clock });
@@ -80,7 +80,7 @@ describe("calls", () => {
     expect(agent.writes).toBe(0);
   });
 
-  it("that are longer than the agent reads are refused at once", async () => {
+  it("that are longer than the agent reads are refused immediately", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     const error = await rejection(client.exec("x".repeat(1024 * 1024)));
@@ -152,7 +152,7 @@ describe("calls", () => {
   });
 });
 
-describe("what an agent should not send", () => {
+describe("invalid input from an agent", () => {
   it("is counted and skipped when it is malformed", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
@@ -175,7 +175,7 @@ describe("what an agent should not send", () => {
     await client.ping();
   });
 
-  it("closes the channel when it is bytes for a call that takes none", async () => {
+  it("closes the channel when it is bytes for a call without a stream", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     const call = rejection(client.readFile("x"));
@@ -221,7 +221,7 @@ describe("a channel that closes", () => {
     if (reason === "out_of_memory") expect(error.hint).toContain("memoryMib");
   });
 
-  it("does not wait for ever for the end of an instance that lives on", async () => {
+  it("limits the wait for the end of an instance that keeps running", async () => {
     const clock = new FakeClock();
     const agent = new ScriptedAgent();
     const client = await agent.client({ clock, exited: new Promise(() => {}) });
@@ -237,14 +237,14 @@ describe("opening", () => {
   const hello = (id: string) =>
     `{"jsonrpc":"2.0","id":"${id}","result":{"generation":1,"version":"1","boot_id":"b","epoch":0,"methods":[],"languages":[],"processes":[]}}\n`;
 
-  it("ends an earlier caller's frame with padding before it says hello", async () => {
+  it("ends an earlier caller's frame with padding before its hello", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client({ needsResync: true });
     expect(agent.faults).toBe(2);
     await client.ping();
   });
 
-  it("skips what was meant for an earlier caller, however it is cut", async () => {
+  it("skips bytes for an earlier caller, however they are split", async () => {
     for (const chunkBytes of [1, 2, 7, 64, 4096]) {
       const agent = new ScriptedAgent();
       agent.on("hello", () => {});

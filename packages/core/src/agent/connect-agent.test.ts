@@ -48,7 +48,7 @@ describe("connecting to an agent", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("gives up after 10 s and says what the last attempt said", async () => {
+  it("fails after 10 s with the error of the last attempt", async () => {
     const clock = new FakeClock();
     const instance = new ConnectScript(() => Promise.reject(new Error("connection refused")));
     const connecting = rejection(connectAgent(instance, { clock }));
@@ -81,7 +81,7 @@ describe("connecting to an agent", () => {
     expect(agents.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it("is not hung by a provider that never answers, and closes the channel that comes too late", async () => {
+  it("does not hang on a provider that never answers, and closes a late channel", async () => {
     const clock = new FakeClock();
     const late = Promise.withResolvers<ConnectedChannel>();
     const instance = new ConnectScript(() => late.promise);
@@ -94,7 +94,7 @@ describe("connecting to an agent", () => {
     expect(agent.isClosed).toBe(true);
   });
 
-  it("fails at once, with the reason, when the instance ends meanwhile", async () => {
+  it("fails immediately, with the reason, when the instance ends meanwhile", async () => {
     const clock = new FakeClock();
     const instance = new ConnectScript(() => accept(silentAgent()));
     const connecting = rejection(connectAgent(instance, { clock }));

@@ -25,7 +25,7 @@ async function take(stream: InboundStream, bytes: number): Promise<number> {
 }
 
 describe("a download", () => {
-  it("grants one window, and more as the reader takes half of it", async () => {
+  it("grants one window, and more when the reader has consumed half of it", async () => {
     const { agent, stream, request } = await openRead();
     expect(request).toMatchObject({ params: { path: "x", window: WINDOW } });
     for (let sent = 0; sent < 1024; sent++) agent.data(request, KIB);
@@ -85,7 +85,7 @@ describe("a download", () => {
     expect((await stream.next()).done).toBe(true);
   });
 
-  it("cancels the call when its reader leaves early, and drops what still comes", async () => {
+  it("cancels the call when its reader leaves early, and drops later bytes", async () => {
     const { agent, client, stream, request } = await openRead();
     agent.data(request, KIB);
     for await (const { bytes } of stream) {
@@ -100,7 +100,7 @@ describe("a download", () => {
     expect(client.openCalls).toBe(0);
   });
 
-  it("gives out what arrived before it reports a failure", async () => {
+  it("delivers all bytes before it reports a failure", async () => {
     const { agent, stream, request } = await openRead();
     agent.data(request, KIB);
     agent.refuse(request, { code: -32000, message: "disk error", data: { code: "data_loss", reason: "io" } });
@@ -121,7 +121,7 @@ describe("a download", () => {
     expect(await rejection(stream.next())).toMatchObject({ code: "data_loss", reason: "stream_cut" });
   });
 
-  it("ends when the agent says nothing for too long", async () => {
+  it("fails when the agent is silent for too long", async () => {
     const { clock, agent, stream, request } = await openRead();
     agent.data(request, KIB);
     await clock.advance(60_000);
@@ -154,7 +154,7 @@ describe("a journal's stream", () => {
     return { agent, client, stream, request: agent.sent("process.output")[0] ?? {} };
   }
 
-  it("says what was dropped", async () => {
+  it("reports dropped bytes", async () => {
     const { agent, stream, request } = await openOutput(10);
     agent.data(request, KIB, { offset: 50, source: "stderr", dropped: 40 });
     expect((await stream.next()).value).toMatchObject({ offset: 50, source: "stderr", dropped: 40 });

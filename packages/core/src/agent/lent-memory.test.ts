@@ -11,7 +11,7 @@ function lend(memory: LentMemory, size = SIZE): Uint8Array {
 }
 
 describe("lent memory", () => {
-  it("is used again once it was given back, and not before", () => {
+  it("is reused after it was returned, and not before", () => {
     const memory = new LentMemory(4 * MAX_ATTACHMENT_BYTES);
     const first = lend(memory);
     const second = lend(memory);
@@ -29,20 +29,20 @@ describe("lent memory", () => {
     expect(piece).toHaveLength(SIZE + 1);
   });
 
-  it("is bounded by the window, whatever the sender does, and has no place for small pieces", () => {
+  it("is bounded by the window for any sender, and not used for small chunks", () => {
     const memory = new LentMemory(2 * MAX_ATTACHMENT_BYTES);
     for (let k = 0; k < 3; k++) expect(lend(memory)).toBeDefined();
     expect(memory.offer(SIZE)).toBeUndefined();
     expect(new LentMemory(MAX_ATTACHMENT_BYTES).offer(1000)).toBeUndefined();
   });
 
-  it("has buffers of the size that is asked for, and none for larger pieces", () => {
+  it("has buffers of the requested size, and none for larger chunks", () => {
     const memory = new LentMemory(4 * SIZE, SIZE);
     expect(memory.offer(SIZE)?.buffer.byteLength).toBe(SIZE);
     expect(memory.offer(SIZE + 1)).toBeUndefined();
   });
 
-  it("ignores what it did not lend", () => {
+  it("ignores memory that it did not lend", () => {
     const memory = new LentMemory(MAX_ATTACHMENT_BYTES);
     memory.take(new Uint8Array(1));
     memory.giveBack(new Uint8Array(1));

@@ -41,7 +41,7 @@ describe("a tunnel", () => {
     expect(await rejection(tunnel.write(text("more")))).toMatchObject({ reason: "stream_closed" });
   });
 
-  it("says why nothing answers", async () => {
+  it("reports why the connection failed", async () => {
     const { agent, dialing, request } = await dialed();
     agent.refuse(request, {
       code: -32000,
@@ -51,7 +51,7 @@ describe("a tunnel", () => {
     expect(await rejection(dialing)).toMatchObject({ code: "unavailable", reason: "connection_refused" });
   });
 
-  it("does not wait for ever to be opened", async () => {
+  it("limits the wait for the connection", async () => {
     const { clock, dialing } = await dialed();
     const waiting = rejection(dialing);
     await clock.advance(30_000);

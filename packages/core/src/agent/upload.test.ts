@@ -107,7 +107,7 @@ describe("an upload", () => {
     expect(agent.sent("stream.end")).toEqual([]);
   });
 
-  it("does not wait for ever for credit, nor for its answer", async () => {
+  it("limits the wait for credit and for its answer", async () => {
     const { clock, agent, client, request } = await setUp();
     const stalled = rejection(uploadFile(client, { path: "x" }, new Uint8Array(10)));
     await clock.advance(30_000);

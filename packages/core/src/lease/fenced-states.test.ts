@@ -62,7 +62,7 @@ describe("the state of a sandbox", () => {
     expect(await b.states.read(cluster.id)).toBe("by b");
   });
 
-  it("is not claimed under an epoch that is over, whatever the node believes", async () => {
+  it("is not claimed under a past epoch", async () => {
     const { cluster, b } = await stale();
     await b.states.claim(cluster.id, 2);
     const liar = cluster.start("a");
@@ -92,7 +92,7 @@ describe("the state of a sandbox", () => {
     expect((await a.states.claim(cluster.id, 1)).content).toBeUndefined();
   });
 
-  it("is given up at the deadline when the store stays away", async () => {
+  it("rejects at the deadline when the store does not answer", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     acquired(await a.leases.acquire(cluster.id));
@@ -103,7 +103,7 @@ describe("the state of a sandbox", () => {
     expect(await error).toMatchObject({ reason: "lease_lost", cause: { message: "the store is away" } });
   });
 
-  it("of a node that was restarted is out of reach of what its earlier life has sent", async () => {
+  it("of a restarted node is safe from delayed writes of its earlier process", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     acquired(await a.leases.acquire(cluster.id));

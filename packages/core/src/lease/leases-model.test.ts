@@ -199,7 +199,7 @@ function bind(world: World) {
   };
 }
 
-it("three nodes never hold one sandbox at once and no stale commit is accepted, whatever happens in whatever order", {
+it("three nodes never hold the same sandbox, and no stale commit is accepted, in any order of events", {
   timeout: 120_000,
 }, async () => {
   let [acquisitions, commits] = [0, 0];

@@ -6,7 +6,7 @@ import type { Network } from "./testing/node-store.ts";
 const FOR_EVER_MS = 10 * DURATION_MS;
 
 describe("a lease", () => {
-  it("is given to the first who asks, and everybody else is told who has it", async () => {
+  it("goes to the first caller; all others learn its owner", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     expect(await a.leases.read(cluster.id)).toBeUndefined();
@@ -21,7 +21,7 @@ describe("a lease", () => {
     expect(await cluster.lock()).toMatchObject({ owner: "a", timestamp: 1_700_000_000, attached: false, waiter: null });
   });
 
-  it("is given to one of many who ask at once", async () => {
+  it("goes to exactly one of many concurrent callers", async () => {
     const cluster = new Cluster();
     const nodes = ["a", "b", "c"].map((name) => cluster.start(name));
     const results = await Promise.all(
@@ -43,7 +43,7 @@ describe("a lease", () => {
     expect(deadlines.at(-1)).toBe(lease.deadlineMs);
   });
 
-  it("that was given back goes to the next at once, with a higher epoch", async () => {
+  it("that was released goes to the next caller immediately, with a higher epoch", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -92,7 +92,7 @@ describe("a lease", () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it("is lost at its deadline when the store stays away, and can be taken up again while nobody else has", async () => {
+  it("is lost at its deadline when the store does not answer, and can be resumed until another node acquires it", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -108,7 +108,7 @@ describe("a lease", () => {
     expect(await b.leases.acquire(cluster.id)).toMatchObject({ owner: "a", isLive: true });
   });
 
-  it("is lost at once when a renewal finds another owner", async () => {
+  it("is lost immediately when a renewal finds another owner", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -171,7 +171,7 @@ describe("a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("is taken anew by one that slept until it was over, and had not been told yet", async () => {
+  it("is acquired anew by a node that slept past its end", async () => {
     const cluster = new Cluster();
     let nowMs = 0;
     const clock = { monotonicMs: () => nowMs, now: () => new Date(nowMs), schedule: () => () => undefined };
@@ -189,7 +189,7 @@ describe("a lease", () => {
     });
   });
 
-  it("is renewed and given back also when every answer to that is lost", async () => {
+  it("is renewed and released even when every answer is lost", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -200,7 +200,7 @@ describe("a lease", () => {
     expect(await cluster.lock()).toMatchObject({ owner: null, epoch: 1 });
   });
 
-  it("is given back before what was under way, and not renewed after that", async () => {
+  it("is released before pending work, and not renewed after that", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -236,7 +236,7 @@ describe("a lease", () => {
 });
 
 describe("a node that was killed and started again", () => {
-  it("goes on with its lease, under the same epoch", async () => {
+  it("resumes its lease, under the same epoch", async () => {
     const cluster = new Cluster();
     cluster.start("a").leases.acquire(cluster.id);
     await cluster.clock.advance(1_000);
@@ -246,7 +246,7 @@ describe("a node that was killed and started again", () => {
     expect(again.leases.held(cluster.id)).toBe(lease);
   });
 
-  it("is told when its lease is somebody else's now, or of another epoch", async () => {
+  it("learns that its lease has another owner or epoch", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     acquired(await a.leases.acquire(cluster.id));
@@ -257,7 +257,7 @@ describe("a node that was killed and started again", () => {
     expect(await cluster.start("a").leases.resume(cluster.id, 1)).toBeUndefined();
   });
 
-  it("may take its lease anew at once, as one that was left behind", async () => {
+  it("may acquire its old lease immediately", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     const { lease } = acquired(await a.leases.acquire(cluster.id));

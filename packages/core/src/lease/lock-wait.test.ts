@@ -3,7 +3,7 @@ import { rejection } from "../testing/rejection.ts";
 import { acquired, away, CHECKPOINT_BUDGET_MS, Cluster, DURATION_MS, MAX_SKEW_MS, skewed } from "./testing/cluster.ts";
 
 describe("a node that waits for a lease", () => {
-  it("is seen by the owner at once, and has it as soon as it is given back: no time passes", async () => {
+  it("is seen by the owner immediately, and gets the lease as soon as it is released", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -52,7 +52,7 @@ describe("a node that waits for a lease", () => {
     }
   });
 
-  it("is not registered any more when it has lost its patience, and blocks nobody", async () => {
+  it("removes its registration after its timeout, and blocks no other node", async () => {
     const cluster = new Cluster();
     const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -66,7 +66,7 @@ describe("a node that waits for a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("is not registered any more when its caller has left", async () => {
+  it("removes its registration when its caller aborts", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     acquired(await a.leases.acquire(cluster.id));
@@ -81,7 +81,7 @@ describe("a node that waits for a lease", () => {
     expect(cluster.clock.pending).toBe(0);
   });
 
-  it("gives back what it got without being told when its caller has left", async () => {
+  it("releases a lease that it got without receiving the answer when its caller aborts", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -122,7 +122,7 @@ describe("a node that waits for a lease", () => {
     await waiting;
   });
 
-  it("finds what was given back for it untouched by others", async () => {
+  it("gets a lease that was released for it before all others", async () => {
     const cluster = new Cluster();
     cluster.losesNudges = true;
     const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
@@ -135,7 +135,7 @@ describe("a node that waits for a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("is refused while a client is attached, also to one that comes later, unless it takes over", async () => {
+  it("is refused while a client is attached, also one that attaches later, unless it takes over", async () => {
     const cluster = new Cluster();
     const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -151,7 +151,7 @@ describe("a node that waits for a lease", () => {
     expect(await cluster.lock()).toMatchObject({ attached: false });
   });
 
-  it("is told that the sandbox was destroyed", async () => {
+  it("learns that the sandbox was destroyed", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -163,7 +163,7 @@ describe("a node that waits for a lease", () => {
     expect(await cluster.lock()).toBeUndefined();
   });
 
-  it("goes on waiting while the store is away, and says at the end what was wrong", async () => {
+  it("keeps waiting while the store does not answer, and ends with the store's error", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));

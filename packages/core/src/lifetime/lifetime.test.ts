@@ -149,7 +149,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(ended).toEqual([{ reason: "idle", atMs: 14_400 }]);
   });
 
-  it("is not idle while any of several holders is left, and a holder lets go once", async () => {
+  it("is not idle while any holder is left, and a holder releases once", async () => {
     const clock = new FakeClock();
     const { lifetime, ended } = start(clock, { idleTimeoutMs: SECOND });
     const first = lifetime.hold("process");
@@ -165,7 +165,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(ended).toMatchObject([{ reason: "idle" }]);
   });
 
-  it("is not kept by activities that its policy excepts, and by every other", async () => {
+  it("is kept active by every activity except those that its policy excludes", async () => {
     const activities: Activity[] = ["exec", "stdin", "output", "file", "client", "process"];
     for (const activity of activities) {
       const clock = new FakeClock();
@@ -197,7 +197,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(ended).toMatchObject([{ reason: "idle" }]);
   });
 
-  it("that changes its policy counts what is held from then on", async () => {
+  it("that changes its policy applies it to current holders", async () => {
     const clock = new FakeClock();
     const { lifetime, ended } = start(clock, { idleTimeoutMs: SECOND, idleExcept: ["process"] });
     lifetime.hold("process");
@@ -212,7 +212,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(ended).toMatchObject([{ reason: "idle" }]);
   });
 
-  it("makes no timer for being used", () => {
+  it("creates no timer for being used", () => {
     const clock = new ManualClock();
     const { lifetime } = start(clock, { expiresAt: inMs(clock, DAY), idleTimeoutMs: 10 * SECOND });
     for (let at = 0; at < 10_000; at++) {
@@ -243,14 +243,14 @@ describe("a sandbox with an idle timeout", () => {
 });
 
 describe("a lifetime", () => {
-  it("needs no timer when nothing limits it, and says so", () => {
+  it("needs no timer without limits, and reports no end", () => {
     const clock = new ManualClock();
     const { lifetime } = start(clock);
     expect(clock.pending).toBe(0);
     expect(lifetime.dueAt).toBeNull();
   });
 
-  it("tells when it ends if nothing happens any more", async () => {
+  it("reports when it ends without further activity", async () => {
     const clock = new FakeClock();
     const expiresAt = inMs(clock, 10 * SECOND);
     const { lifetime } = start(clock, { expiresAt, idleTimeoutMs: 4 * SECOND });
@@ -265,7 +265,7 @@ describe("a lifetime", () => {
     lifetime.dispose();
   });
 
-  it("that was disposed ends nothing and leaves no timer, whatever is done to it", async () => {
+  it("that was disposed of never expires and leaves no timer", async () => {
     const clock = new FakeClock();
     const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, SECOND), idleTimeoutMs: SECOND });
     const held = lifetime.hold("exec");
@@ -278,7 +278,7 @@ describe("a lifetime", () => {
     expect(ended).toEqual([]);
   });
 
-  it("ends within 50 ms of the first time it is due, and never before, whatever happens to it", () => {
+  it("ends within 50 ms of its due time, and never before, in any order of events", () => {
     const activity = fc.constantFrom<Activity>("exec", "output", "process");
     const step = fc.oneof(
       fc.record({ do: fc.constant("touch" as const), activity }),

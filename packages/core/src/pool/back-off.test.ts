@@ -3,7 +3,7 @@ import { FakeClock } from "../testing/fake-clock.ts";
 import { BackOff } from "./back-off.ts";
 
 describe("a back-off", () => {
-  it("doubles from the first pause to the longest, however long failures go on", () => {
+  it("doubles from the first pause to the longest", () => {
     const backOff = new BackOff(new FakeClock(), { firstMs: 100, mostMs: 1000 });
     const pauses: (number | undefined)[] = [];
     for (let streak = 0; streak < 2000; streak++) {
@@ -25,7 +25,7 @@ describe("a back-off", () => {
     expect(backOff).toMatchObject({ retryInMs: undefined, streak: 0 });
   });
 
-  it("is neither shortened nor begun anew by the late failure of an attempt from before it", async () => {
+  it("is neither shortened nor restarted by the late failure of an earlier attempt", async () => {
     const clock = new FakeClock();
     const backOff = new BackOff(clock, { firstMs: 100, mostMs: 1000 });
     for (const streak of [0, 1, 2]) backOff.failed(streak);

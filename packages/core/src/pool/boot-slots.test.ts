@@ -24,7 +24,7 @@ describe("boot slots", () => {
     expect(slots.tryTake()).toBe(true);
   });
 
-  it("are given back by work that fails", async () => {
+  it("are freed by work that fails", async () => {
     const slots = new BootSlots(1, () => {});
     expect(await rejection(slots.run(() => Promise.reject(new Error("no")), undefined))).toMatchObject({
       message: "no",
@@ -47,7 +47,7 @@ describe("boot slots", () => {
     expect(slots.tryTake()).toBe(false);
   });
 
-  it("refuse whoever waits when they close, and let those who have one finish", async () => {
+  it("reject waiting callers when they close, and let running work finish", async () => {
     const slots = new BootSlots(1, () => {});
     const { promise, resolve } = gate();
     const running = slots.run(() => promise, undefined);

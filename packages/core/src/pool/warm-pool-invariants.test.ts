@@ -29,7 +29,7 @@ async function microtasks(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await undefined;
 }
 
-it("a pool keeps its promises whatever happens, in whatever order", { timeout: 120_000 }, async () => {
+it("a pool keeps its promises in any order of events", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.boolean(), async (story, obeysAbort) => {
       const yard = new BootYard({ maxBoots: MAX_BOOTS, maxAgeMs: MAX_AGE_MS, sweepIntervalMs: 10_000 });

@@ -4,7 +4,7 @@ import { alpine, BootYard, type YardMember } from "../testing/boot-yard.ts";
 const debian = { image: "debian", memoryMib: 256 };
 
 describe("a refill", () => {
-  it("follows a claim at once, and no clock", async () => {
+  it("follows a claim immediately, without a timer", async () => {
     await using yard = new BootYard({ sweepIntervalMs: 1e9 });
     await yard.fill(alpine, 2);
     await yard.clock.advance(600_000);
@@ -14,7 +14,7 @@ describe("a refill", () => {
     expect(yard.started).toBe(3);
   });
 
-  it("lets whoever claimed go on first, for as long as it is told", async () => {
+  it("lets the claimer continue first, for the configured time", async () => {
     await using yard = new BootYard({ refillDelayMs: 40 });
     await yard.fill(alpine, 2);
     await yard.pool.claim(alpine);
@@ -36,7 +36,7 @@ describe("a refill", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ ready: 0, booting: 3 });
   });
 
-  it("follows the death of a member that had lived well at once", async () => {
+  it("immediately follows the death of an instance that had lived long enough", async () => {
     await using yard = new BootYard({ backOff: { firstMs: 1000, mostMs: 5000 } });
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
     await yard.clock.advance(5000);
@@ -47,7 +47,7 @@ describe("a refill", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 0, retryInMs: null });
   });
 
-  it("never boots more at once than allowed, whatever the targets, and keys take turns", async () => {
+  it("never exceeds the limit of concurrent boots, and serves keys in turn", async () => {
     await using yard = new BootYard({ maxBoots: 2 });
     yard.pool.setTarget(alpine, 6);
     yard.pool.setTarget(debian, 1);
@@ -90,7 +90,7 @@ describe("a lowered target", () => {
     expect(yard.pool.stats()).toEqual([]);
   });
 
-  it("discards what a boot makes that did not stop in time", async () => {
+  it("discards the instance of a boot that did not stop in time", async () => {
     await using yard = new BootYard({ maxBoots: 1 });
     yard.obeysAbort = false;
     yard.pool.setTarget(alpine, 1);
@@ -113,7 +113,7 @@ describe("a lowered target", () => {
 });
 
 describe("a boot that fails", () => {
-  it("is tried again after a pause that doubles up to a limit, and starts anew after a success", async () => {
+  it("is retried after a pause that doubles up to a limit, and is reset by a success", async () => {
     await using yard = new BootYard({ backOff: { firstMs: 1000, mostMs: 5000 } });
     yard.pool.setTarget(alpine, 1);
     await yard.clock.advance(0);

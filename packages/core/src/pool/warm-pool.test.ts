@@ -11,14 +11,14 @@ describe("a claim", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ hits: 2, misses: 1, meanWaitMs: 0 });
   });
 
-  it("gets only what has exactly the limits it asks for", async () => {
+  it("gets only an instance with exactly its limits", async () => {
     await using yard = new BootYard();
     await yard.fill(alpine, 1);
     expect(await yard.pool.claim({ ...alpine, memoryMib: 512 })).toBeUndefined();
     expect(await yard.pool.claim({ ...alpine })).toMatchObject({ key: alpine });
   });
 
-  it("of a key without a target misses at once, and leaves no trace that could pile up", async () => {
+  it("of a key without a target misses immediately, and leaves nothing in memory", async () => {
     await using yard = new BootYard();
     for (let memoryMib = 1; memoryMib <= 100; memoryMib++) {
       expect(await yard.pool.claim({ ...alpine, memoryMib })).toBeUndefined();
@@ -46,7 +46,7 @@ describe("a claim", () => {
     expect(await claim).toBeUndefined();
   });
 
-  it("is not held up for ever by a member that does not answer", async () => {
+  it("does not wait forever for an instance that does not answer", async () => {
     await using yard = new BootYard({ healthTimeoutMs: 500 });
     const [silent, alive] = (await yard.fill(alpine, 2)) as [YardMember, YardMember];
     silent.isSilent = true;
@@ -57,7 +57,7 @@ describe("a claim", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ hits: 1, meanWaitMs: 500 });
   });
 
-  it("takes a member whose health cannot be asked for an unhealthy one", async () => {
+  it("treats an instance whose health check fails as unhealthy", async () => {
     await using yard = new BootYard({
       isHealthy: () => {
         throw new Error("connection lost");
@@ -80,7 +80,7 @@ describe("a claim", () => {
     expect(await yard.pool.claim(alpine)).toBe(young);
   });
 
-  it("waits for a boot under way that nobody else waits for", async () => {
+  it("waits for a running boot without another claim", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
     await yard.clock.advance(300);
@@ -104,7 +104,7 @@ describe("a claim", () => {
     expect(await first).toBe(member);
   });
 
-  it("that is canceled leaves what it waited for to others", async () => {
+  it("that is canceled leaves its boot to others", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
     await yard.clock.advance(0);
@@ -117,7 +117,7 @@ describe("a claim", () => {
     expect(await yard.pool.claim(alpine)).toBe(member);
   });
 
-  it("that is canceled while a member is checked gives it to whoever waits", async () => {
+  it("that is canceled during a health check leaves the instance to the next claim", async () => {
     await using yard = new BootYard();
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
     yard.pool.setTarget(alpine, 2);
@@ -210,7 +210,7 @@ describe("a closed pool", () => {
     expect(yard.errors).toEqual([]);
   });
 
-  it("waits for a boot that does not stop, and discards what it makes", async () => {
+  it("waits for a boot that does not stop, and discards its instance", async () => {
     await using yard = new BootYard();
     yard.obeysAbort = false;
     yard.pool.setTarget(alpine, 1);
@@ -226,7 +226,7 @@ describe("a closed pool", () => {
     expect(late.isDiscarded).toBe(true);
   });
 
-  it("is closed although a member could not be discarded, and says so", async () => {
+  it("closes although an instance could not be discarded, and reports it", async () => {
     await using yard = new BootYard({
       onError: (error) => {
         yard.errors.push(error);

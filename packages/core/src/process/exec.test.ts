@@ -76,7 +76,7 @@ describe("exec", () => {
     expect(await rejection(result)).toMatchObject({ code: "internal", reason: "invalid_answer" });
   });
 
-  it("tells time and memory apart", async () => {
+  it("distinguishes a timeout from memory exhaustion", async () => {
     const { result, exit } = await started();
     exit({ exit_code: null, signal: "SIGKILL", timed_out: true, out_of_memory: true });
     expect(await result).toMatchObject({ timedOut: true, outOfMemory: true });
@@ -89,7 +89,7 @@ describe("exec", () => {
     expect((await result).stdout).toBe("é€😀");
   });
 
-  it("keeps what may be kept, drains the rest and says so", async () => {
+  it("keeps output up to the limit, drains the rest and marks it as truncated", async () => {
     let live = "";
     const { result, write, exit } = await started({
       maxOutputBytes: 4,
@@ -105,7 +105,7 @@ describe("exec", () => {
     expect(live).toBe("defgh");
   });
 
-  it("refuses a limit that is none, before anything starts", async () => {
+  it("refuses an invalid limit before the command starts", async () => {
     const { agent, result } = await started({ maxOutputBytes: Number.NaN });
     expect(await rejection(result)).toMatchObject({ code: "invalid_argument", reason: "invalid_limit" });
     expect(agent.writes).toBe(0);
@@ -158,7 +158,7 @@ describe("exec", () => {
     expect(agent.writes).toBe(0);
   });
 
-  it("kills the tree when a callback throws, and fails with what it threw", async () => {
+  it("kills the tree when a callback throws, and fails with the callback's error", async () => {
     const thrown = new Error("callback");
     const { agent, result, write } = await started({
       onStdout: () => {
@@ -171,7 +171,7 @@ describe("exec", () => {
     expect(agent.sent("process.signal")).toHaveLength(1);
   });
 
-  it("fails with why it could not be started, whatever the other calls say first", async () => {
+  it("fails with the error of the start, whichever call fails first", async () => {
     const agent = new ScriptedAgent();
     const missing = { code: -32000, message: "?", data: { code: "not_found", reason: "no_such_process" } };
     agent.on("process.output", ({ message }) => agent.refuse(message, missing));

@@ -97,16 +97,16 @@ describe("a sandbox's config", () => {
     expect(error.message).not.toContain("secret");
   });
 
-  it("shows values that JSON cannot, and no more of a long one than helps", () => {
+  it("shows values that JSON cannot represent, and shortens long ones", () => {
     expect(refusal({ memoryMib: 10n }).message).toContain("memoryMib 10n");
     expect(refusal({ name: "x".repeat(100_000) }).message.length).toBeLessThan(1000);
   });
 
-  it("reports everything that is wrong at once", () => {
+  it("reports all wrong fields together", () => {
     expect(refusal({ memoryMib: 0, vcpuCount: 0 }).details["fields"]).toEqual(["memoryMib", "vcpuCount"]);
   });
 
-  it("is refused as a whole when it is no object", () => {
+  it("is refused when it is not an object", () => {
     expect(refusal("256").reason).toBe("invalid_config");
     expect(refusal(null).reason).toBe("invalid_config");
   });
@@ -157,7 +157,7 @@ describe("the builder", () => {
 });
 
 describe("an instance's spec", () => {
-  it("brings back the config it was made from", () => {
+  it("recreates the config from which it was built", () => {
     const config = SandboxConfig.parse({
       language: "python",
       timeoutMs: 5,

@@ -22,7 +22,7 @@ describe("a window on output", () => {
     expect(window.text({ marker: "|" })).toBe("abcdefghij");
   });
 
-  it("keeps the beginning and the end of what does not fit, and says where the gap is", () => {
+  it("keeps the head and the tail of long output, with the range of the gap", () => {
     const window = windowOf(10, ["stdout", "abcdefgh"], ["stdout", "ijklmnop"], ["stdout", "qrstuvwxyz"]);
     expect(window.leftOut).toEqual({ offset: 5, bytes: 16 });
     expect(window.text({ marker: "|" })).toBe("abcde|vwxyz");

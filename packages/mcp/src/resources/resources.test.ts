@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { connectMcp } from "../testing/mcp-bed.ts";
 
 describe("resources", () => {
-  it("are told as templates, and make no sandbox when they are listed", async () => {
+  it("are listed as templates, without creating a sandbox", async () => {
     const { node, mcp } = await connectMcp();
     const { resourceTemplates } = await mcp.listResourceTemplates();
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
@@ -13,7 +13,7 @@ describe("resources", () => {
     expect(node.sandboxes).toHaveLength(0);
   });
 
-  it("are files, as text or as bytes, whatever their names are", async () => {
+  it("are files, as text or as bytes, with any name", async () => {
     const { mcp, session, call } = await connectMcp();
     await call("write_file", { path: "/d/a b%.md", content: "# hi" });
     await call("upload_file", { path: "/d/p.png", content_base64: "AAEC" });
@@ -26,7 +26,7 @@ describe("resources", () => {
     await expect(missing).rejects.toThrow("none");
   });
 
-  it("are what processes wrote", async () => {
+  it("are the output of processes", async () => {
     const { node, mcp, session, call } = await connectMcp({ limits: { outputBytes: 4 } });
     node.onExec(() => ({ stdout: "first last" }));
     const { process_id } = (await call("start_process", { command: "job" })).structured;

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { connectMcp } from "../testing/mcp-bed.ts";
 
 describe("a session", () => {
-  it("makes no sandbox before one is used", async () => {
+  it("creates no sandbox before one is used", async () => {
     const { node, mcp, call } = await connectMcp();
     await mcp.listTools();
     await call("list_sandboxes");
@@ -12,19 +12,19 @@ describe("a session", () => {
     expect(node.sandboxes).toHaveLength(0);
   });
 
-  it("makes one default sandbox, however many calls come at once", async () => {
+  it("creates one default sandbox for any number of concurrent calls", async () => {
     const { node, call } = await connectMcp();
     await Promise.all([1, 2, 3].map(() => call("run_command", { command: "true" })));
     expect(node.sandboxes).toHaveLength(1);
   });
 
-  it("makes sandboxes that a node destroys when nobody uses them, whatever runs in them", async () => {
+  it("creates sandboxes that the node destroys when they are idle, even with running processes", async () => {
     const { node, call } = await connectMcp({ idleTimeoutMs: 1234 });
     await call("run_command", { command: "true" });
     expect(node.sandboxes[0]).toMatchObject({ idleTimeoutMs: 1234, idleExcept: ["process", "output"] });
   });
 
-  it("gives its sandboxes what it was told to, unless a call asks for something else", async () => {
+  it("creates sandboxes with its defaults, unless a call overrides them", async () => {
     const { node, call } = await connectMcp({ defaults: { memoryMib: 64, vcpuCount: 1, name: undefined } });
     await call("run_command", { command: "true" });
     await call("create_sandbox", { memory_mib: 128 });
@@ -34,7 +34,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("destroys at its end what it made, and leaves what was to be kept and what others made", async () => {
+  it("destroys its sandboxes at its end, but not kept ones or those of others", async () => {
     const { node, client, session, call } = await connectMcp();
     await client.sandboxes.create({ name: "other" });
     await call("run_command", { command: "true" });
@@ -46,7 +46,7 @@ describe("a session", () => {
     expect(node.sandboxes.map(({ name }) => name)).toEqual(["other", "kept"]);
   });
 
-  it("destroys what is still being made when it ends", async () => {
+  it("destroys sandboxes that are still being created when it ends", async () => {
     const { node, client, session, call } = await connectMcp();
     const { sandboxes } = client;
     const create = sandboxes.create.bind(sandboxes);
@@ -72,7 +72,7 @@ describe("a session", () => {
     expect(await call("run_command", { command: "true" })).toMatchObject({ isError: true });
   });
 
-  it("tells of a sandbox that could not be destroyed", async () => {
+  it("reports a sandbox that could not be destroyed", async () => {
     const told: SandboxError[] = [];
     const { session, call } = await connectMcp({ onError: (error) => told.push(error) });
     await call("run_command", { command: "true" });
@@ -84,20 +84,20 @@ describe("a session", () => {
     expect(told).toMatchObject([{ reason: "away" }]);
   });
 
-  it("says that the default sandbox is gone, and makes another in the next call", async () => {
+  it("reports that the default sandbox is gone, and creates another in the next call", async () => {
     const { node, client, session, call } = await connectMcp();
     const first = await call("run_command", { command: "true" });
     await (await client.sandboxes.connect(first.structured.sandbox_id)).destroy();
     const lost = await call("run_command", { command: "true" });
     expect(lost).toMatchObject({ isError: true });
-    expect(lost.text).toContain("The next call without sandbox_id makes a new one.");
+    expect(lost.text).toContain("The next call without sandbox_id creates a new one.");
     const second = await call("run_command", { command: "true" });
     expect(second.structured.sandbox_id).not.toBe(first.structured.sandbox_id);
     expect(session.defaultId).toBe(second.structured.sandbox_id);
     expect(node.sandboxes).toHaveLength(1);
   });
 
-  it("leaves everything to a node that it is told to leave it to", async () => {
+  it("keeps all sandboxes when it is configured to", async () => {
     const { node, session, call } = await connectMcp({ keep: "always" });
     await call("run_command", { command: "true" });
     await session[Symbol.asyncDispose]();

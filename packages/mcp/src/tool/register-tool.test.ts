@@ -4,7 +4,7 @@ import { answerOf, connectMcp } from "../testing/mcp-bed.ts";
 import { tools } from "../tools/tool-table.ts";
 
 describe("every tool", () => {
-  it("says what it takes, what it answers and what it does, in words and in schemas", async () => {
+  it("has a description, annotations, and schemas for its input and output", async () => {
     const { mcp } = await connectMcp();
     const { tools: listed } = await mcp.listTools();
     expect(listed.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
@@ -21,7 +21,7 @@ describe("every tool", () => {
     }
   });
 
-  it("works in the default sandbox where none is named", async () => {
+  it("uses the default sandbox if none is named", async () => {
     const { mcp } = await connectMcp();
     const { tools: listed } = await mcp.listTools();
     const without = ["create_sandbox", "list_sandboxes"];
@@ -33,14 +33,14 @@ describe("every tool", () => {
 });
 
 describe("a failure", () => {
-  it("is an answer that says what is wrong with the arguments", async () => {
+  it("is an answer that lists the wrong arguments", async () => {
     const { call } = await connectMcp();
     const { isError, text } = await call("run_command", { command: 7 });
     expect(isError).toBe(true);
     expect(text).toContain("command");
   });
 
-  it("says what to do next", async () => {
+  it("names the next step", async () => {
     const { call } = await connectMcp();
     const { isError, text } = await call("read_file", { path: "nothing" });
     expect(isError).toBe(true);
@@ -48,7 +48,7 @@ describe("a failure", () => {
     expect(text).toContain("Call list_directory to see the files.");
   });
 
-  it("of a quota is told as one, with the way out", async () => {
+  it("about a quota names the quota and the next step", async () => {
     const { client, call } = await connectMcp();
     client.sandboxes.create = () =>
       Promise.reject(
@@ -65,16 +65,16 @@ describe("a failure", () => {
     expect(text).toContain("destroy_sandbox");
   });
 
-  it("of an id that is no sandbox names the ways to one", async () => {
+  it("about an unknown sandbox_id suggests how to find one", async () => {
     const { call } = await connectMcp();
     const { isError, text } = await call("run_command", { sandbox_id: crypto.randomUUID(), command: "true" });
     expect(isError).toBe(true);
-    expect(text).toContain("Leave sandbox_id out");
+    expect(text).toContain("Omit sandbox_id");
   });
 });
 
 describe("a command under way", () => {
-  it("tells a client that asked how far it is", async () => {
+  it("sends progress to a client that asked for it", async () => {
     const { node, mcp } = await connectMcp({ limits: { progressEveryMs: 5 } });
     const told = Promise.withResolvers<void>();
     const messages: (string | undefined)[] = [];

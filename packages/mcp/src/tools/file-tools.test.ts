@@ -15,7 +15,7 @@ describe("files", () => {
     expect(listed.structured.entries).toMatchObject([{ kind: "file", size_bytes: 7 }]);
   });
 
-  it("that are long come in parts, none of which ends within a character", async () => {
+  it("that are long come in parts that never split a character", async () => {
     const { call } = await connectMcp({ limits: { fileBytes: 4 } });
     const content = "ab€€cd€";
     await call("write_file", { path: "/long", content });
@@ -29,7 +29,7 @@ describe("files", () => {
     expect(read).toBe(content);
   });
 
-  it("that are no text are told to be downloaded", async () => {
+  it("that are binary are refused with a pointer to download_file", async () => {
     const { call } = await connectMcp();
     await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
     const { isError, text } = await call("read_file", { path: "/p.bin" });
@@ -90,7 +90,7 @@ describe("code", () => {
     expect(node.files(session.defaultId as string).size).toBe(0);
   });
 
-  it("of a language that nobody knows is refused with those there are", async () => {
+  it("in an unknown language is refused with the known ones", async () => {
     const { call } = await connectMcp();
     const { isError, text } = await call("execute_code", { code: "x", language: "cobol" });
     expect(isError).toBe(true);

@@ -4,14 +4,14 @@ import { connectMcp } from "../testing/mcp-bed.ts";
 describe("output that does not fit into an answer", () => {
   const lines = Array.from({ length: 100 }, (_, index) => `line ${index} €€\n`).join("");
 
-  it("is cut in its middle, and read on from the offset that is told", async () => {
+  it("is cut in the middle, and can be read from the given offset", async () => {
     const { node, call } = await connectMcp({ limits: { outputBytes: 100 } });
     node.onExec(() => ({ stdout: lines }));
     const { text, structured } = await call("run_command", { command: "seq" });
     const { process_id, left_out } = structured;
     expect(structured.stdout.startsWith("line 0 €€\n")).toBe(true);
     expect(structured.stdout.endsWith("line 99 €€\n")).toBe(true);
-    expect(text).toContain(`read_process_output with process_id "${process_id}" and offset ${left_out.offset}`);
+    expect(text).toContain(`read_process_output, process_id "${process_id}", offset ${left_out.offset}`);
 
     let output = Buffer.from(lines).subarray(0, left_out.offset).toString();
     let offset = left_out.offset;
@@ -25,7 +25,7 @@ describe("output that does not fit into an answer", () => {
     expect(output).toBe(lines);
   });
 
-  it("is kept of the newest commands alone; what fits is not kept at all", async () => {
+  it("is kept for the newest commands, and only if it did not fit", async () => {
     const { node, call } = await connectMcp({ limits: { outputBytes: 10, keptCommands: 2 } });
     node.onExec(({ command }) => ({ stdout: command === "long" ? lines : "short" }));
     const ids = [];
@@ -41,7 +41,7 @@ describe("output that does not fit into an answer", () => {
     expect(ids[1]).toBeNull();
     const gone = await call("read_process_output", { process_id: ids[0] });
     expect(gone).toMatchObject({ isError: true });
-    expect(gone.text).toContain("those there are:");
+    expect(gone.text).toContain("its processes:");
   });
 });
 
@@ -64,7 +64,7 @@ describe("a process in the background", () => {
     expect(late.text).toBe("served\n[process has ended with exit code 3; next offset 6]");
   });
 
-  it("gets what it is given as input, to its end", async () => {
+  it("receives its input and the end of it", async () => {
     const { node, call } = await connectMcp();
     node.onExec(({ stdin }) => ({ stdout: `read ${stdin}` }));
     const { process_id } = (await call("start_process", { command: "cat" })).structured;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { connectMcp } from "../testing/mcp-bed.ts";
 
 describe("run_command", () => {
-  it("runs in the default sandbox, which is made once and is the same in the next call", async () => {
+  it("runs in the default sandbox, which is created once and kept for the next call", async () => {
     const { node, call } = await connectMcp();
     node.onExec(({ command }) => ({ stdout: `ran ${command}\n` }));
     const first = await call("run_command", { command: "a" });
@@ -12,7 +12,7 @@ describe("run_command", () => {
     expect(node.sandboxes).toHaveLength(1);
   });
 
-  it("tells of a command that failed as an answer, with both outputs", async () => {
+  it("answers with both outputs of a command that failed", async () => {
     const { node, call } = await connectMcp();
     node.onExec(() => ({ stdout: "out", stderr: "no such file", exitCode: 2 }));
     const { isError, text, structured } = await call("run_command", { command: "false" });

@@ -5,7 +5,7 @@ import { tools } from "./tool-table.ts";
 
 const document = readFileSync(new URL("../../../../docs/mcp.md", import.meta.url), "utf8");
 
-/** As the document has it: what must be given, then what may be. */
+/** The row of a tool in the document: required parameters first. */
 function rowOf({ name, description, input, annotations }: Tool): string {
   const fields = Object.entries(input.shape).filter(([field]) => field !== "sandbox_id");
   const isOptional = ([, schema]: (typeof fields)[number]) => (schema as { isOptional(): boolean }).isOptional();
@@ -13,14 +13,14 @@ function rowOf({ name, description, input, annotations }: Tool): string {
     ...fields.filter((field) => !isOptional(field)).map(([field]) => `\`${field}\``),
     ...fields.filter(isOptional).map(([field]) => `\`${field}?\``),
   ];
-  const effect = annotations.readOnlyHint ? "looks" : annotations.destructiveHint ? "changes, destroys" : "changes";
+  const effect = annotations.readOnlyHint ? "reads" : annotations.destructiveHint ? "writes, may destroy" : "writes";
   const sentence = description.slice(0, description.search(/\.(\s|$)/));
   return `| \`${name}\` | ${listed.join(", ") || "–"} | ${effect} | ${sentence} |`;
 }
 
 describe("docs/mcp.md", () => {
-  it("lists every tool with its parameters, as the code has them", () => {
-    const rows = document.split("\n").filter((line) => /^\| `[a-z_]+` \|.*\| (looks|changes)/.test(line));
+  it("lists every tool with its parameters and effect", () => {
+    const rows = document.split("\n").filter((line) => /^\| `[a-z_]+` \|.*\| (reads|writes)/.test(line));
     expect(rows).toEqual(tools.map(rowOf));
   });
 });

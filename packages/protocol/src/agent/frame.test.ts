@@ -38,7 +38,7 @@ const noise = fc.uint8Array({ maxLength: 60 });
 const sizes = fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 });
 
 describe("a message", () => {
-  it("with half a character is refused, since its receiver could not tell which message that was", () => {
+  it("with half a surrogate pair is refused, because its receiver could not identify the message", () => {
     for (const text of ["\ud800", "a\udfff", "\\\ud912b"]) expect(() => encodeFrame({ text })).toThrow("surrogate");
     expect(() => encodeFrame({ "\ud800": 1 }, new Uint8Array(1))).toThrow("surrogate");
     for (const text of ["\u{1f600}", "\\ud800", "\\\\ud800"]) {
@@ -48,7 +48,7 @@ describe("a message", () => {
 });
 
 describe("a stream of frames", () => {
-  it("puts attachments where its owner wants them", () => {
+  it("writes attachments into the memory of the sink", () => {
     const memory = new Uint8Array(5);
     const seen: Frame[] = [];
     const place = (message: Readonly<Record<string, unknown>>, size: number) =>
@@ -61,7 +61,7 @@ describe("a stream of frames", () => {
     expect(seen[2]?.attachment).toEqual(Uint8Array.of(4, 5, 6));
   });
 
-  it("is the same frames again, whatever chunks it is cut into", () => {
+  it("decodes to the same frames, however it is split into chunks", () => {
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 8 }), sizes, (frames, chunkSizes) => {
         const bytes = Buffer.concat(frames.flatMap(({ message, attachment }) => encodeFrame(message, attachment)));
@@ -77,7 +77,7 @@ describe("a stream of frames", () => {
     );
   });
 
-  it("is the same frames and faults, whatever chunks it is cut into, when noise lies between the frames", () => {
+  it("decodes to the same frames and faults, however it is split, with noise between the frames", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(frame, noise), { maxLength: 8 }), sizes, (parts, chunkSizes) => {
         const bytes = Buffer.concat(
@@ -89,7 +89,7 @@ describe("a stream of frames", () => {
     );
   });
 
-  it("goes on after a line that is too long, without keeping it", () => {
+  it("continues after a line that is too long, without storing it", () => {
     const long = new Uint8Array(MAX_LINE_BYTES + 1).fill(0x78);
     const good = encodeFrame({ id: 1 });
     expect(decode([long, Uint8Array.of(0x0a), ...good])).toEqual([
@@ -104,7 +104,7 @@ describe("a stream of frames", () => {
     expect(() => encodeFrame({}, new Uint8Array(MAX_ATTACHMENT_BYTES + 1))).toThrow(RangeError);
   });
 
-  it("is whole again after resync padding, wherever an earlier sender stopped", () => {
+  it("is in sync again after padding, wherever an earlier sender stopped", () => {
     const whole = Buffer.concat(encodeFrame({ jsonrpc: "2.0", id: 1, method: "write" }, new Uint8Array(40).fill(0x7b)));
     const hello = { jsonrpc: "2.0", id: "mine", method: "hello" };
     for (let stop = 0; stop < whole.length; stop++) {

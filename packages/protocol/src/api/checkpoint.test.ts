@@ -17,7 +17,7 @@ describe("the name of a checkpoint", () => {
     },
   );
 
-  it("does not look like an id, which stands in the same places", () => {
+  it("does not look like an id, which is used in the same places", () => {
     expect(createCheckpointBodySchema.safeParse({ name: id }).success).toBe(false);
     expect(rollbackBodySchema.safeParse({ checkpoint: id }).success).toBe(true);
     expect(forkBodySchema.safeParse({ checkpoint: "before-tests" }).success).toBe(true);

@@ -5,7 +5,7 @@ function isAccepted(container: unknown): boolean {
   return containerSchema.safeParse(container).success;
 }
 
-describe("what a container is made of", () => {
+describe("the options of a container", () => {
   it("may be left out, part by part", () => {
     expect(containerSchema.parse({})).toEqual({});
     expect(containerSchema.parse({ binds: [{ source: "/srv/a", target: "/a" }] })).toEqual({
@@ -27,7 +27,7 @@ describe("what a container is made of", () => {
     },
   );
 
-  it("takes no ref that git could take for an option", () => {
+  it("refuses a ref that git could parse as an option", () => {
     const git = "https://example.org/a.git";
     expect(isAccepted({ workspace: { git, ref: "release/1.0" } })).toBe(true);
     for (const ref of ["--config=x", "-b", ""]) expect(isAccepted({ workspace: { git, ref } })).toBe(false);

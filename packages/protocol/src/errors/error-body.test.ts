@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { errorBody, errorFromBody } from "./error-body.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-describe("an error that is told to whoever asked", () => {
-  it("is the same there, with its text and what to do next", () => {
+describe("the body of an error", () => {
+  it("recreates the error with its message, hint and details", () => {
     const error = SandboxError.fromFields({
       code: "data_loss",
       reason: "no_checkpoint",
@@ -17,7 +17,7 @@ describe("an error that is told to whoever asked", () => {
     expect(told.details).toEqual({ sandbox: "s", requestId: "r" });
   });
 
-  it("is one that says so when what came is none", () => {
+  it("becomes an unexpected_answer error when it is not readable", () => {
     const told = errorFromBody({ status: "error" }, { status: 404 });
     expect(told).toMatchObject({ code: "not_found", reason: "unexpected_answer", details: { status: 404 } });
     expect(told.message).toContain("404");

@@ -21,7 +21,7 @@ describe("collected bytes", () => {
     expect(Buffer.from(collector.bytes()).equals(bytes)).toBe(true);
   });
 
-  it("are decoded as a whole: a character may lie across chunks of any size", () => {
+  it("are decoded as a whole, so that a character may span chunks of any size", () => {
     const text = "\ufeffé€😀".repeat(2000);
     const bytes = new TextEncoder().encode(text);
     for (const size of [1, 2, 3, 5, 1000]) {
@@ -31,7 +31,7 @@ describe("collected bytes", () => {
     }
   });
 
-  it("show bytes that are no text as replacement characters", () => {
+  it("show invalid UTF-8 as replacement characters", () => {
     const collector = new ByteCollector();
     collector.add(Uint8Array.of(0x61, 0xff, 0xc3));
     expect(collector.text()).toBe("a\ufffd\ufffd");

@@ -33,14 +33,14 @@ function drain(queue: ChunkQueue): StreamChunk[] {
 }
 
 describe("a queue of chunks", () => {
-  it.each([[[1]], [[1, 1500, 3]], [[1024, 1025]]])("gives back every byte in order, sizes %j", (sizes) => {
+  it.each([[[1]], [[1, 1500, 3]], [[1024, 1025]]])("returns every byte in order, sizes %j", (sizes) => {
     const chunks = randomChunks(150, sizes);
     const queue = new ChunkQueue();
     for (const chunk of chunks) queue.push(chunk);
     expect(bytesOf(drain(queue)).join() === bytesOf(chunks).join()).toBe(true);
   });
 
-  it("gives back every byte in order when reading and writing alternate", () => {
+  it("returns every byte in order when reading and writing alternate", () => {
     const chunks = randomChunks(3000, [1, 1, 20]);
     const queue = new ChunkQueue();
     const taken: StreamChunk[] = [];

@@ -26,7 +26,7 @@ describe("the cookies of a client", () => {
     expect(jar.header).toBeUndefined();
   });
 
-  it("leave out what is no cookie", () => {
+  it("ignore headers that are not cookies", () => {
     const jar = new CookieJar();
     jar.take(headers("nothing", "=nameless"));
     expect(jar.header).toBeUndefined();

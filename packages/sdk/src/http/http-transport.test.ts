@@ -66,7 +66,7 @@ describe("a request that got lost", () => {
     expect(requests).toHaveLength(2);
   });
 
-  it("is given up after a few seconds, with what to do", async () => {
+  it("fails after a few seconds, with the next step", async () => {
     const { timing, lost, requests, client } = badNetwork();
     lost.push(...Array.from({ length: 20 }, () => "request" as const));
     const error = await rejection(inTime(timing, client.sandboxes.connect("x")));
@@ -108,7 +108,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
     },
   );
 
-  it("is repeated, whatever it does, when the sandbox had moved before anything was begun", async () => {
+  it("is repeated, even if it is not idempotent, when the sandbox had moved before the node began it", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     requests.length = 0;
@@ -136,7 +136,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
     expect(requests).toHaveLength(3);
   });
 
-  it("outlasts a node that is replaced, once the client knows that there is one", async () => {
+  it("survives the replacement of a node that has answered before", async () => {
     const { timing, lost, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     lost.push(...times(8, "request" as const), ...times(8, "503" as const));
@@ -145,7 +145,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
     expect((await call).id).toBe(sandbox.id);
   });
 
-  it("is given up as soon as ever when the node is only busy", async () => {
+  it("is retried only briefly when the node is only busy", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     requests.length = 0;
@@ -177,7 +177,7 @@ describe("a request", () => {
     });
   });
 
-  it("says so when something else than a node answers", async () => {
+  it("reports an answer that does not come from a node", async () => {
     const { clientOptions } = createMemoryServer();
     const fetch = async () => new Response("<html>", { status: 404 });
     const error = await rejection(new Client({ ...clientOptions, fetch }).sandboxes.connect("x"));
@@ -192,8 +192,8 @@ describe("a request", () => {
 });
 
 describe("the options of a client", () => {
-  it("name what is wrong with an address", () => {
-    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not the http or https address');
+  it("report an invalid address", () => {
+    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not the http or https address of a node');
   });
 
   it("may have an address with a path", () => {

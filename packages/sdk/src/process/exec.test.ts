@@ -78,7 +78,7 @@ describe("exec", () => {
     expect((await result).stdout).toBe("é€😀");
   });
 
-  it("goes on at the same byte after a lost connection, and takes nothing twice", async () => {
+  it("continues at the next byte after a lost connection, without repetition", async () => {
     const { sockets, result, opened, write, end, cut } = await started();
     opened();
     write(0, text("abc"));
@@ -115,7 +115,7 @@ describe("exec", () => {
     expect(await result).toMatchObject({ stdout: "aaaa", truncated: true });
   });
 
-  it("says so when output was dropped before anybody could read it", async () => {
+  it("marks the result as truncated when output was dropped before it was read", async () => {
     const { result, opened, write, end } = await started();
     opened();
     write(10, text("late"));
@@ -158,7 +158,7 @@ describe("exec", () => {
     expect(sockets.all).toEqual([]);
   });
 
-  it("kills the command when a callback throws, and fails with what it threw", async () => {
+  it("kills the command when a callback throws, and fails with the callback's error", async () => {
     const thrown = new Error("callback");
     const onStdout = () => {
       throw thrown;
@@ -170,7 +170,7 @@ describe("exec", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("sends its input once the process is there, and again only what had not arrived", async () => {
+  it("sends its input when the process runs, and repeats only the bytes that had not arrived", async () => {
     const { sockets, result, opened, end, cut } = await started({ stdin: "hello world" });
     opened();
     expect(sockets.last.open).toMatchObject({ kind: "stdin", stream: 1 });
@@ -187,7 +187,7 @@ describe("exec", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("fails with what the node says", async () => {
+  it("fails with the node's error", async () => {
     const { sockets, result } = await started();
     const said = {
       code: "not_found",

@@ -31,7 +31,7 @@ async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
 }
 
 describe("a process", () => {
-  it("is there when the node says so", async () => {
+  it("resolves when the node confirms the start", async () => {
     const { process, sockets } = await started({ stdin: true, pty: { rows: 2, cols: 3 }, journalBytes: 5000 });
     expect(process.pid).toBe(7);
     expect(sockets.last.open).toMatchObject({
@@ -40,7 +40,7 @@ describe("a process", () => {
     });
   });
 
-  it("keeps what it writes for the loop that comes later", async () => {
+  it("keeps output for a loop that starts later", async () => {
     const { process, sockets, write, end } = await started();
     write(0, "a");
     write(1, "b", "stderr");
@@ -69,7 +69,7 @@ describe("a process", () => {
     expect([await first, await second]).toEqual(["out", "err"]);
   });
 
-  it("joins small pieces that wait, and grants no more than its reader takes", async () => {
+  it("joins small waiting chunks, and grants no more credit than its reader consumes", async () => {
     const { process, sockets, write } = await started();
     const half = WINDOW_BYTES / 2;
     for (let at = 0; at < 1000; at++) write(at, "x");
@@ -102,7 +102,7 @@ describe("a process", () => {
     expect(requests).toEqual([expect.stringMatching(/\/wait$/)]);
   });
 
-  it("ends its loops when it is left, and tells the node", async () => {
+  it("ends its loops and closes its streams when it is detached", async () => {
     const { process, sockets } = await started();
     const reading = textOf(process.stdout);
     await settle();
@@ -112,7 +112,7 @@ describe("a process", () => {
     expect(await textOf(process.stdout)).toBe("");
   });
 
-  it("throws in its loop what went wrong", async () => {
+  it("throws the stream's error in its loop", async () => {
     const { process, sockets } = await started();
     const reading = textOf(process.stdout);
     const error = { code: "gone", reason: "sandbox_ended", message: "?", details: {}, requestId: "r" } as const;
@@ -120,7 +120,7 @@ describe("a process", () => {
     expect(await rejection(reading)).toMatchObject({ code: "gone" });
   });
 
-  it("takes input in order, at most a window ahead of what it has read", async () => {
+  it("sends input in order, at most a window ahead of the process", async () => {
     const { process, sockets } = await started({ stdin: true });
     let isTaken = false;
     const first = process.write(new Uint8Array(1024 * 1024));

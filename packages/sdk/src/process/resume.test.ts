@@ -11,7 +11,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("cut" as const), bytes: fc.constant(0) }) },
 );
 
-it("puts output together byte by byte, wherever connections are cut and whatever comes twice", async () => {
+it("reassembles output byte by byte, wherever connections are cut and whichever chunks repeat", async () => {
   const property = fc.asyncProperty(
     fc.string({ unit: "grapheme", maxLength: 200 }),
     fc.array(step),

@@ -15,8 +15,8 @@ async function move({ sockets, timing }: Scripted): Promise<void> {
   sockets.last.accept();
 }
 
-describe("output of a sandbox that was set back meanwhile", () => {
-  it("is not gone on with: the command fails and says where", async () => {
+describe("output of a sandbox that was rolled back meanwhile", () => {
+  it("fails the command with the position that it had reached", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
     const result = sandbox.exec("a");
@@ -44,7 +44,7 @@ describe("output of a sandbox that was set back meanwhile", () => {
     expect(await rejection(forgotten)).toMatchObject({ reason: "no_such_process" });
   });
 
-  it("goes on when the count is the same", async () => {
+  it("continues when the number of rollbacks is the same", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
     const result = sandbox.exec("a");
@@ -56,7 +56,7 @@ describe("output of a sandbox that was set back meanwhile", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("begins anew for a command that nobody knows to have been started", async () => {
+  it("starts a command again whose start was never confirmed", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
     const result = sandbox.exec("a");
@@ -68,7 +68,7 @@ describe("output of a sandbox that was set back meanwhile", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("can be read again from the start by whoever attaches again", async () => {
+  it("can be read again from the start after another attach", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
     const attaching = sandbox.attach("p", { offset: 5 });
@@ -93,7 +93,7 @@ describe("output of a sandbox that was set back meanwhile", () => {
   });
 });
 
-describe("input of a sandbox that was set back meanwhile", () => {
+describe("input of a sandbox that was rolled back meanwhile", () => {
   async function writing() {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
@@ -124,7 +124,7 @@ describe("input of a sandbox that was set back meanwhile", () => {
     expect(sockets.last.input).toEqual([]);
   });
 
-  it("has not ended because the process is not there any more", async () => {
+  it("does not count as closed because the process is gone", async () => {
     const { scripted, sockets, process } = await writing();
     const closing = process.closeStdin();
     sockets.last.reply({ type: "opened", stream: 1, offset: 0 });
@@ -142,11 +142,11 @@ describe("input of a sandbox that was set back meanwhile", () => {
   });
 });
 
-describe("whoever asks to be told of rollbacks", () => {
+describe("a callback for rollbacks", () => {
   const rolledBack = (id: number) =>
     ({ id, at: "2026-01-01T00:00:00.000Z", kind: "sandbox.rolled_back", sandboxId: null, details: {} }) as const;
 
-  it("is told of each once, with the checkpoint, and not of those before", async () => {
+  it("gets each later rollback once, with its checkpoint", async () => {
     const scripted = await scriptedSandbox();
     const { client, sandbox, sockets } = scripted;
     const elsewhere = await client.sandboxes.connect(sandbox.id);
@@ -174,7 +174,7 @@ describe("whoever asks to be told of rollbacks", () => {
     expect(told).toHaveLength(1);
   });
 
-  it("is told of one that happened while there was no connection", async () => {
+  it("gets a rollback that happened without a connection", async () => {
     const scripted = await scriptedSandbox();
     const { client, sandbox, sockets } = scripted;
     const elsewhere = await client.sandboxes.connect(sandbox.id);
@@ -191,7 +191,7 @@ describe("whoever asks to be told of rollbacks", () => {
     expect(told).toEqual([rolledBackTo?.at]);
   });
 
-  it("is told when a stream finds out", async () => {
+  it("gets a rollback that a stream detects", async () => {
     const scripted = await scriptedSandbox();
     const { client, sandbox, sockets } = scripted;
     const elsewhere = await client.sandboxes.connect(sandbox.id);

@@ -7,7 +7,7 @@ import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
 
 describe("a client's connection", () => {
-  it("is one for all sandboxes, made when it is needed", async () => {
+  it("is shared by all sandboxes and opened on demand", async () => {
     const { client, sandbox, sockets } = await scriptedSandbox();
     const other = await client.sandboxes.create();
     expect(sockets.all).toHaveLength(0);
@@ -19,7 +19,7 @@ describe("a client's connection", () => {
     expect(sockets.last.messages).toMatchObject([{ sandbox: sandbox.id }, { sandbox: other.id }]);
   });
 
-  it("is closed when nothing has used it for a while, and made again when something does", async () => {
+  it("is closed when idle, and opened again on demand", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const result = sandbox.exec("a");
     sockets.last.accept();
@@ -47,7 +47,7 @@ describe("a client's connection", () => {
     expect(timing.pending).toBe(0);
   });
 
-  it("comes back with longer and longer pauses until something arrives", async () => {
+  it("reconnects with growing pauses until a message arrives", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     sandbox.exec("a").catch(() => {});
     sockets.last.accept();
@@ -68,7 +68,7 @@ describe("a client's connection", () => {
     expect(sockets.all).toHaveLength(10);
   });
 
-  it("comes back at once when the node says that it is to, though not again and again", async () => {
+  it("reconnects immediately when the node asks for it, but not repeatedly", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     sandbox.exec("a").catch(() => {});
     const pauseAfterRestart = async () => {
@@ -120,7 +120,7 @@ describe("a client's connection", () => {
     expect(isFailed).toBe(true);
   });
 
-  it("does not wait for ever for one that is not made", async () => {
+  it("limits the wait for a connection that does not open", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     sandbox.exec("a").catch(() => {});
     await timing.advance(10_100);
@@ -128,7 +128,7 @@ describe("a client's connection", () => {
     expect(sockets.all[0]?.isClosed).toBe(true);
   });
 
-  it("is asked for a sign of life when it is quiet, and replaced when it gives none", async () => {
+  it("is probed when it is silent, and replaced without an answer", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     sandbox.exec("a").catch(() => {});
     sockets.last.accept();
@@ -153,7 +153,7 @@ describe("a client's connection", () => {
     ]);
   });
 
-  it("does not hear a connection that it has given up", async () => {
+  it("ignores events of a connection that it has replaced", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     let isDone = false;
     sandbox.exec("a").then(() => {
@@ -166,7 +166,7 @@ describe("a client's connection", () => {
     expect(isDone).toBe(false);
   });
 
-  it("has at most a thousand streams at once; the others wait for their turn", async () => {
+  it("has at most a thousand open streams; more wait", async () => {
     const { sandbox, sockets } = await scriptedSandbox();
     for (let count = 0; count < 1001; count++) sandbox.exec(String(count)).catch(() => {});
     sockets.last.accept();
@@ -184,7 +184,7 @@ describe("a client's connection", () => {
     expect(sockets.last.isClosed).toBe(true);
   });
 
-  it("says at once that a credential is refused", async () => {
+  it("fails immediately when the credential is refused", async () => {
     const { clientOptions } = createMemoryServer();
     const client = new Client({ ...clientOptions, apiKey: "wrong" });
     expect(await rejection(client.events().ready)).toMatchObject({ code: "unauthenticated" });

@@ -6,7 +6,7 @@ const event = (id: number) =>
   ({ id, at: "2026-01-01T00:00:00.000Z", kind: "sandbox.ready", sandboxId: null, details: {} }) as const;
 
 describe("events", () => {
-  it("go on after the last one that arrived", async () => {
+  it("continue after the last one that arrived", async () => {
     const { client, sockets, timing } = await scriptedSandbox();
     const events = client.events({ after: 3 });
     sockets.last.accept();
@@ -52,7 +52,7 @@ describe("events", () => {
 });
 
 describe("a watch", () => {
-  it("is set again after a lost connection, and says that something may have been missed", async () => {
+  it("is set again after a lost connection, with an overflow event", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const watching = sandbox.watch("/data", { recursive: true });
     sockets.last.accept();
@@ -70,7 +70,7 @@ describe("a watch", () => {
     expect(kinds).toEqual(["create", "overflow", "write"]);
   });
 
-  it("fails where there is nothing to watch", async () => {
+  it("fails if the path does not exist", async () => {
     const { sandbox, sockets } = await scriptedSandbox();
     const watching = sandbox.watch("/data");
     sockets.last.accept();

@@ -60,7 +60,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("fails when that goes on for longer than connections are tried", async () => {
+  it("fails when the move takes longer than the reconnect timeout", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const result = sandbox.exec("a");
     result.catch(() => {});
@@ -85,7 +85,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     expect(await rejection(result)).toMatchObject({ code: "unavailable", reason: "restoring" });
   });
 
-  it("fails at once for another reason", async () => {
+  it("fails immediately for any other reason", async () => {
     const { sandbox, sockets } = await scriptedSandbox();
     const result = sandbox.exec("a");
     sockets.last.accept();
@@ -109,7 +109,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     expect((await result).exitCode).toBe(0);
   });
 
-  it("leaves nothing behind when it is given up", async () => {
+  it("leaves no timer or stream when it is canceled", async () => {
     const { client, sandbox, sockets, timing } = await scriptedSandbox();
     const abort = new AbortController();
     const attaching = sandbox.attach("p", { signal: abort.signal });

@@ -27,7 +27,7 @@ describe("the in-memory server", () => {
     expect(await sandbox.processes()).toEqual([]);
   });
 
-  it("says so when no answer was scripted", async () => {
+  it("fails clearly when no answer was scripted", async () => {
     await using sandbox = await Sandbox.create(createMemoryServer().clientOptions);
     expect(await sandbox.exec(["ls", "-l"])).toMatchObject({
       exitCode: 127,
@@ -70,7 +70,7 @@ describe("the in-memory server", () => {
     expect(await names({ name: "b" })).toEqual(["b"]);
   });
 
-  it("tells of changes of files and of events", async () => {
+  it("reports changes of files and events", async () => {
     const { clientOptions } = createMemoryServer();
     await using sandbox = await Sandbox.create(clientOptions);
     const changes = [];
@@ -85,7 +85,7 @@ describe("the in-memory server", () => {
     expect(kinds).toEqual(["sandbox.created", "sandbox.ready"]);
   });
 
-  it("saves files, and makes sandboxes that go on from there", async () => {
+  it("saves files, and creates sandboxes from them", async () => {
     const { clientOptions } = createMemoryServer();
     const client = new Client(clientOptions);
     const original = await client.sandboxes.create({ env: { A: "1" }, labels: { team: "x" } });
@@ -124,7 +124,7 @@ describe("the in-memory server", () => {
     expect(await rejection(sandbox.deleteCheckpoint("b"))).toMatchObject({ reason: "no_such_checkpoint" });
   });
 
-  it("holds a sandbox that is paused or was stopped, and lets it go on", async () => {
+  it("refuses commands in a paused or stopped sandbox until it is resumed", async () => {
     const sandbox = await Sandbox.create(createMemoryServer().clientOptions);
     expect((await sandbox.pause()).state).toBe("paused");
     expect(await rejection(sandbox.exec("x"))).toMatchObject({ reason: "not_ready" });
@@ -135,7 +135,7 @@ describe("the in-memory server", () => {
     expect((await sandbox.resume()).state).toBe("ready");
   });
 
-  it("sets a sandbox back, tells so, and ends what ran in it", async () => {
+  it("rolls a sandbox back, reports it, and ends its processes", async () => {
     const server = createMemoryServer();
     const started = Promise.withResolvers<void>();
     server.onExec(() => {
@@ -162,7 +162,7 @@ describe("the in-memory server", () => {
     await sandbox.destroy();
   });
 
-  it("lets a client be told that a token was withheld", async () => {
+  it("can withhold a token from a client", async () => {
     const { clientOptions } = createMemoryServer();
     const fetch: typeof globalThis.fetch = async (input, init) => {
       const answer = (await (await clientOptions.fetch(input, init)).json()) as object;
@@ -179,7 +179,7 @@ describe("the in-memory server", () => {
     expect(await client.nodes.list()).toMatchObject([{ url: client.url, isThisNode: true, sandboxes: 1 }]);
   });
 
-  it("is honest about what it does not do", async () => {
+  it("answers unimplemented for operations that it lacks", async () => {
     const { clientOptions } = createMemoryServer();
     expect(await rejection(new Client(clientOptions).pools.list())).toMatchObject({ code: "unimplemented" });
     expect(await rejection(new Client(clientOptions).nodes.drain())).toMatchObject({ code: "unimplemented" });
