@@ -193,7 +193,9 @@ describe("a request", () => {
 
 describe("the options of a client", () => {
   it("report an invalid address", () => {
-    expect(() => new Client({ url: "localhost:4747" })).toThrow('url "localhost:4747" is not the http or https address of a node');
+    expect(() => new Client({ url: "localhost:4747" })).toThrow(
+      'url "localhost:4747" is not the http or https address of a node',
+    );
   });
 
   it("may have an address with a path", () => {
