@@ -1,5 +1,4 @@
 import type { Sandbox } from "@sandpiper/sdk";
-import { longestGap } from "./longest-gap.ts";
 
 /** Read before and after the measurement, to be sure that the program writes. */
 const STEADY_TICKS = 25;
@@ -37,4 +36,14 @@ export async function whileTicking(
   };
   const [tookMs] = await Promise.all([happened(), read()]);
   return { gapMs: longestGap(arrivals, startedAt), tookMs };
+}
+
+/** The longest time between consecutive arrivals, of the gaps that end after an instant; all in milliseconds. */
+export function longestGap(arrivals: readonly number[], afterMs: number): number {
+  let longest = 0;
+  for (const [at, arrival] of arrivals.entries()) {
+    const before = arrivals[at - 1];
+    if (before !== undefined && arrival > afterMs) longest = Math.max(longest, arrival - before);
+  }
+  return longest;
 }

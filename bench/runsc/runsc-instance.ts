@@ -28,7 +28,7 @@ export class RunscInstance implements AsyncDisposable {
   static async prepare(template: RunscTemplate, replacement: Replacement = {}): Promise<RunscInstance> {
     const instance = new RunscInstance(template);
     await mkdir(instance.dir, { mode: 0o700 });
-    await writeFile(join(instance.dir, "config.json"), JSON.stringify(template.configFor(instance, replacement)));
+    await writeFile(join(instance.dir, "config.json"), JSON.stringify(template.configFor(instance.id, replacement)));
     await run("mkfifo", [instance.inPath, instance.outPath]);
     return instance;
   }
@@ -71,7 +71,7 @@ export class RunscInstance implements AsyncDisposable {
 
   /** The arguments of a runsc verb for this instance. */
   args(...verb: readonly string[]): string[] {
-    return [...this.#template.flagsFor(this), ...verb];
+    return [...this.#template.flagsFor(this.dir), ...verb];
   }
 
   /** Copies a host file into it. */

@@ -4,7 +4,6 @@ import { createSandbox } from "@sandpiper/node";
 import { listProcesses } from "../processes.ts";
 import { run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
-import type { RunscInstance } from "./runsc-instance.ts";
 
 /** Path of the agent in every instance; another program can replace it. */
 const AGENT_PATH = "/.sandpiper/agent";
@@ -47,13 +46,13 @@ export class RunscTemplate {
     this.instancesDir = join(options.dir, "instances");
   }
 
-  /** The provider's flags, with this instance's directory. */
-  flagsFor(instance: RunscInstance): string[] {
+  /** The provider's flags, with an instance's directory. */
+  flagsFor(instanceDir: string): string[] {
     const { dir, root } = this.#original;
-    return this.#flags.map((flag) => flag.replaceAll(dir, instance.dir).replaceAll(root, this.#root));
+    return this.#flags.map((flag) => flag.replaceAll(dir, instanceDir).replaceAll(root, this.#root));
   }
 
-  configFor(instance: RunscInstance, { program, args }: Replacement): object {
+  configFor(instanceId: string, { program, args }: Replacement): object {
     const { process, mounts, linux } = this.#config;
     return {
       ...this.#config,
@@ -61,7 +60,7 @@ export class RunscTemplate {
       mounts: mounts.map((mount) =>
         program !== undefined && mount.destination === AGENT_PATH ? { ...mount, source: program } : mount,
       ),
-      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(this.#original.id, instance.id) },
+      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(this.#original.id, instanceId) },
     };
   }
 }

@@ -4,34 +4,29 @@ import { readImports } from "./imports.ts";
 it("no files import each other in a circle", () => {
   const graph = new Map<string, string[]>();
   for (const { from, to } of readImports()) graph.set(from, [...(graph.get(from) ?? []), to]);
-  expect(findCycle(graph)).toEqual([]);
+  expect(findCycles(graph)).toEqual([]);
 });
 
-it("the search finds a circle", () => {
+it("the search finds every circle", () => {
   const graph = new Map([
-    ["a", ["b"]],
+    ["a", ["b", "d"]],
     ["b", ["c"]],
-    ["c", ["b"]],
+    ["c", ["b", "e"]],
+    ["d", ["e"]],
+    ["e", ["d"]],
   ]);
-  expect(findCycle(graph)).toEqual(["b", "c", "b"]);
+  expect(findCycles(graph)).toEqual(["b → c → b", "e → d → e"]);
 });
 
-/** The files of one circle, in the order of their imports; empty if there is none. */
-function findCycle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
+/** A circle for each import that closes one, in the order of its imports. */
+function findCycles(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): readonly string[] => {
-    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (path.includes(file)) return [[...path.slice(path.indexOf(file)), file].join(" → ")];
     if (done.has(file)) return [];
-    for (const next of graph.get(file) ?? []) {
-      const cycle = visit(next, [...path, file]);
-      if (cycle.length > 0) return cycle;
-    }
+    const cycles = (graph.get(file) ?? []).flatMap((next) => visit(next, [...path, file]));
     done.add(file);
-    return [];
+    return cycles;
   };
-  for (const file of graph.keys()) {
-    const cycle = visit(file, []);
-    if (cycle.length > 0) return cycle;
-  }
-  return [];
+  return [...graph.keys()].flatMap((file) => visit(file, []));
 }

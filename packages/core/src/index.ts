@@ -83,8 +83,7 @@ export type {
 } from "./provider.ts";
 export type { SandboxOptions } from "./sandbox/boot-sandbox.ts";
 export { type CheckpointTiming, type RestoreOptions, Sandbox } from "./sandbox/sandbox.ts";
-export { SandboxConfig, type SandboxConfigOptions } from "./sandbox/sandbox-config.ts";
-export type { SandboxConfigBuilder } from "./sandbox/sandbox-config-builder.ts";
+export { SandboxConfig, type SandboxConfigBuilder, type SandboxConfigOptions } from "./sandbox/sandbox-config.ts";
 export type { SandboxMetrics } from "./sandbox/sandbox-metrics.ts";
 export { canTransition, type SandboxState, sandboxTransitions } from "./sandbox/sandbox-state.ts";
 export { type StateNames, stateNames } from "./sandbox/state-names.ts";

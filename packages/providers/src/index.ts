@@ -1,8 +1,8 @@
 export { DockerProvider } from "./docker/provider.ts";
 export { FirecrackerProvider } from "./firecracker/provider.ts";
 export { GvisorProvider } from "./gvisor/provider.ts";
-export { findCgroups } from "./host/cgroups.ts";
 export { findAgent } from "./host/find-agent.ts";
+export { findCgroups } from "./host/find-cgroups.ts";
 export { findRunsc } from "./host/find-runsc.ts";
 export { Guard, type GuardOptions } from "./host/guard.ts";
 export { instanceCgroup } from "./host/instance-cgroup.ts";

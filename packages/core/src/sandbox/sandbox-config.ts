@@ -1,7 +1,6 @@
 import { containerSchema, imageSchema, SandboxError } from "@sandpiper/protocol";
 import { z } from "zod";
 import type { ContainerOptions } from "../containers.ts";
-import { SandboxConfigBuilder } from "./sandbox-config-builder.ts";
 
 /** The options of a sandbox; all have defaults. */
 export interface SandboxConfigOptions {
@@ -132,5 +131,83 @@ function shown(value: unknown): string {
 export const SandboxConfig = {
   parse: parseSandboxConfig,
   /** `SandboxConfig.builder().memoryMib(512).vcpuCount(4).build()` */
-  builder: () => new SandboxConfigBuilder(parseSandboxConfig),
+  builder: () => new SandboxConfigBuilder(),
 } as const;
+
+/** Collects options one by one; `build` checks them all. */
+export class SandboxConfigBuilder {
+  #options: SandboxConfigOptions = {};
+
+  language(language: string): this {
+    return this.#with({ language });
+  }
+
+  rootfs(rootfs: string): this {
+    return this.#with({ rootfs });
+  }
+
+  kernel(kernel: string): this {
+    return this.#with({ kernel });
+  }
+
+  chroot(chroot: string): this {
+    return this.#with({ chroot });
+  }
+
+  memoryMib(memoryMib: number): this {
+    return this.#with({ memoryMib });
+  }
+
+  vcpuCount(vcpuCount: number): this {
+    return this.#with({ vcpuCount });
+  }
+
+  diskMib(diskMib: number): this {
+    return this.#with({ diskMib });
+  }
+
+  maxProcesses(maxProcesses: number): this {
+    return this.#with({ maxProcesses });
+  }
+
+  timeoutMs(timeoutMs: number): this {
+    return this.#with({ timeoutMs });
+  }
+
+  vsockCid(vsockCid: number): this {
+    return this.#with({ vsockCid });
+  }
+
+  env(env: Readonly<Record<string, string>>): this {
+    return this.#with({ env: { ...this.#options.env, ...env } });
+  }
+
+  user(user: string): this {
+    return this.#with({ user });
+  }
+
+  cwd(cwd: string): this {
+    return this.#with({ cwd });
+  }
+
+  name(name: string): this {
+    return this.#with({ name });
+  }
+
+  container(container: ContainerOptions): this {
+    return this.#with({ container: { ...this.#options.container, ...container } });
+  }
+
+  labels(labels: Readonly<Record<string, string>>): this {
+    return this.#with({ labels: { ...this.#options.labels, ...labels } });
+  }
+
+  build(): SandboxConfig {
+    return parseSandboxConfig(this.#options);
+  }
+
+  #with(options: SandboxConfigOptions): this {
+    this.#options = { ...this.#options, ...options };
+    return this;
+  }
+}

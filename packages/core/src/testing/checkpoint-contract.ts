@@ -1,19 +1,9 @@
-import type { SandboxId } from "@sandpiper/protocol";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import { describeFileCheckpoints } from "./file-checkpoint-contract.ts";
 import { describeMemoryCheckpoints } from "./memory-checkpoint-contract.ts";
-import type { ContractContext } from "./provider-contract.ts";
+import type { CheckpointContext, ContractContext } from "./provider-contract.ts";
 import { rejection } from "./rejection.ts";
-
-/** Restores a saved sandbox under its own id or another. */
-type Restore = (directory: string, id: SandboxId, saved: Sandbox) => Promise<Sandbox>;
-
-/** What the parts about checkpoints work with. */
-export interface CheckpointContext extends ContractContext {
-  readonly makeDirectory: () => Promise<string>;
-  readonly restore: Restore;
-}
 
 export function describeCheckpoints(context: ContractContext): void {
   const { framework, provider, config, leftovers, capabilities, makeDirectory } = context;
@@ -37,7 +27,7 @@ export function describeCheckpoints(context: ContractContext): void {
   }
   if (makeDirectory === undefined) throw new Error("a provider with checkpoints needs makeDirectory");
 
-  const restore: Restore = async (directory, id, saved) => {
+  const restore: CheckpointContext["restore"] = async (directory, id, saved) => {
     const prepared = await Sandbox.prepare(provider(), saved.config, { id });
     return await Sandbox.restore(provider(), saved.config, { prepared, directory, createdAt: saved.createdAt });
   };

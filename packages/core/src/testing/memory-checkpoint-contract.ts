@@ -1,7 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
 import { Sandbox } from "../sandbox/sandbox.ts";
-import type { CheckpointContext } from "./checkpoint-contract.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
+import type { CheckpointContext } from "./provider-contract.ts";
 import { rejection } from "./rejection.ts";
 
 /** Checkpoints that keep memory, processes and files. */

@@ -1,5 +1,6 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { Provider, ProviderCapabilities } from "../provider.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 import type { HostPrograms } from "./host-programs.ts";
 
@@ -46,4 +47,11 @@ export interface ProviderContractOptions {
 export interface ContractContext extends ProviderContractOptions {
   /** The provider under test, once the tests run. */
   readonly provider: () => Provider;
+}
+
+/** What the parts about checkpoints work with. */
+export interface CheckpointContext extends ContractContext {
+  readonly makeDirectory: () => Promise<string>;
+  /** Restores a saved sandbox under its own id or another. */
+  readonly restore: (directory: string, id: SandboxId, saved: Sandbox) => Promise<Sandbox>;
 }

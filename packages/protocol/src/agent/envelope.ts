@@ -46,9 +46,3 @@ export const responseSchema = z.object({
   error: rpcErrorSchema.optional(),
   bytes: attachment.optional(),
 });
-
-export type AgentRequest = z.infer<typeof requestSchema>;
-export type AgentNotification = z.infer<typeof notificationSchema>;
-export type AgentResponse = z.infer<typeof responseSchema>;
-export type RpcError = z.infer<typeof rpcErrorSchema>;
-export type AgentMessage = AgentRequest | AgentNotification | AgentResponse;

@@ -119,4 +119,3 @@ export type CreateCheckpointBody = z.infer<typeof createCheckpointBodySchema>;
 export type CheckpointResource = z.infer<typeof checkpointResourceSchema>;
 export type ForkBody = z.infer<typeof forkBodySchema>;
 export type RollbackBody = z.infer<typeof rollbackBodySchema>;
-export type HandoffBody = z.infer<typeof handoffBodySchema>;

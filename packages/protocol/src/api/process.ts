@@ -121,11 +121,8 @@ export const signalBodySchema = z
 
 export const waitQuerySchema = z.strictObject({ timeoutMs: queryNumberSchema }).partial();
 
-export type ExecBody = z.infer<typeof execBodySchema>;
 export type ExecResultBody = z.infer<typeof execResultSchema>;
 export type TerminalSize = Readonly<z.infer<typeof terminalSizeSchema>>;
 export type StartProcessBody = z.infer<typeof startProcessBodySchema>;
 export type ProcessExitBody = z.infer<typeof processExitSchema>;
 export type ProcessResource = z.infer<typeof processResourceSchema>;
-export type ProcessList = z.infer<typeof processListSchema>;
-export type SignalBody = z.infer<typeof signalBodySchema>;

@@ -1,6 +1,6 @@
 import type { CheckpointRequirements } from "@sandpiper/core";
 import { PROTOCOL_GENERATION } from "@sandpiper/protocol";
-import type { GuestImage } from "../guest/guest-image.ts";
+import type { GuestImage } from "../guest/image-build.ts";
 import { cpuFeatures } from "../host/cpu-features.ts";
 import type { FirecrackerHost } from "./host.ts";
 

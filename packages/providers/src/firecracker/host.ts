@@ -1,18 +1,12 @@
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
-import { findKernel, type Kernel } from "../guest/kernel.ts";
 import type { Cgroups } from "../host/cgroups.ts";
-import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
+import { requireCgroups } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
-import { type Firecracker, findFirecracker } from "./find-firecracker.ts";
-import { type BootFiles, makeBootFiles } from "./machine/boot-files.ts";
-import { requireKvm } from "./machine/kvm.ts";
-import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
-import { SharedFiles } from "./machine/shared-files.ts";
-
-/** For the bus of the devices and for the agent's channel. */
-const MODULES = ["virtio_mmio", "vmw_vsock_virtio_transport"];
+import type { Firecracker } from "./find-firecracker.ts";
+import type { BootFiles } from "./machine/boot-files.ts";
+import type { SharedFiles } from "./machine/shared-files.ts";
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
@@ -53,39 +47,5 @@ export function findFirecrackerState(options: FirecrackerOptions): FirecrackerSt
     cgroups: requireCgroups(),
     transientMachines: join(directory, "transient"),
     cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
-  };
-}
-
-/** Throws when this host lacks something that machines need, with the remedy. */
-export async function findFirecrackerHost(options: FirecrackerOptions): Promise<FirecrackerHost> {
-  requireLinux("Firecracker machines");
-  const firecracker = await findFirecracker(options.environment);
-  if ("reason" in firecracker) throw missing(firecracker.code, firecracker.reason, firecracker.hint);
-  requireRoot("Firecracker machines", "to run each in its own jail");
-  requireShortPath(options.stateDirectory, "firecracker", [API_SOCKET, VSOCK_SOCKET]);
-  const directory = join(options.stateDirectory, "firecracker");
-  const kernel = await findKernel();
-  if ("reason" in kernel) throw missing("kernel_missing", kernel.reason, kernel.hint);
-  const host: FirecrackerHost = {
-    ...findFirecrackerState(options),
-    firecracker,
-    kernelVersion: kernel.version,
-    missingModules: MODULES.filter((name) => !kernel.modules.some((path) => path.endsWith(`-${name}.ko`))),
-    shared: new SharedFiles(join(directory, "shared")),
-    blanks: join(directory, "blanks"),
-    bootFiles: bootFiles(join(directory, "boot"), kernel),
-  };
-  await requireKvm(host, { directory, device: options.kvmDevice ?? "/dev/kvm" });
-  return host;
-}
-
-function bootFiles(directory: string, found: Kernel): FirecrackerHost["bootFiles"] {
-  const known = new Map<string, Promise<BootFiles>>();
-  return (path = found.path) => {
-    const kernel = path === found.path ? found : { path, version: "its own", modules: found.modules };
-    const made = known.get(path) ?? makeBootFiles(directory, kernel);
-    known.set(path, made);
-    made.catch(() => known.delete(path));
-    return made;
   };
 }

@@ -1,5 +1,6 @@
 import { type ProviderStatus, SandboxError } from "@sandpiper/core";
-import { type FirecrackerOptions, findFirecrackerHost } from "./host.ts";
+import { findFirecrackerHost } from "./find-host.ts";
+import type { FirecrackerOptions } from "./host.ts";
 
 export async function probeFirecracker(options: FirecrackerOptions): Promise<ProviderStatus> {
   try {

@@ -5,7 +5,8 @@ import type { PullProgress } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findProgram } from "../host/find-program.ts";
 import { runProgram } from "../host/run-program.ts";
-import { type GuestImage, guestImage } from "./guest-image.ts";
+import { guestImage } from "./guest-image.ts";
+import type { GuestImage } from "./image-build.ts";
 
 let directory: string;
 let root: string;

@@ -1,31 +1,16 @@
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
-import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
 import { remembered } from "../host/remembered.ts";
 import { findPacking } from "./archive/find-packing.ts";
-import { archiveGuestImage, directoryGuestImage } from "./image-build.ts";
-
-/** A root filesystem as one file, which all machines read and none can write to. */
-export interface GuestImage {
-  readonly path: string;
-  readonly format: "raw";
-  /**
-   * The digest of every byte: saved memory contains parts of the image, so it can be restored only with the same image.
-   */
-  readonly sha: string;
-}
-
-export interface GuestImageOptions {
-  /** The directory of built images; a directory that changes gets a new one. */
-  readonly imagesDirectory: string;
-  readonly stateDirectory: string;
-  /** No program writes to the directory any more, so it is not checked for changes. */
-  readonly isSealed?: boolean | undefined;
-  readonly onProgress?: CreateInstanceOptions["onProgress"];
-}
+import {
+  archiveGuestImage,
+  digestFile,
+  directoryGuestImage,
+  type GuestImage,
+  type GuestImageOptions,
+} from "./image-build.ts";
 
 /** A directory of the host, an archive of a container image, or a file with a filesystem. */
 export async function guestImage(rootfs: string, options: GuestImageOptions): Promise<GuestImage> {
@@ -71,10 +56,4 @@ async function isFilesystem(path: string): Promise<boolean> {
 function digestOf(path: string, { imagesDirectory }: GuestImageOptions): Promise<string> {
   const directory = join(imagesDirectory, "known");
   return remembered({ directory, fact: "digest", files: [path] }, () => digestFile(path));
-}
-
-export async function digestFile(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(piece);
-  return hash.digest("hex");
 }

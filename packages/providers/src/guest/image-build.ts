@@ -1,13 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SandboxError } from "@sandpiper/core";
+import { type CreateInstanceOptions, SandboxError } from "@sandpiper/core";
 import { findProgram } from "../host/find-program.ts";
 import { currentOwner } from "../host/process-owner.ts";
 import { runProgram } from "../host/run-program.ts";
 import { removeAbandoned, transientName } from "../host/transient-name.ts";
-import { digestFile, type GuestImage, type GuestImageOptions } from "./guest-image.ts";
 import { type ImageTree, readImageTree } from "./image-tree.ts";
 
 const IMAGE = "root.ext4";
@@ -22,6 +21,25 @@ const FORMAT = [
   ...["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-I", "256", "-L", "base"],
   ...["-O", "^has_journal,^resize_inode,^metadata_csum", "-E", "nodiscard,root_owner=0:0,lazy_itable_init=1"],
 ];
+
+/** A root filesystem as one file, which all machines read and none can write to. */
+export interface GuestImage {
+  readonly path: string;
+  readonly format: "raw";
+  /**
+   * The digest of every byte: saved memory contains parts of the image, so it can be restored only with the same image.
+   */
+  readonly sha: string;
+}
+
+export interface GuestImageOptions {
+  /** The directory of built images; a directory that changes gets a new one. */
+  readonly imagesDirectory: string;
+  readonly stateDirectory: string;
+  /** No program writes to the directory any more, so it is not checked for changes. */
+  readonly isSealed?: boolean | undefined;
+  readonly onProgress?: CreateInstanceOptions["onProgress"];
+}
 
 /** Built once for the content of the directory. */
 export async function directoryGuestImage(root: string, options: GuestImageOptions): Promise<GuestImage> {
@@ -80,6 +98,12 @@ async function build({ source, makeRoot }: ImageSource, target: string, options:
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+export async function digestFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(piece);
+  return hash.digest("hex");
 }
 
 async function fill(path: string, image: string, root: string, { onProgress }: GuestImageOptions): Promise<void> {

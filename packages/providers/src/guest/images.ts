@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { type Clock, type CreateInstanceOptions, type PullProgress, SandboxError } from "@sandpiper/core";
 import { cacheDirectory } from "./cache-directory.ts";
-import { type GuestImage, guestImage } from "./guest-image.ts";
+import { guestImage } from "./guest-image.ts";
+import type { GuestImage } from "./image-build.ts";
 import { findDefaultRoot } from "./image-default.ts";
 import { MACHINE_IMAGE } from "./provision.ts";
 

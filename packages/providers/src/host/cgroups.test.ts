@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findCgroups } from "./cgroups.ts";
 import { endCgroup } from "./end-cgroup.ts";
+import { findCgroups } from "./find-cgroups.ts";
 
 let root: string;
 beforeEach(async () => {

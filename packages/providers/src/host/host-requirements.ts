@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { ErrorReason } from "@sandpiper/protocol";
-import { type Cgroups, findCgroups } from "./cgroups.ts";
+import type { Cgroups } from "./cgroups.ts";
+import { findCgroups } from "./find-cgroups.ts";
 
 /** The longest path of a socket that the kernel accepts. */
 const MAX_SOCKET_PATH_BYTES = 107;

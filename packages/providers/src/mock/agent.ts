@@ -1,16 +1,11 @@
-import { type Clock, SandboxError } from "@sandpiper/core";
-import { type AgentMethod, agentMethods } from "@sandpiper/protocol";
-import { fileHandlers } from "./agent-files.ts";
-import { processHandlers } from "./agent-processes.ts";
-import { systemHandlers } from "./agent-system.ts";
+import type { Clock } from "@sandpiper/core";
+import { agentMethods } from "@sandpiper/protocol";
 import type { MockCall } from "./call.ts";
 import { FileTree, type SavedFiles } from "./file-tree.ts";
 import { MockProcess, type SavedProcess } from "./process.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: parameters were checked against the method's schema before.
 export type Handler = (agent: MockAgent, params: any, call: MockCall) => object | Promise<object>;
-
-const handlers: Readonly<Record<AgentMethod, Handler>> = { ...systemHandlers, ...processHandlers, ...fileHandlers };
 
 const ANSWERED_WHILE_QUIESCED: readonly string[] = ["ping", "hello", "system.quiesce", "system.thaw"];
 
@@ -84,14 +79,6 @@ export class MockAgent {
 
   nextPid(): number {
     return this.#nextPid++;
-  }
-
-  async handle(method: AgentMethod, params: unknown, call: MockCall): Promise<object> {
-    if (this.#isQuiesced && !isAnsweredWhileQuiesced(method)) {
-      const message = `${method} was refused: the sandbox is quiesced`;
-      throw new SandboxError("quiesced", { message });
-    }
-    return handlers[method](this, params, call);
   }
 
   /** Stops everything, like a machine that is switched off. */

@@ -115,11 +115,6 @@ export class MockInstance implements Instance {
     this.channels.at(-1)?.drop();
   }
 
-  /** Puts bytes on the channel as if the agent had sent them. */
-  inject(bytes: Uint8Array): void {
-    this.channels.at(-1)?.send(bytes);
-  }
-
   /** The channel ends first and the reason follows, as with real instances. */
   end(exit: InstanceExit): void {
     if (this.#hasEnded) return;

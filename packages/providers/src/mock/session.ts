@@ -1,9 +1,22 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
-import { agentMethods, type CallId, encodeFrame, type Frame, FrameDecoder, type FrameSink } from "@sandpiper/protocol";
-import { isAnsweredWhileQuiesced, type MockAgent } from "./agent.ts";
+import {
+  type AgentMethod,
+  agentMethods,
+  type CallId,
+  encodeFrame,
+  type Frame,
+  FrameDecoder,
+  type FrameSink,
+} from "@sandpiper/protocol";
+import { type Handler, isAnsweredWhileQuiesced, type MockAgent } from "./agent.ts";
+import { fileHandlers } from "./agent-files.ts";
+import { processHandlers } from "./agent-processes.ts";
+import { systemHandlers } from "./agent-system.ts";
 import { MockCall } from "./call.ts";
 import type { MockChannel, MockPeer } from "./channel.ts";
 import type { MockFaults } from "./faults.ts";
+
+const handlers: Readonly<Record<AgentMethod, Handler>> = { ...systemHandlers, ...processHandlers, ...fileHandlers };
 
 const TORN_FRAME = new TextEncoder().encode('{"jsonrpc":"2.0","method":"stream.data","params":{},"bytes":3}\nab \n');
 
@@ -90,7 +103,7 @@ export class MockSession implements MockPeer, FrameSink {
     if (!Object.hasOwn(agentMethods, call.method)) {
       throw new SandboxError("unknown_method", { message: `there is no ${call.method}` });
     }
-    const method = call.method as keyof typeof agentMethods;
+    const method = call.method as AgentMethod;
     const parsed = agentMethods[method].params.safeParse(call.params);
     if (!parsed.success) {
       const message = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`).join("; ");
@@ -100,7 +113,10 @@ export class MockSession implements MockPeer, FrameSink {
       for (const other of this.#calls.values()) if (other !== call) other.cancel();
       this.#frozen = [];
     }
-    return this.#agent.handle(method, parsed.data, call);
+    if (this.#agent.isQuiesced && !isAnsweredWhileQuiesced(method)) {
+      throw new SandboxError("quiesced", { message: `${method} was refused: the sandbox is quiesced` });
+    }
+    return handlers[method](this.#agent, parsed.data, call);
   }
 
   #answer(call: MockCall, message: object, isUrgent: boolean): void {

@@ -12,18 +12,7 @@ import {
 } from "@sandpiper/protocol";
 import { MemoryCheckpoints } from "./memory-checkpoints.ts";
 import { type ExecHandler, MemoryProcess } from "./memory-process.ts";
-
-export interface MemorySandbox {
-  resource: SandboxResource;
-  readonly env: Readonly<Record<string, string>>;
-  /** By absolute path. */
-  readonly files: Map<string, Uint8Array<ArrayBuffer>>;
-  readonly processes: Map<string, MemoryProcess>;
-  /** How often it was rolled back. */
-  rollbacks: number;
-}
-
-type Files = ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
+import { type MemoryFileMap, type MemorySandbox, newResource } from "./memory-sandbox.ts";
 
 /** The state of the in-memory server. */
 export class MemoryState {
@@ -68,7 +57,7 @@ export class MemoryState {
     return resource;
   }
 
-  add({ env = {}, files, ...body }: CreateSandboxBody & { readonly files?: Files | undefined }): MemorySandbox {
+  add({ env = {}, files, ...body }: CreateSandboxBody & { readonly files?: MemoryFileMap | undefined }): MemorySandbox {
     const resource = newResource(createSandboxId(), body);
     const sandbox = { resource, env, files: new Map(files), processes: new Map(), rollbacks: 0 };
     this.sandboxes.set(resource.id, sandbox);
@@ -132,7 +121,7 @@ export class MemoryState {
     return sandbox.resource;
   }
 
-  setBack(id: string, files: Files, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
+  setBack(id: string, files: MemoryFileMap, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
     const sandbox = this.sandbox(id);
     sandbox.rollbacks++;
     sandbox.resource = { ...sandbox.resource, state: "ready", rolledBackTo };
@@ -171,39 +160,4 @@ export class MemoryState {
   fileChanged(sandbox: string, kind: FileEventBody["kind"], path: string): void {
     for (const listener of this.listeners) listener({ file: { sandbox, kind, path, to: null } });
   }
-}
-
-function newResource(id: SandboxId, body: Omit<CreateSandboxBody, "env">): SandboxResource {
-  return {
-    id,
-    state: "ready",
-    provider: "mock",
-    name: null,
-    labels: {},
-    metadata: {},
-    createdAt: new Date().toISOString(),
-    token: `spt_${id}_memory`,
-    image: "host",
-    container: null,
-    addresses: {},
-    memoryMib: 256,
-    vcpuCount: 2,
-    diskMib: 1024,
-    maxProcesses: 256,
-    language: null,
-    cwd: null,
-    user: null,
-    timeoutMs: null,
-    ttlMs: null,
-    idleTimeoutMs: null,
-    idleExcept: [],
-    onExpiry: "destroy",
-    expiresAt: null,
-    failure: null,
-    fidelity: "filesystem",
-    checkpointPolicy: null,
-    rolledBackTo: null,
-    node: null,
-    ...(body as Partial<SandboxResource>),
-  };
 }

@@ -1,5 +1,5 @@
 import type { InstanceSpec } from "@sandpiper/core";
-import type { GuestImage } from "../../guest/guest-image.ts";
+import type { GuestImage } from "../../guest/image-build.ts";
 
 export interface MachineShape {
   /** Without an image the guest stays in its initramfs. */

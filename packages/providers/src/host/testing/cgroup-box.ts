@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { findCgroups } from "../cgroups.ts";
 import { endCgroup } from "../end-cgroup.ts";
+import { findCgroups } from "../find-cgroups.ts";
 
 const ROOT = "/sys/fs/cgroup";
 /** cgroup v1 has one hierarchy for each controller; these need no settings before they accept a process. */

@@ -1,5 +1,5 @@
 import type { InstanceSpec } from "@sandpiper/core";
-import type { GuestImage } from "../../guest/guest-image.ts";
+import type { GuestImage } from "../../guest/image-build.ts";
 import type { GuestKernel } from "../../guest/kernel.ts";
 
 /** Everything that a template and its clones have in common. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { longestGap } from "./longest-gap.ts";
+import { longestGap } from "./ticking.ts";
 
 describe("longestGap", () => {
   it("finds the longest time without an arrival", () => {
