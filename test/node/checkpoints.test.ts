@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GvisorHome } from "./gvisor-home.ts";
 import { NodeProcess } from "./node-process.ts";
 import { collectOutput, countTo, numbersTo } from "./numbered-output.ts";
+import { SeenCheckpoints } from "./seen-checkpoints.ts";
 
 describe("checkpoints on gVisor", () => {
   it("pause and resume a sandbox without losing or repeating output that a client is reading", async () => {
@@ -80,20 +81,13 @@ describe("checkpoints on gVisor", () => {
     await using home = new GvisorHome();
     await using node = await NodeProcess.start({ home: home.path, port: 0, logLevel: "warn" });
     const sandbox = await node.client.sandboxes.create({ checkpointPolicy: { perCommand: true, keepLast: 2 } });
-    const seen = new Set<string>();
-    let mostKept = 0;
-    const look = async () => {
-      const checkpoints = await sandbox.checkpoints();
-      mostKept = Math.max(mostKept, checkpoints.length);
-      for (const { id } of checkpoints) seen.add(id);
-      return seen.size;
-    };
+    const seen = new SeenCheckpoints(sandbox);
     for (let round = 0; round < 4; round++) {
-      const before = seen.size;
+      const before = await seen.count();
       await sandbox.exec(`echo ${round} > file`);
-      await expect.poll(look, { interval: 20 }).toBeGreaterThan(before);
+      await expect.poll(() => seen.count(), { interval: 20 }).toBeGreaterThan(before);
     }
-    expect(mostKept).toBeLessThanOrEqual(2);
+    expect(seen.mostAtOnce).toBeLessThanOrEqual(2);
     await sandbox.destroy();
   });
 

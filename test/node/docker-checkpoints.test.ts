@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { DockerHome, LOST, SHOW, write } from "./docker-home.ts";
 import { NodeProcess } from "./node-process.ts";
 import { collectOutput, numbersTo } from "./numbered-output.ts";
+import { SeenCheckpoints } from "./seen-checkpoints.ts";
 
 let docker: DockerHome;
 beforeAll(async () => {
@@ -68,16 +69,9 @@ describe("checkpoints on Docker", () => {
     const sandbox = await node.client.sandboxes.create({ checkpointPolicy: { everyMs: 1000, keepLast: 2 } });
     const process = await sandbox.start("i=0; while [ ! -e stop ]; do i=$((i+1)); echo $i; sleep 0.02; done");
     const output = collectOutput(process);
-    const seen = new Set<string>();
-    let mostKept = 0;
-    const look = async () => {
-      const checkpoints = await sandbox.checkpoints();
-      mostKept = Math.max(mostKept, checkpoints.length);
-      for (const { id } of checkpoints) seen.add(id);
-      return seen.size;
-    };
-    await expect.poll(look).toBeGreaterThanOrEqual(3);
-    expect(mostKept).toBeLessThanOrEqual(2);
+    const seen = new SeenCheckpoints(sandbox);
+    await expect.poll(() => seen.count()).toBeGreaterThanOrEqual(3);
+    expect(seen.mostAtOnce).toBeLessThanOrEqual(2);
     await sandbox.exec("touch stop");
     expect(await output.ended).toBe(numbersTo(output.lines()));
     await sandbox.destroy();

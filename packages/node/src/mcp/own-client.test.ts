@@ -42,8 +42,8 @@ describe("a node's client of itself", () => {
   it("has the permissions of its key", async () => {
     await using client = clientOf(node.key({ scopes: ["read"] }));
     await expect(client.sandboxes.create()).rejects.toMatchObject({ code: "permission_denied" });
-    await using stranger = clientOf("spk_nobody");
-    await expect(stranger.sandboxes.create()).rejects.toMatchObject({ code: "unauthenticated" });
+    await using anonymous = clientOf("spk_nobody");
+    await expect(anonymous.sandboxes.create()).rejects.toMatchObject({ code: "unauthenticated" });
   });
 });
 

@@ -25,14 +25,14 @@ const entry = {
 describe("the audit log", () => {
   it("keeps actors and operations in order across restarts", () => {
     const log = new SqliteAuditLog(home.database, { clock });
-    const stranger = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
+    const anonymous = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
     log.add(entry);
-    log.add(stranger);
+    log.add(anonymous);
     const items = log.list({ after: 0, limit: 9 });
     const at = clock.now().toISOString();
     expect(items).toEqual([
       { id: 1, at, ...entry },
-      { id: 2, at, ...stranger },
+      { id: 2, at, ...anonymous },
     ]);
     expect(auditListSchema.parse({ items })).toEqual({ items });
     expect(new SqliteAuditLog(home.reopen()).list({ after: 0, limit: 9 })).toEqual(items);

@@ -219,9 +219,9 @@ describe("WS /attach/<id>", () => {
     const forged = `${token.slice(0, -4)}${token.endsWith("AAAA") ? "BBBB" : "AAAA"}`;
     expect((await node.client(`/attach/${id}`, { credential: forged }).refused).status).toBe(401);
     for (const credential of [node.makeKey({ tenant: "other" }).key, otherToken]) {
-      const stranger = node.client(`/attach/${id}?takeover=true`, { credential });
-      expect(await stranger.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
-      await stranger.closed;
+      const other = node.client(`/attach/${id}?takeover=true`, { credential });
+      expect(await other.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      await other.closed;
     }
     expect([node.records.get(id as SandboxId)?.state, provider.size]).toEqual(["paused", 1]);
   });
