@@ -30,7 +30,11 @@ const handedOff: ChaosRequest = async ({ id, nodes, apiKey, random }) => {
   });
   const body = (await response.json()) as { error?: { reason?: string } };
   if (!response.ok) {
-    throw new SandboxError("unavailable", { reason: body.error?.reason ?? "refused", message: "not handed off" });
+    throw SandboxError.fromFields({
+      code: "unavailable",
+      reason: body.error?.reason ?? "refused",
+      message: "not handed off",
+    });
   }
 };
 

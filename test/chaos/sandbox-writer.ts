@@ -99,7 +99,7 @@ export class SandboxWriter {
     const beganAtMs = Date.now();
     const { exitCode, stderr } = await handle.exec(appendLine(line), { signal });
     const acknowledgedAtMs = Date.now();
-    if (exitCode !== 0) throw new SandboxError("internal", { reason: "write_failed", message: stderr });
+    if (exitCode !== 0) throw new SandboxError("write_failed", { message: stderr });
     this.ledger.acknowledge(line, { beganAtMs, acknowledgedAtMs });
     this.ledger.reported((await handle.refresh({ signal })).rolledBackTo);
   }

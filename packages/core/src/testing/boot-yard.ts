@@ -119,5 +119,5 @@ export class BootYard implements AsyncDisposable {
 }
 
 function bootFailed(): SandboxError {
-  return new SandboxError("unavailable", { reason: "boot_failed", message: "the test failed this boot" });
+  return new SandboxError("boot_failed", { message: "the test failed this boot" });
 }

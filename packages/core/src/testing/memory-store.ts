@@ -108,5 +108,5 @@ function infoOf({ bytes: _, ...info }: StoredObject): StoredObjectInfo {
 }
 
 function failure(operation: string, key: string): SandboxError {
-  return new SandboxError("unavailable", { reason: "store_unreachable", message: `Could not ${operation} ${key}` });
+  return new SandboxError("store_unreachable", { message: `Could not ${operation} ${key}` });
 }
