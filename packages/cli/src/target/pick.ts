@@ -8,8 +8,6 @@ export interface Named {
 
 type Kind = "sandbox" | "process" | "checkpoint" | "key";
 
-type Kind = "sandbox" | "process" | "checkpoint" | "key";
-
 const SHOWN = 4;
 
 /** Resolves an ID, a name, or an unambiguous beginning of an ID. */

@@ -11,7 +11,7 @@ export const checkpointRoutes = {
     ...make,
     method: "POST",
     path: `${SANDBOX}/checkpoints`,
-    summary: "Save a sandbox, which goes on running unless it is to stop",
+    summary: "Save a sandbox, and leave it running unless asked to stop it",
     access: "sandbox",
     body: json(checkpoint.createCheckpointBodySchema),
     answer: json(checkpoint.checkpointResourceSchema),
