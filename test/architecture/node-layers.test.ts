@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
-import { type Import, isTest, readImports } from "./imports.ts";
+import { expect, it } from "vitest";
+import { describeFolderOrder, importsAgainst, ROOT } from "./folder-order.ts";
 
-/** The folders of packages/node/src, innermost first. A folder may import folders above it in this table, never below. */
+const directory = "packages/node/src";
+
 const order = [
   "config", // settings
   "records", // SQLite
@@ -27,39 +28,14 @@ const order = [
   "diagnose", // sandpiper doctor
   "start", // puts a node together
   "daemon", // the program
-] as const;
+  ROOT, // what the package exports
+];
 
-const NODE = "packages/node/src/";
-const imports = readImports().filter(
-  ({ from }) => from.startsWith(NODE) && !isTest(from) && !from.includes("/testing/"),
-);
+describeFolderOrder({ directory, order });
 
-describe("the folders of the node", () => {
-  it("are all in the table", () => {
-    const folders = imports.map(({ from }) => folderOf(from)).filter((folder) => folder !== undefined);
-    expect([...new Set(folders)].toSorted()).toEqual(order.toSorted());
-  });
-
-  it("import only folders above them in the table", () => {
-    expect(imports.filter(isAgainstOrder).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
-  });
+it("the check finds an import against the node's table", () => {
+  const from = `${directory}/sandboxes/sandbox-service.ts`;
+  const [inward, outward] = [`${directory}/records/database.ts`, `${directory}/http/app.ts`];
+  expect(importsAgainst({ directory, order }, [{ from, to: inward }])).toEqual([]);
+  expect(importsAgainst({ directory, order }, [{ from, to: outward }])).toEqual([`${from} imports ${outward}`]);
 });
-
-describe("the check of the folders' order", () => {
-  it("finds an import against the table", () => {
-    const from = `${NODE}sandboxes/sandbox-service.ts`;
-    expect(isAgainstOrder({ from, to: `${NODE}http/app.ts` })).toBe(true);
-    expect(isAgainstOrder({ from, to: `${NODE}records/database.ts` })).toBe(false);
-  });
-});
-
-/** Undefined for the files in the root, which only export. */
-function folderOf(path: string): string | undefined {
-  return /^packages\/node\/src\/([^/]+)\//.exec(path)?.[1];
-}
-
-function isAgainstOrder({ from, to }: Pick<Import, "from" | "to">): boolean {
-  const [importer, imported] = [folderOf(from), folderOf(to)];
-  if (importer === undefined || imported === undefined || importer === imported) return false;
-  return order.indexOf(imported as never) > order.indexOf(importer as never);
-}

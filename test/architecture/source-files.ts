@@ -9,7 +9,7 @@ export interface SourceFile {
 
 export const repoDirectory = join(import.meta.dirname, "../..");
 
-const skippedDirectories = new Set(["node_modules", "target", "dist", ".git", "coverage"]);
+const skippedDirectories = /(^|\/)(node_modules|dist|\.git|coverage)$|^agent\/target$/;
 /** Made by programs, not written by people. */
 const generated = /^package-lock\.json$|^agent\/Cargo\.lock$|^packages\/protocol\/(snapshots|vectors)\//;
 const written = /\.(ts|tsx|mjs|rs|sh|md|json|toml|yml|yaml|py|c)$|^\.ci\/run$/;
@@ -25,7 +25,7 @@ export function readSourceFiles(): readonly SourceFile[] {
 function listFiles(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) return skippedDirectories.has(entry.name) ? [] : listFiles(path);
+    if (entry.isDirectory()) return skippedDirectories.test(relative(repoDirectory, path)) ? [] : listFiles(path);
     return entry.isFile() ? [path] : [];
   });
 }

@@ -27,9 +27,9 @@ export {
   type AgentParams,
   type AgentResult,
   agentMethods,
-  agentNotifications,
 } from "./agent/methods.ts";
 export { type ExitStatus, type ProcessInfo, processIdSchema, type SpawnParams } from "./agent/process.ts";
+export { agentNotifications } from "./agent/stream.ts";
 export { type CacheResource, cacheListSchema } from "./api/cache.ts";
 export {
   type CheckpointPolicy,

@@ -1,12 +1,10 @@
 import type { z } from "zod";
 import { fileMethods } from "./file.ts";
 import { processMethods } from "./process.ts";
-import { streamNotifications } from "./stream.ts";
 import { systemMethods } from "./system.ts";
 
 /** Every call an agent answers. */
 export const agentMethods = { ...systemMethods, ...processMethods, ...fileMethods } as const;
-export const agentNotifications = streamNotifications;
 
 export type AgentMethod = keyof typeof agentMethods;
 export type AgentParams<M extends AgentMethod> = z.input<(typeof agentMethods)[M]["params"]>;

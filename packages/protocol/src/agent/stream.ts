@@ -14,7 +14,7 @@ export const windowSchema = z
 
 const call = callIdSchema;
 
-export const streamNotifications = {
+export const agentNotifications = {
   "stream.data": {
     params: z.object({
       call,

@@ -4,7 +4,8 @@ import { z } from "zod";
 import { isErrorCode } from "../errors/error-codes.ts";
 import { notificationSchema, requestSchema, responseSchema } from "./envelope.ts";
 import { encodeFrame, type Frame, FrameDecoder, type FrameFault } from "./frame.ts";
-import { type AgentMethod, agentMethods, agentNotifications } from "./methods.ts";
+import { type AgentMethod, agentMethods } from "./methods.ts";
+import { agentNotifications } from "./stream.ts";
 
 const base64 = z.base64().transform((text) => new Uint8Array(Buffer.from(text, "base64")));
 

@@ -8,7 +8,8 @@ import {
   MAX_PENDING_STDIN_BYTES,
   PROTOCOL_GENERATION,
 } from "./generation.ts";
-import { agentMethods, agentNotifications } from "./methods.ts";
+import { agentMethods } from "./methods.ts";
+import { agentNotifications } from "./stream.ts";
 
 /** Everything that an agent and its caller must agree on, as plain JSON that is the same on every run. */
 export function createWireSnapshot(): unknown {
