@@ -13,19 +13,19 @@ const key = `spk_0011aabb_${"A".repeat(43)}`;
 const token = `spt_0190b5c4-7e1a-7c2e-8a3b-000000000000_${"b-_".repeat(14)}`;
 
 describe("the log", () => {
-  it("is JSON with the level's name and an ISO time where there is no terminal", () => {
+  it("is JSON with the level's name and an ISO time without a terminal", () => {
     const [line = ""] = logged({}, (logger) => logger.info({ port: 1 }, "hello"));
     const time = expect.stringMatching(/^\d{4}-.*Z$/);
     expect(JSON.parse(line)).toEqual({ level: "info", time, port: 1, msg: "hello" });
   });
 
-  it("is for people on a terminal, unless JSON is asked for", () => {
+  it("is human-readable on a terminal, unless JSON is configured", () => {
     expect(logged({ isTerminal: true }, (logger) => logger.info("hello"))[0]).toContain("INFO");
     expect(logged({ isTerminal: true, logFormat: "json" }, (logger) => logger.info("hello"))[0]).toMatch(/^\{/);
     expect(logged({ logFormat: "pretty" }, (logger) => logger.info({ a: 1 }, "hello"))[0]).toContain('hello {"a":1}');
   });
 
-  it("leaves out what is less important than its level", () => {
+  it("omits lines below its level", () => {
     const lines = logged({ logLevel: "warn" }, (logger) => {
       logger.info("no");
       logger.warn("yes");
@@ -33,7 +33,7 @@ describe("the log", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("names an error's code, reason and stack", () => {
+  it("contains an error's code, reason and message", () => {
     const err = new SandboxError("not_found", { reason: "no_such_thing", message: "there is none" });
     const [line = ""] = logged({}, (logger) => logger.error({ err }, "failed"));
     expect(JSON.parse(line).err).toMatchObject({
