@@ -36,7 +36,7 @@ async function connect(): Promise<{ readonly socket: MessageSocket; readonly cli
 const MEBIBYTE = 1024 * 1024;
 
 describe("a message socket", () => {
-  it("holds a few megabytes of data for a client that does not read, and the rest waits its turn", async () => {
+  it("buffers a few megabytes for a client that does not read, and makes further senders wait", async () => {
     const { socket, client } = await connect();
     client.pause();
     let made = 0;
@@ -57,7 +57,7 @@ describe("a message socket", () => {
     await expect.poll(() => received).toBe(40 * MEBIBYTE);
   });
 
-  it("lets those who wait for room go when the connection is lost, without making anything", async () => {
+  it("releases waiting senders without a send when the connection is lost", async () => {
     const { socket, client } = await connect();
     client.pause();
     let made = 0;
@@ -72,7 +72,7 @@ describe("a message socket", () => {
     expect(await socket.send({ late: true })).toBe(false);
   });
 
-  it("knows that everything has arrived only from an answer to a ping that came after it", async () => {
+  it("counts messages as received only after a pong to a later ping", async () => {
     const { socket, client } = await connect();
     const pings: Buffer[] = [];
     client.pong = () => {};
@@ -93,7 +93,7 @@ describe("a message socket", () => {
     await expect.poll(() => isReceived).toBe(true);
   });
 
-  it("takes a client that reads slowly for alive, and one that neither reads nor answers for gone", async () => {
+  it("treats a slow reader as alive, and a client that neither reads nor answers as gone", async () => {
     const { socket, client } = await connect();
     client.pong = () => {};
     client.pause();
@@ -113,8 +113,8 @@ describe("a message socket", () => {
   });
 });
 
-describe("a client that asks and asks and never reads", () => {
-  it("is not read from any more, and gets all its answers when it reads", async () => {
+describe("a client that sends requests without reading the answers", () => {
+  it("is paused, and gets all its answers when it reads", async () => {
     const node = await startSocketNode({ provider: new MockProvider() });
     cleanUps.push(() => node[Symbol.asyncDispose]());
     const client = node.client("/v1/socket");

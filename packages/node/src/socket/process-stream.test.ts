@@ -10,9 +10,7 @@ let live: LiveSandbox;
 let token: string;
 beforeEach(async () => {
   node = await startSocketNode({ provider: new MockProvider() });
-  const made = await node.createSandbox();
-  live = made.live;
-  token = made.token;
+  ({ live, token } = await node.createSandbox());
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
@@ -34,7 +32,7 @@ const text = (messages: readonly object[]) =>
 const isEnd = (message: object) => "type" in message && message.type === "end";
 
 describe("a process stream", () => {
-  it("starts the process, passes its output on with offsets, and tells how it ended", async () => {
+  it("starts the process, sends its output with offsets, and reports its exit", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
     const [opened, first, second, end] = await client.take(4);
@@ -46,7 +44,7 @@ describe("a process stream", () => {
     expect(end).toEqual({ type: "end", stream: 1, exit, offset: 8 });
   });
 
-  it("attaches instead of starting a second time, from the offset that it is asked for", async () => {
+  it("attaches to a process that already exists, at the requested offset", async () => {
     for (const [offset, expected] of [
       [0, "hello\n"],
       [0, "hello\n"],
@@ -60,7 +58,7 @@ describe("a process stream", () => {
     expect(await live.processes()).toHaveLength(1);
   });
 
-  it("never starts a process again for a client that has seen output of it", async () => {
+  it("never starts a process for a client that has already received output of it", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ offset: 5, spawn: { command: "echo hello" } }));
     const error = { reason: "no_such_process", message: expect.stringContaining("has no process p1") };
@@ -68,7 +66,7 @@ describe("a process stream", () => {
     expect(await live.processes()).toEqual([]);
   });
 
-  it("sends no more than it was granted, and goes on with more", async () => {
+  it("sends no more than its credit, and continues when it gets more", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ window: 3, spawn: { command: "echo hello; sleep 60" } }));
     const [, first] = await client.take(2);
@@ -79,7 +77,7 @@ describe("a process stream", () => {
     expect(text([await client.next()])).toBe("o\n");
   });
 
-  it("forgets an ended process at once for a client that has all of it, and no running one", async () => {
+  it("forgets an ended process on request, but not a running one", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "true" } }));
     await client.until(isEnd);
@@ -93,7 +91,7 @@ describe("a process stream", () => {
     expect((await live.processes()).map(({ id }) => id)).toEqual(["p2"]);
   });
 
-  it("keeps the process until it is told to forget it: the end is told again", async () => {
+  it("reports the exit again to the next client until the process is forgotten", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "echo hello" } }));
     await client.until(isEnd);
@@ -103,7 +101,7 @@ describe("a process stream", () => {
     expect((await next.until(isEnd)).at(-1)).toMatchObject({ exit: { exitCode: 0 }, offset: 6 });
   });
 
-  it("goes on in the sandbox when the stream is closed", async () => {
+  it("leaves the process running when the stream is closed", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "sleep 60" } }));
     await client.next();
@@ -116,7 +114,7 @@ describe("a process stream", () => {
   it("carries many streams on one connection, each at its own pace", async () => {
     const client = node.client("/v1/socket");
     await live.files.write("/big", new Uint8Array(300_000));
-    // The first one is granted next to nothing.
+    // The first stream gets a credit of one byte.
     await client.send(open({ stream: 100, process: "slow", window: 1, spawn: { command: "cat /big" } }));
     for (let n = 0; n < 50; n++) {
       await client.send(open({ stream: n, process: `fast-${n}`, spawn: { command: `echo ${n}; cat /big` } }));
@@ -131,7 +129,7 @@ describe("a process stream", () => {
     expect(bytes.get(7)).toBe(300_002);
   });
 
-  it("ends with the sandbox's error when the sandbox is destroyed under it", async () => {
+  it("fails with the sandbox's error when the sandbox is destroyed", async () => {
     const client = node.client("/v1/socket");
     await client.send(open({ spawn: { command: "sleep 60" } }));
     await client.next();
@@ -141,7 +139,7 @@ describe("a process stream", () => {
     errorBodySchema.parse((error as Record<string, unknown>)["error"]);
   });
 
-  it("opens only to those who may use the sandbox", async () => {
+  it("opens only for clients that may use the sandbox", async () => {
     const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
     await other.send(open({ spawn: { command: "echo hello" } }));
     expect(await other.next()).toMatchObject({ type: "error", error: { code: "not_found" } });
@@ -166,8 +164,8 @@ describe("a process stream", () => {
   });
 });
 
-describe("a client that comes and goes", () => {
-  it("gets every byte of a long output once, in pieces over many short connections", async () => {
+describe("a client that reconnects often", () => {
+  it("gets every byte of a long output exactly once", async () => {
     const lines = Array.from({ length: 60_000 }, (_, n) => `${n}\n`).join("");
     await live.files.write("/lines", lines);
     let output = Buffer.alloc(0);
@@ -193,7 +191,7 @@ describe("a client that comes and goes", () => {
 });
 
 describe("a client that does not read", () => {
-  it("costs a bounded amount of memory, and the others go on", async () => {
+  it("costs a bounded amount of memory, and does not delay other clients", async () => {
     const stalled = node.client("/v1/socket");
     await stalled.opened();
     stalled.webSocket.pause();
@@ -204,7 +202,7 @@ describe("a client that does not read", () => {
     }
     const produced = async () => (await live.processes()).reduce((sum, { endOffset }) => sum + endOffset, 0);
     await expect.poll(() => settled(produced)).toBe(true);
-    // The connection's buffers, and for each stream its journal and what is on the way to the node.
+    // The connection's buffers, and for each stream its journal and the data in transit to the node.
     expect(await produced()).toBeLessThan(64 * 1024 * 1024);
     const other = node.client("/v1/socket");
     await other.send(open({ stream: 1, process: "other", spawn: { command: "echo hello" } }));
@@ -221,7 +219,7 @@ describe("a client that does not read", () => {
   });
 });
 
-/** Whether a number has stopped growing. */
+/** Resolves to whether a number has stopped growing. */
 async function settled(measure: () => Promise<number>): Promise<boolean> {
   const before = await measure();
   await new Promise((resolve) => {

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => node[Symbol.asyncDispose]());
 
 describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-000000000000"])("WS %s", (path) => {
-  it("answers 401 with the usual error, before anything happens, without a credential or with a wrong one", async () => {
+  it("answers 401 with the usual error body without a valid credential, before it does anything", async () => {
     const revoked = node.makeKey();
     node.keys.revoke(revoked.id);
     for (const credential of [undefined, "spk_00000000_wrong", "spt_x", revoked.key]) {
@@ -29,12 +29,12 @@ describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-0000000
     expect(node.records.live()).toEqual([]);
   });
 
-  it("takes no credential from the query", async () => {
+  it("accepts no credential in the query", async () => {
     const { status } = await node.client(`${path}?token=${node.ownerKey}`, {}).refused;
     expect(status).toBe(401);
   });
 
-  it("takes a browser's credential from its subprotocols", async () => {
+  it("accepts a browser's credential in its subprotocols", async () => {
     const client = node.client(path, { protocols: [SOCKET_PROTOCOL, `bearer.${node.ownerKey}`] });
     await client.opened();
     expect(client.webSocket.protocol).toBe(SOCKET_PROTOCOL);
@@ -51,21 +51,21 @@ describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-0000000
     await from(`http://127.0.0.1:${node.port}`).opened();
   });
 
-  it("takes nobody while the node stops", async () => {
+  it("refuses clients while the node is stopping", async () => {
     node.beginStopping();
     expect(await node.client(path).refused).toMatchObject({ status: 503, body: { reason: "node_stopping" } });
   });
 });
 
 describe("a WebSocket of the node", () => {
-  it("is at no other path", async () => {
+  it("answers 404 at any other path", async () => {
     for (const path of ["/", "/v1/sockets", "/attach/", "/attach/a/b", "/create/x"]) {
       const { status, body } = await node.client(path).refused;
       expect([status, errorBodySchema.parse(body).reason]).toEqual([404, "no_such_route"]);
     }
   });
 
-  it("makes no sandbox for a key that may only look, nor for a sandbox's token, and attaches none that may only look", async () => {
+  it("creates no sandbox for a read-only key or a sandbox's token, and attaches no read-only key", async () => {
     const { resource, token } = await node.createSandbox();
     for (const credential of [node.makeKey({ scopes: ["read"] }).key, token]) {
       expect((await node.client("/create", { credential }).refused).status).toBe(403);
@@ -75,7 +75,7 @@ describe("a WebSocket of the node", () => {
     expect((await node.client(`/attach/${resource.id}`, { credential }).refused).status).toBe(403);
   });
 
-  it("survives clients that break off in the middle of the handshake", async () => {
+  it("survives a client that resets the connection during the handshake", async () => {
     const socket = connect(node.port, "127.0.0.1");
     await once(socket, "connect");
     socket.write(
@@ -89,10 +89,10 @@ describe("a WebSocket of the node", () => {
     const client = node.client("/v1/socket");
     await client.opened();
     await node.sockets.close();
-    expect(await client.closed).toEqual({ code: 1001, reason: "the node stops" });
+    expect(await client.closed).toEqual({ code: 1001, reason: "the node is stopping" });
   });
 
-  it("is ended when its client does not answer pings any more", async () => {
+  it("is closed when its client stops answering pings", async () => {
     const silent = node.client("/v1/socket");
     const lively = node.client("/v1/socket");
     await Promise.all([silent.opened(), lively.opened()]);
@@ -100,7 +100,7 @@ describe("a WebSocket of the node", () => {
     silent.webSocket.pause();
     await clock.advance(20_000);
     await pinged;
-    // The lively one's answer has to arrive before the next beat.
+    // The pong of the lively client must arrive before the next heartbeat.
     await lively.send({ type: "close", stream: 0 });
     await roundTrip(lively);
     await clock.advance(20_000);
@@ -109,7 +109,7 @@ describe("a WebSocket of the node", () => {
     await roundTrip(lively);
   });
 
-  it("is closed soon after its key was revoked", async () => {
+  it("is closed soon after its key is revoked", async () => {
     const key = node.makeKey();
     const client = node.client("/v1/socket", { credential: key.key });
     await client.opened();

@@ -20,10 +20,10 @@ export interface SocketNodeOptions {
   readonly corsOrigins?: readonly string[];
 }
 
-/** A node with nothing but its WebSockets, on a free port. */
+/** Starts a node with WebSockets only, on a free port. */
 export async function startSocketNode({ provider, clock, corsOrigins }: SocketNodeOptions) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-socket-"));
-  // The mock is no provider that people may choose.
+  // The configuration's schema does not allow the mock provider.
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
   const parts = testDomain(config, { providers: [provider], onError: () => {} });
   const { sandboxes, access, registry, phase, authenticator, keys } = parts;
@@ -52,7 +52,7 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
     ownerKey,
     makeKey,
     sockets,
-    /** Connects as the owner unless told otherwise. */
+    /** Connects as the owner by default. */
     client(path: string, options: ConnectOptions = { credential: ownerKey }): TestClient {
       const client = new TestClient(`ws://127.0.0.1:${port}${path}`, options);
       clients.push(client);

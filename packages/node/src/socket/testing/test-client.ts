@@ -14,12 +14,12 @@ export interface Refusal {
 
 type Received = Record<string, unknown> | DataFrame;
 
-/** A raw WebSocket whose messages are taken one by one. */
+/** A WebSocket that queues its messages. */
 export class TestClient {
   readonly webSocket: WebSocket;
   /** How the server closed the connection. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** The answer, when the server refused to connect. */
+  /** The answer if the server refuses the connection. */
   readonly refused: Promise<Refusal>;
   readonly #received: Received[] = [];
   readonly #waiting: ((message: Received) => void)[] = [];
@@ -64,7 +64,7 @@ export class TestClient {
     this.webSocket.send(encodeDataFrame({ stream, source: "stdin", offset, bytes: Buffer.from(text) }));
   }
 
-  /** The next message: text as JSON has it, or a frame of data. */
+  /** The next message: parsed JSON, or a data frame. */
   next(): Promise<Received> {
     const message = this.#received.shift();
     if (message !== undefined) return Promise.resolve(message);
@@ -79,13 +79,13 @@ export class TestClient {
     return messages;
   }
 
-  /** Messages up to and with the first that fits. */
-  async until(fits: (message: Received) => boolean): Promise<Received[]> {
+  /** The messages up to the first that matches, including it. */
+  async until(matches: (message: Received) => boolean): Promise<Received[]> {
     const messages: Received[] = [];
     for (;;) {
       const message = await this.next();
       messages.push(message);
-      if (fits(message)) return messages;
+      if (matches(message)) return messages;
     }
   }
 

@@ -1,6 +1,6 @@
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 
-/** What the sandbox is held for from now on, as `+client`, and let go of, as `-client`. */
+/** Records holds of the sandbox as `+client`, and their release as `-client`. */
 export function watchHolds(live: LiveSandbox): readonly string[] {
   const held: string[] = [];
   const original = live.hold.bind(live);
