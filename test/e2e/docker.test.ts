@@ -119,7 +119,7 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
     const { exitCode, check: found } = await check();
     expect(found).toMatchObject({
       status: "ok",
-      detail: expect.stringMatching(/^Docker \d+.*API 1\.\d+.*not there yet$/),
+      detail: expect.stringMatching(/^Docker \d+.*API 1\.\d+.*not pulled yet$/),
     });
     expect(exitCode).toBe(0);
   });

@@ -113,7 +113,7 @@ describe("a sandpiper run killed with SIGKILL", () => {
     const seen = JSON.parse((await runCli(["doctor", "--json"], { env: { SANDPIPER_HOME: home } })).stdout);
     expect(leftoversCheck(seen)).toMatchObject({
       status: "warning",
-      detail: expect.stringContaining("1 of dead programs"),
+      detail: expect.stringContaining("1 left by dead programs"),
     });
     const fixed = JSON.parse((await runCli(["doctor", "--json", "--fix"], { env: { SANDPIPER_HOME: home } })).stdout);
     expect(leftoversCheck(fixed)).toMatchObject({ status: "ok", detail: expect.stringContaining("removed 1") });

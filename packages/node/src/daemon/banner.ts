@@ -2,35 +2,34 @@ import { existsSync } from "node:fs";
 import { engineText } from "../sandboxes/engine-status.ts";
 import type { RunningNode } from "../start/start-node.ts";
 
-/** What the daemon needs of a node. */
+/** The part of a node that the daemon uses. */
 export type StartedNode = Pick<RunningNode, "url" | "apiKeyFile" | "reconciled" | "engines" | "stop">;
 
 export interface BannerOptions {
   readonly version: string;
-  /** Other nodes take what this one leaves, and its keys are theirs. */
   readonly isInCluster: boolean;
 }
 
-/** What somebody at a terminal needs to know first. */
+/** The text that a terminal shows once the node listens. */
 export function banner(node: StartedNode, { version, isInCluster }: BannerOptions): string {
   const { adopted, rebuilt, lost, setBack, removed } = node.reconciled;
   const found = [
-    adopted.length > 0 && `took over ${sandboxes(adopted.length)}`,
+    adopted.length > 0 && `adopted ${sandboxes(adopted.length)}`,
     rebuilt.length > 0 && `rebuilt ${sandboxes(rebuilt.length)} whose image has changed`,
-    setBack.length > 0 && `${sandboxes(setBack.length)} will go on from the newest checkpoint`,
-    lost.length > 0 && `${sandboxes(lost.length)} did not survive`,
-    removed.length > 0 && `removed ${sandboxes(removed.length)} that belonged to nobody`,
+    setBack.length > 0 && `${sandboxes(setBack.length)} will resume from the newest checkpoint`,
+    lost.length > 0 && `lost ${sandboxes(lost.length)}`,
+    removed.length > 0 && `removed ${sandboxes(removed.length)} without a record`,
   ].filter(Boolean);
   const hasKey = !isInCluster || existsSync(node.apiKeyFile);
   const lines = [
     `Sandpiper ${version} is ready: ${node.url}`,
     hasKey
       ? `  key    cat ${node.apiKeyFile}`
-      : "  key    any key of the cluster; the first stands in api-key in the home of the node that began the cluster",
+      : "  key    use any key of the cluster; the file api-key in the first node's home holds one",
     `  try    curl -H "Authorization: Bearer ${hasKey ? `$(cat ${node.apiKeyFile})` : "$SANDPIPER_API_KEY"}" ${node.url}/v1/sandboxes`,
     isInCluster
-      ? "  stop   Ctrl-C; sandboxes are saved, and go on at the node where they are used next"
-      : "  stop   Ctrl-C; sandboxes go on running, and the next start takes them over",
+      ? "  stop   Ctrl-C; the node saves its sandboxes, and other nodes resume them on use"
+      : "  stop   Ctrl-C; sandboxes keep running, and the next start adopts them",
     ...node.engines.map(({ provider, status }) => `  ${provider.padEnd(6)} ${engineText(status)}`),
     ...(found.length > 0 ? [`  found  ${found.join(", ")}`] : []),
   ];

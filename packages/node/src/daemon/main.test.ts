@@ -38,7 +38,7 @@ function spawnNode(argv: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
       lines.push(JSON.parse(line));
       if (lines.at(-1)?.["msg"] === "ready") resolve(JSON.parse(line));
     });
-    reader.on("close", async () => reject(new Error(`it ended before it was ready: ${await stderr}`)));
+    reader.on("close", async () => reject(new Error(`the node ended before it was ready: ${await stderr}`)));
   });
   ready.catch(() => {});
   const ended = once(child, "close").then(([code]) => code as number | null);
@@ -52,8 +52,8 @@ async function call(url: unknown, path: string, init: RequestInit = {}): Promise
   return fetch(`${url}${path}`, { ...init, headers });
 }
 
-describe("the node's daemon", () => {
-  it("listens, stores the first key readable by its owner only, and exits with 0 on SIGTERM", async () => {
+describe("the node's program", () => {
+  it("listens, writes the first key so that only its owner can read it, and exits with 0 on SIGTERM", async () => {
     const { child, ready, ended, lines, stderr } = spawnNode();
     const { url, apiKeyFile } = await ready;
     expect(apiKeyFile).toBe(join(home, "api-key"));
@@ -68,14 +68,14 @@ describe("the node's daemon", () => {
     expect(JSON.stringify(lines)).not.toContain(await keyOf());
   });
 
-  it("reports that another node uses its directory", async () => {
+  it("fails when another node uses its home directory", async () => {
     await spawnNode().ready;
     const second = spawnNode();
     expect(await second.ended).toBe(1);
     expect(await second.stderr).toMatch(/^sandpiper: .*in use by process \d+\n {2}.*SANDPIPER_HOME/);
   });
 
-  it("reports that its port is in use, and how to choose another", async () => {
+  it("fails when its port is in use, and says how to choose another", async () => {
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
@@ -86,13 +86,13 @@ describe("the node's daemon", () => {
     server.close();
   });
 
-  it("exits with 2 and names an invalid setting", async () => {
+  it("exits with 2 on an invalid setting, and names it", async () => {
     const { ended, stderr } = spawnNode([], { SANDPIPER_LOG_LEVEL: "loud" });
     expect(await ended).toBe(2);
     expect(await stderr).toContain('logLevel "loud" (from SANDPIPER_LOG_LEVEL) is not allowed; expected one of silent');
   });
 
-  it("exits immediately on the second signal, even with requests pending", async () => {
+  it("exits at once on the second signal, even while a request is running", async () => {
     const { child, ready, ended, lines } = spawnNode(["--stop-grace-ms=600000", "--default-provider=local"]);
     const { url } = await ready;
     const created = await call(url, "/v1/sandboxes", { method: "POST", body: JSON.stringify({ provider: "local" }) });
@@ -110,7 +110,7 @@ describe("the node's daemon", () => {
     await removeAll();
   });
 
-  it("leaves sandboxes running when it stops, and the next daemon adopts them", async () => {
+  it("leaves sandboxes running when it stops, and adopts them at the next start", async () => {
     const first = spawnNode();
     const { url } = await first.ready;
     const created = await call(url, "/v1/sandboxes", { method: "POST", body: "{}" });
@@ -131,7 +131,11 @@ describe("the node's daemon", () => {
   });
 });
 
-/** Removes the sandboxes of a daemon that exited immediately. */
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+/** Removes the sandboxes of a node that exited at once. */
 async function removeAll(): Promise<void> {
   const { child, ready, ended } = spawnNode();
   const { url } = await ready;

@@ -2,7 +2,7 @@ import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-// In the user's own cache and not in /tmp, where somebody else could have put code to run.
+// Not in /tmp, where other users could plant code.
 enableCompileCache(join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sandpiper/compiled"));
 
 const { runNode } = await import("./run-node.ts");

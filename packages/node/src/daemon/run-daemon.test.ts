@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeConfig } from "../config/node-config.ts";
 import { runDaemon, type StartNode } from "./run-daemon.ts";
 
-/** A daemon around a fake node that records its calls. */
+/** Runs the daemon with a fake node. */
 function setUp(options: { isTerminal?: boolean; argv?: string[]; start?: StartNode } = {}) {
   const signals = new EventEmitter();
   const seen = {
@@ -75,44 +75,44 @@ describe("the daemon", () => {
     expect(signals.listenerCount("SIGTERM")).toBe(0);
   });
 
-  it("prints its address, the command that shows the key, and the adopted sandboxes on a terminal", async () => {
+  it("shows its URL, how to get the key, and what it found at the start on a terminal", async () => {
     const { signals, seen, started, exitCode } = setUp({ isTerminal: true });
     await started;
     expect(seen.out).toContain("ready: http://127.0.0.1:4747");
     expect(seen.out).toContain("cat /state/api-key");
     expect(seen.out).toContain("  docker does not work: no engine answers; start Docker\n");
-    expect(seen.out).toContain("took over 2 sandboxes, removed 1 sandbox that belonged to nobody");
+    expect(seen.out).toContain("adopted 2 sandboxes, removed 1 sandbox without a record");
     signals.emit("SIGINT", "SIGINT");
     expect(await exitCode).toBe(0);
   });
 
-  it("explains in a cluster that nodes share keys, and that sandboxes move when it stops", async () => {
+  it("says in a cluster which keys work, and that other nodes resume its sandboxes", async () => {
     const argv = ["--store=file:///shared"];
     const { signals, seen, started, exitCode } = setUp({ isTerminal: true, argv });
     await started;
     expect(seen.out).not.toContain("cat /state/api-key");
-    expect(seen.out).toContain("key    any key of the cluster");
+    expect(seen.out).toContain("key    use any key of the cluster");
     expect(seen.out).toContain('"Authorization: Bearer $SANDPIPER_API_KEY" http://127.0.0.1:4747/v1/sandboxes');
     signals.emit("SIGINT", "SIGINT");
     expect(await exitCode).toBe(0);
-    expect(seen.out).toContain("sandboxes are saved for other nodes");
+    expect(seen.out).toContain("saving sandboxes for other nodes");
   });
 
-  it("finishes its start and then stops when a signal arrives during the start", async () => {
+  it("stops when a signal arrives while it starts", async () => {
     const { signals, seen, exitCode } = setUp();
     signals.emit("SIGTERM", "SIGTERM");
     expect(await exitCode).toBe(0);
     expect(seen.isStopped).toBe(true);
   });
 
-  it("exits with 2 and names the error of an invalid configuration", async () => {
+  it("exits with 2 and names the wrong setting when the configuration is invalid", async () => {
     const { seen, exitCode } = setUp({ argv: ["--port", "abc"] });
     expect(await exitCode).toBe(2);
     expect(seen.err).toContain('sandpiper: invalid configuration: port "abc" (from --port)');
     expect(seen.config).toBeUndefined();
   });
 
-  it("exits with 1 and a hint when it cannot start", async () => {
+  it("exits with 1 and prints the error with its hint when it cannot start", async () => {
     const start: StartNode = async () => {
       throw new SandboxError("failed_precondition", {
         reason: "port_in_use",
@@ -125,14 +125,14 @@ describe("the daemon", () => {
     expect(seen.err).toBe("sandpiper: port 1 is in use\n  try 2\n");
   });
 
-  it("refuses to listen for other machines without TLS, before it starts anything", async () => {
+  it("refuses to listen beyond loopback without TLS, before it starts anything", async () => {
     const { seen, exitCode } = setUp({ argv: ["--host=0.0.0.0"] });
     expect(await exitCode).toBe(1);
     expect(seen.err).toContain("--allow-insecure");
     expect(seen.config).toBeUndefined();
   });
 
-  it("shows every flag with --help", async () => {
+  it("lists every option with --help", async () => {
     const { seen, exitCode } = setUp({ argv: ["--help"] });
     expect(await exitCode).toBe(0);
     expect(seen.out).toContain("--tls-cert-file TEXT");

@@ -18,7 +18,7 @@ export interface RunDaemonOptions {
   readonly argv: readonly string[];
   readonly env?: NodeJS.ProcessEnv | undefined;
   readonly signals?: SignalSource | undefined;
-  /** Ends the program without waiting for anything. */
+  /** Ends the process at once. */
   readonly exit?: ((code: number) => void) | undefined;
   readonly stdout?: Output | undefined;
   readonly stderr?: Output | undefined;
@@ -32,7 +32,7 @@ interface Output {
 const EXIT_FAILED = 1;
 const EXIT_WRONG_CONFIG = 2;
 
-/** Runs a node until a signal stops it. Gives the program's exit code. */
+/** Runs a node until a signal stops it. Returns the program's exit code. */
 export async function runDaemon(options: RunDaemonOptions): Promise<number> {
   const { argv, env = process.env, stdout = process.stdout, stderr = process.stderr } = options;
   if (argv.includes("--help")) return print(stdout, usage());
@@ -47,9 +47,11 @@ export async function runDaemon(options: RunDaemonOptions): Promise<number> {
     const node = await options.start(config, { logger });
     announce(node, { config, logger, stdout, isTerminal });
     const signal = await signals.first;
-    const after =
-      config.store === null ? "go on running, and the next start takes them over" : "are saved for other nodes";
-    logger.info({ signal }, `stopping; sandboxes ${after}`);
+    const outcome =
+      config.store === null
+        ? "sandboxes keep running, and the next start adopts them"
+        : "saving sandboxes for other nodes";
+    logger.info({ signal }, `stopping; ${outcome}`);
     await node.stop();
     logger.info("stopped");
     return 0;
@@ -79,7 +81,7 @@ function announce(node: StartedNode, { config, logger, stdout, isTerminal }: Ann
 function report(thrown: unknown, stderr: Output): number {
   const error = SandboxError.from(thrown);
   const lines = [`sandpiper: ${error.message}`, error.hint && `  ${error.hint}`];
-  // Only a fault of the program itself needs its stack.
+  // Only a bug in the node needs its stack.
   if (error.code === "internal" && thrown instanceof Error) lines.push(thrown.stack);
   stderr.write(`${lines.filter(Boolean).join("\n")}\n`);
   return error.reason === "invalid_config" ? EXIT_WRONG_CONFIG : EXIT_FAILED;

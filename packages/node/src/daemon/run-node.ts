@@ -1,7 +1,7 @@
 import { startNode } from "../start/start-node.ts";
 import { runDaemon } from "./run-daemon.ts";
 
-/** A node as a program: runs until it is stopped, and gives the program's exit code. */
+/** Runs a node until a signal stops it. Returns the program's exit code. */
 export function runNode(argv: readonly string[]): Promise<number> {
   return runDaemon({ start: startNode, argv });
 }

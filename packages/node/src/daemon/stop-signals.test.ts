@@ -11,8 +11,8 @@ function setUp() {
   return { source, exits, clock, signals };
 }
 
-describe("signals", () => {
-  it("stop the program gracefully the first time, and end it the second time", async () => {
+describe("StopSignals", () => {
+  it("resolves on the first signal, and ends the program on the second", async () => {
     const { source, exits, clock, signals } = setUp();
     source.emit("SIGTERM", "SIGTERM");
     expect(await signals.first).toBe("SIGTERM");
@@ -23,7 +23,7 @@ describe("signals", () => {
     expect(exits).toEqual([130, 143]);
   });
 
-  it("count once when one Ctrl-C sends two", () => {
+  it("counts two signals of one Ctrl-C once", () => {
     const { source, exits, clock } = setUp();
     source.emit("SIGINT", "SIGINT");
     clock.nowMs = 20;
@@ -31,7 +31,7 @@ describe("signals", () => {
     expect(exits).toEqual([]);
   });
 
-  it("are no longer handled after disposal", () => {
+  it("removes its listeners when disposed", () => {
     const { source, signals } = setUp();
     signals[Symbol.dispose]();
     expect(source.listenerCount("SIGINT") + source.listenerCount("SIGTERM")).toBe(0);

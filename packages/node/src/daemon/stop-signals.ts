@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** What tells a program to end: the process, or a stand-in for it. */
+/** `process`, or a double of it in tests. */
 export interface SignalSource {
   on(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
   off(signal: NodeJS.Signals, listener: (signal: NodeJS.Signals) => void): unknown;
@@ -8,17 +8,17 @@ export interface SignalSource {
 
 export interface StopSignalsOptions {
   readonly source: SignalSource;
-  /** The second signal: end at once, with this code. */
+  /** Called at the second signal, which ends the program at once with this code. */
   readonly onSecond: (exitCode: number) => void;
   readonly monotonicMs?: (() => number) | undefined;
 }
 
 const signals = ["SIGINT", "SIGTERM"] as const;
 
-/** One Ctrl-C can arrive twice: from the terminal, and from npm handing on its own. */
+/** One Ctrl-C can arrive twice: from the terminal, and from npm, which forwards its own. */
 const SAME_KEYPRESS_MS = 250;
 
-/** The first signal asks to stop, the second one does not ask. */
+/** The first signal stops the node gracefully, the second one ends the program. */
 export class StopSignals implements Disposable {
   readonly #options: StopSignalsOptions;
   readonly #monotonicMs: () => number;
@@ -31,7 +31,7 @@ export class StopSignals implements Disposable {
     for (const signal of signals) options.source.on(signal, this.#onSignal);
   }
 
-  /** Resolves with the first one. */
+  /** Resolves with the first signal. */
   get first(): Promise<NodeJS.Signals> {
     return this.#first.promise;
   }

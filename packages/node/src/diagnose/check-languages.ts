@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { join } from "node:path";
 import type { Check } from "./check.ts";
 
-/** Where programs are looked for inside a sandbox; a language installed elsewhere is not in the host image. */
+/** The search path inside a sandbox: the host image lacks languages that are installed elsewhere. */
 const directories = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 const interpreters = { python: ["python3", "python"], javascript: ["node"], bash: ["bash"], sh: ["sh"] } as const;
 
@@ -15,8 +15,8 @@ export function checkLanguages(): Check {
   return {
     name: "languages",
     status: "warning",
-    detail: `${detail}; not there: ${missing.join(", ")}`,
-    hint: "Install what is missing below /usr on this machine, or use --rootfs with a directory that has it.",
+    detail: `${detail}; missing: ${missing.join(", ")}`,
+    hint: "Install the missing languages in /usr on this machine, or pass --rootfs with a directory that has them.",
   };
 }
 

@@ -10,17 +10,17 @@ function providerWith(...instances: readonly Partial<InstanceRecord>[]) {
   return { removed, provider: { list, remove } as unknown as Provider };
 }
 
-describe("leftovers", () => {
-  it("are not reported when every instance has a living owner", async () => {
+describe("checkLeftovers", () => {
+  it("finds none when every instance has a living owner", async () => {
     const { provider, removed } = providerWith({ isOrphan: false });
     expect(await checkLeftovers([provider], { remove: true })).toMatchObject({
       status: "ok",
-      detail: "none of dead programs",
+      detail: "none",
     });
     expect(removed).toEqual([]);
   });
 
-  it("are listed and kept without --fix", async () => {
+  it("only lists leftovers unless asked to remove them", async () => {
     const id = createSandboxId();
     const { provider, removed } = providerWith({ id, isOrphan: true });
     const check = await checkLeftovers([provider], { remove: false });
@@ -29,7 +29,7 @@ describe("leftovers", () => {
     expect(removed).toEqual([]);
   });
 
-  it("are the only instances that are removed on request", async () => {
+  it("removes leftovers on request, and no other instances", async () => {
     const id = createSandboxId();
     const { provider, removed } = providerWith({ id, isOrphan: true }, { isOrphan: false });
     expect(await checkLeftovers([provider], { remove: true })).toMatchObject({ status: "ok" });
@@ -39,16 +39,16 @@ describe("leftovers", () => {
   it.each([
     ["unavailable", "engine_unreachable"],
     ["failed_precondition", "engine_missing"],
-  ] as const)("are listed without an engine that is missing (%s, %s)", async (code, reason) => {
+  ] as const)("skips a provider whose engine is missing (%s, %s)", async (code, reason) => {
     const away = new SandboxError(code, { reason, message: "no engine" });
     const id = createSandboxId();
     const { provider } = providerWith({ id, isOrphan: true });
     const absent = { list: () => Promise.reject(away) } as unknown as Provider;
     const check = await checkLeftovers([absent, provider], { remove: false });
-    expect(check.detail).toContain(`1 of dead programs: ${id}`);
+    expect(check.detail).toContain(`1 left by dead programs: ${id}`);
   });
 
-  it("are reported as unknown when the provider cannot list instances", async () => {
+  it("warns when a provider cannot list its instances", async () => {
     const provider = { list: () => Promise.reject(new Error("no such disk")) } as unknown as Provider;
     expect(await checkLeftovers([provider], { remove: false })).toMatchObject({
       status: "warning",

@@ -3,7 +3,7 @@ import type { Check } from "./check.ts";
 
 const ABSENT = ["engine_missing", "engine_unreachable"];
 
-/** Instances whose program has ended without removing them. */
+/** Looks for instances whose program has ended, and removes them if asked to. */
 export async function checkLeftovers(
   providers: readonly Provider[],
   { remove }: { readonly remove: boolean },
@@ -12,14 +12,15 @@ export async function checkLeftovers(
   try {
     const found = await Promise.all(providers.map((provider) => leftoversOf(provider)));
     const orphans = found.flat();
-    if (orphans.length === 0) return { name, status: "ok", detail: "none of dead programs" };
-    const what = `${orphans.length} of dead programs: ${orphans.map(({ id }) => id).join(", ")}`;
+    if (orphans.length === 0) return { name, status: "ok", detail: "none" };
+    const ids = orphans.map(({ id }) => id).join(", ");
     if (!remove) {
-      const hint = "Run: sandpiper doctor --fix, or just go on: the next sandpiper run removes them too.";
-      return { name, status: "warning", detail: what, hint };
+      const detail = `${orphans.length} left by dead programs: ${ids}`;
+      const hint = "Run: sandpiper doctor --fix. The next sandpiper run removes them too.";
+      return { name, status: "warning", detail, hint };
     }
     for (const { provider, id } of orphans) await provider.remove(id, { keepsVolumes: true });
-    return { name, status: "ok", detail: `removed ${what}` };
+    return { name, status: "ok", detail: `removed ${orphans.length} left by dead programs: ${ids}` };
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
     return { name, status: "warning", detail: message, ...(hint === undefined ? {} : { hint }) };
@@ -27,7 +28,7 @@ export async function checkLeftovers(
 }
 
 async function leftoversOf(provider: Provider) {
-  // That an engine is missing, or does not answer, is told of where providers are; most machines have none.
+  // The checks of the providers report a missing engine; most machines have none.
   const found = await provider.list().catch((thrown) => {
     if (!ABSENT.includes(SandboxError.from(thrown).reason)) throw thrown;
     return [];

@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import { findAgent, findCgroups, findRunsc } from "../embedded/create-provider.ts";
 import type { Check } from "./check.ts";
 
-/** What gVisor sandboxes are made of. */
+/** Checks what gVisor sandboxes need. */
 export async function checkParts(): Promise<Check[]> {
   return [await checkRunsc(), checkCgroups(), checkAgent()];
 }
@@ -16,7 +16,7 @@ async function checkRunsc(): Promise<Check> {
 function checkCgroups(): Check {
   const cgroups = findCgroups();
   if (cgroups !== undefined) return { name: "cgroups", status: "ok", detail: `version ${cgroups.version}` };
-  const detail = "not mounted with the controllers cpu, memory and pids, in version 2 also cpuset and io";
+  const detail = "not mounted with the controllers cpu, memory and pids (version 2: also cpuset and io)";
   return { name: "cgroups", status: "failed", detail, hint: "Run: npm run setup, in Sandpiper's directory." };
 }
 

@@ -4,8 +4,8 @@ import { checkProvider } from "./check-provider.ts";
 
 const failing = (parts: Partial<Provider>) => ({ name: "gvisor", capabilities: {}, ...parts }) as unknown as Provider;
 
-describe("a provider", () => {
-  it("fails with its reason and a hint when it is unavailable", async () => {
+describe("checkProvider", () => {
+  it("fails with the provider's reason and hint when it is not available", async () => {
     const provider = failing({ probe: async () => ({ available: false, reason: "no runsc", hint: "build one" }) });
     expect(await checkProvider(provider)).toEqual({
       name: "provider gvisor",
@@ -15,7 +15,7 @@ describe("a provider", () => {
     });
   });
 
-  it("for containers only warns when it is unavailable, and its check downloads nothing", async () => {
+  it("only warns when a container engine is missing, and pulls no image", async () => {
     const capabilities = { supportsContainers: true } as Provider["capabilities"];
     const away = failing({
       capabilities,
@@ -32,35 +32,35 @@ describe("a provider", () => {
     });
     expect(await checkProvider(provider)).toMatchObject({
       status: "ok",
-      detail: expect.stringMatching(/^Docker 29; /),
+      detail: "Docker 29; not tried, because the default image is not pulled yet",
     });
   });
 
-  it("that most machines lack is reported as missing, not as an error", async () => {
+  it("only warns when an optional provider is not available", async () => {
     const provider = failing({ probe: async () => ({ available: false, reason: "no KVM", hint: "use another" }) });
     const check = await checkProvider(provider, { isOptional: true });
     expect(check).toMatchObject({ status: "warning", detail: "no KVM", hint: "use another" });
   });
 
-  it("for projects' machines is checked without starting a machine", async () => {
+  it("only probes a provider that would start a virtual machine", async () => {
     const provider = failing({
       capabilities: { supportsContainers: true } as Provider["capabilities"],
       probe: async () => ({ available: true, detail: "QEMU 7" }),
       create: () =>
         Promise.reject(new SandboxError("invalid_argument", { reason: "project_required", message: "no project" })),
     });
-    expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; nothing was run in one" });
+    expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; not tried" });
   });
 
-  it("that needs a download is checked without downloading", async () => {
+  it("does not make a provider fetch its images", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "not fetched yet", isFirstUse: true }),
-      create: () => Promise.reject(new Error("it was asked for an instance")),
+      create: () => Promise.reject(new Error("the check created an instance")),
     });
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "not fetched yet" });
   });
 
-  it("that claims to be available but starts nothing fails", async () => {
+  it("fails when the probe succeeds and a sandbox does not start", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),
       create: () =>

@@ -1,10 +1,7 @@
 import { type Provider, Sandbox, SandboxError } from "@sandpiper/core";
 import type { Check } from "./check.ts";
 
-/**
- * Looks whether a provider could work, and then whether it does: by running a command in a sandbox of its own. Nothing is
- * downloaded for that, and an engine that is not there keeps nobody from using the others.
- */
+/** Probes a provider, then runs a command in a sandbox of it. Downloads nothing. A missing engine is only a warning. */
 export async function checkProvider(
   provider: Provider,
   { isOptional = false }: { readonly isOptional?: boolean } = {},
@@ -28,10 +25,10 @@ export async function checkProvider(
   } catch (thrown) {
     const { message, hint, reason } = SandboxError.from(thrown);
     if (supportsContainers && reason === "image_not_found") {
-      return { name, status: "ok", detail: `${found}; the image of containers that name none is not there yet` };
+      return { name, status: "ok", detail: `${found}; not tried, because the default image is not pulled yet` };
     }
-    // It starts a whole machine for a project, which nobody has asked for.
-    if (reason === "project_required") return { name, status: "ok", detail: `${found}; nothing was run in one` };
-    return { name, status: bad, detail: message, hint: hint ?? "Run npm test in Sandpiper's directory for more." };
+    // Trying it would start a virtual machine.
+    if (reason === "project_required") return { name, status: "ok", detail: `${found}; not tried` };
+    return { name, status: bad, detail: message, hint: hint ?? "Run npm test in Sandpiper's directory for details." };
   }
 }

@@ -10,17 +10,17 @@ const tools = [
     name: "go",
     argv: ["version"],
     use: "builds gVisor",
-    hint: "Install it from https://go.dev/dl if set-up asks for it.",
+    hint: "If set-up asks for Go, install it from https://go.dev/dl.",
   },
   {
     name: "cargo",
     argv: ["--version"],
     use: "builds the agent",
-    hint: "Install it from https://rustup.rs if set-up asks for it.",
+    hint: "If set-up asks for cargo, install it from https://rustup.rs.",
   },
 ];
 
-/** Needed to build Sandpiper, not to use it. */
+/** Checks for the tools that build Sandpiper. Running it does not need them. */
 export function checkTools(): Promise<Check[]> {
   return Promise.all(
     tools.map(async ({ name, argv, use, hint }): Promise<Check> => {
@@ -28,7 +28,7 @@ export function checkTools(): Promise<Check[]> {
         const { stdout } = await run(name, argv, { timeout: TIME_LIMIT_MS });
         return { name, status: "ok", detail: stdout.trim() };
       } catch {
-        return { name, status: "warning", detail: `not found; it ${use} when that was not done before`, hint };
+        return { name, status: "warning", detail: `not found; ${use} if set-up has not done so yet`, hint };
       }
     }),
   );

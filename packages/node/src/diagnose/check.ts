@@ -1,9 +1,9 @@
-/** One thing about this host that Sandpiper depends on. */
+/** The result of checking one thing that Sandpiper needs from this host. */
 export interface Check {
   readonly name: string;
-  /** A warning does not keep the default provider from working. */
+  /** The default provider works despite warnings. */
   readonly status: "ok" | "warning" | "failed";
   readonly detail: string;
-  /** What to do about it. */
+  /** What the user can do about it. */
   readonly hint?: string;
 }

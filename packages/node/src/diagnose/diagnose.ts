@@ -6,17 +6,16 @@ import {
   stateDirectory,
 } from "../embedded/create-provider.ts";
 import type { Check } from "./check.ts";
-import { checkDisk } from "./check-disk.ts";
 import { checkLanguages } from "./check-languages.ts";
 import { checkLeftovers } from "./check-leftovers.ts";
-import { checkMachine } from "./check-machine.ts";
+import { checkDisk, checkMachine } from "./check-machine.ts";
 import { checkParts } from "./check-parts.ts";
 import { checkProvider } from "./check-provider.ts";
 import { checkTools } from "./check-tools.ts";
 
 export interface DiagnoseOptions {
   readonly home?: string | undefined;
-  /** Removes what dead programs left behind, instead of only naming it. */
+  /** Removes the leftovers of dead programs instead of only listing them. */
   readonly removeLeftovers?: boolean | undefined;
 }
 
@@ -26,13 +25,13 @@ export interface Diagnosis {
   readonly checks: readonly Check[];
 }
 
-/** What works on this host, what does not, and what to do about it. */
+/** Checks this host and suggests fixes. */
 export async function diagnose(options: DiagnoseOptions = {}): Promise<Diagnosis> {
   const { home = stateDirectory(), removeLeftovers = false } = options;
   const providers = composedProviders.map((name) => createProvider(name, { home, vmDocker: { idleMs: 0 } }));
   const leftovers = await checkLeftovers(providers, { remove: removeLeftovers });
   const [tools, parts, disk] = await Promise.all([checkTools(), checkParts(), checkDisk(home)]);
-  // One after the other: they time themselves.
+  // One after the other, because each check measures a start-up time.
   const providerChecks: Check[] = [];
   for (const provider of providers) {
     const isOptional = optionalProviders.some((name) => name === provider.name);

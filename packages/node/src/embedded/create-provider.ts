@@ -23,7 +23,7 @@ export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from
 
 export type ComposedProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local";
 
-/** The providers there are, the default first. */
+/** All providers, the default first. */
 export const composedProviders: readonly ComposedProviderName[] = [
   "gvisor",
   "qemu",
@@ -32,45 +32,45 @@ export const composedProviders: readonly ComposedProviderName[] = [
   "vm-docker",
   "local",
 ];
-/** Those that many machines cannot have: nothing is wrong with a machine that lacks them. */
+/** Providers that many machines cannot run. */
 export const optionalProviders: readonly ComposedProviderName[] = ["qemu", "firecracker"];
 export const defaultProvider: ComposedProviderName = "gvisor";
 
-/** What provider docker is told; what is left out is as docs/docker.md says. */
+/** Settings of provider docker; docs/docker.md has the defaults. */
 export interface DockerSettings {
-  /** Where the engine listens; what the environment says unless given. */
+  /** The engine's address; from the environment by default. */
   readonly url?: string | undefined;
-  /** Of containers that name none. */
+  /** Image of containers that do not name one. */
   readonly image?: string | undefined;
-  /** Directories of the engine's machine that may be mounted; none unless given. */
+  /** Directories on the engine's machine that sandboxes can mount; none by default. */
   readonly allowedPaths?: readonly string[] | undefined;
-  /** That may be asked for. */
+  /** Networks that sandboxes can join. */
   readonly networks?: readonly string[] | undefined;
   readonly runtime?: string | undefined;
 }
 
-/** What provider qemu is told. */
+/** Settings of provider qemu. */
 interface QemuSettings {
   /** How many prepared machines to keep for each shape that sandboxes have used; none by default. */
   readonly prepared?: number | undefined;
 }
 
-/** What provider vm-docker is told; what is left out is as docs/vm-docker.md says. */
+/** Settings of provider vm-docker; docs/vm-docker.md has the defaults. */
 interface VmDockerSettings {
-  /** Files that `docker save` wrote; every machine has these images. */
+  /** Files written by `docker save`; every machine loads their images. */
   readonly images?: readonly string[] | undefined;
-  /** What machines are made of where set-up builds nothing: a disk on macOS, an archive on Windows. */
+  /** Image of the machines on macOS (a disk) and Windows (an archive); set-up builds the one for Linux. */
   readonly machineImage?: string | undefined;
-  /** Of each machine. */
+  /** Memory of one machine. */
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
   readonly diskMib?: number | undefined;
-  /** How long a machine without sandboxes goes on. */
+  /** How long a machine without sandboxes keeps running. */
   readonly idleMs?: number | undefined;
 }
 
 export interface ProviderOptions {
-  /** Where sandboxes and what they write are kept; $SANDPIPER_HOME or ~/.sandpiper unless given. */
+  /** Directory of the sandboxes and their files; $SANDPIPER_HOME or ~/.sandpiper by default. */
   readonly home?: string | undefined;
   readonly docker?: DockerSettings | undefined;
   readonly qemu?: QemuSettings | undefined;
@@ -83,21 +83,21 @@ export interface CreateManagerOptions extends ManagerConfigOptions, ProviderOpti
 
 export function createProvider(name: ComposedProviderName, options: ProviderOptions = {}): Provider {
   const { home, docker = {}, qemu, vmDocker } = options;
-  const place = home === undefined ? {} : { stateDirectory: resolve(home) };
+  const state = home === undefined ? {} : { stateDirectory: resolve(home) };
   switch (name) {
     case "gvisor":
-      return new GvisorProvider(place);
+      return new GvisorProvider(state);
     case "qemu":
-      return new QemuProvider({ ...place, ...qemu });
+      return new QemuProvider({ ...state, ...qemu });
     case "firecracker":
-      return new FirecrackerProvider(place);
+      return new FirecrackerProvider(state);
     case "vm-docker":
-      return createVmDockerProvider(place.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
+      return createVmDockerProvider(state.stateDirectory ?? stateDirectory(), { image: docker.image, ...vmDocker });
     case "local":
-      return new LocalProvider(place);
+      return new LocalProvider(state);
     case "docker": {
       const { url: engineUrl, ...settings } = docker;
-      return new DockerProvider({ ...place, engineUrl, ...settings });
+      return new DockerProvider({ ...state, engineUrl, ...settings });
     }
   }
 }
@@ -116,31 +116,31 @@ function createVmDockerProvider(
   });
 }
 
-/** What this system runs machines with. */
+/** Selects the driver for this operating system. */
 function createVmDriver(home: string, { images: archives = [], machineImage }: VmDockerSettings): VmDriver {
-  // Of their own: the machines of projects are no sandboxes of provider qemu.
-  const place = join(home, "vm");
-  const directory = join(place, "engines");
+  // Kept apart from provider qemu, which would take these machines for its sandboxes.
+  const stateDirectory = join(home, "vm");
+  const directory = join(stateDirectory, "engines");
   if (process.platform === "darwin") return new VzDriver({ directory, disk: machineImage, archives });
   if (process.platform === "win32") return new WslDriver({ directory, archive: machineImage, archives });
   return new MachineDriver({
-    machines: new QemuProvider({ stateDirectory: place }),
+    machines: new QemuProvider({ stateDirectory }),
     directory,
-    consoleLog: (id) => join(place, "qemu/instances", id, "machine/console.log"),
+    consoleLog: (id) => join(stateDirectory, "qemu/instances", id, "machine/console.log"),
     archives,
   });
 }
 
-/** A manager of many sandboxes in this very program. Reconciling with what earlier programs left is its owner's call. */
+/** Manages many sandboxes in this process. Call `reconcile` to deal with the leftovers of earlier programs. */
 export function createManager(options: CreateManagerOptions = {}): SandboxManager {
   const { provider = defaultProvider, home, docker, qemu, vmDocker, ...config } = options;
   return new SandboxManager(createProvider(provider, { home, docker, qemu, vmDocker }), config);
 }
 
-/** Ends the instances of a node whose leases are over. In memory, if possible: a full disk must not end a lease. */
+/** Kills a node's instances whose lease has expired. Its files are in memory: a full disk must not end a lease. */
 export function createGuard(home: string, clock: Clock): Guard {
-  const place = createHash("sha256").update(home).digest("hex").slice(0, 16);
-  const directory = existsSync("/run") ? join("/run/sandpiper", place) : join(home, "guard");
+  const name = createHash("sha256").update(home).digest("hex").slice(0, 16);
+  const directory = existsSync("/run") ? join("/run/sandpiper", name) : join(home, "guard");
   const stateDirectory = join(home, "node");
   return new Guard({ directory, clock, cgroupPath: (id) => instanceCgroup(id, { stateDirectory }) });
 }

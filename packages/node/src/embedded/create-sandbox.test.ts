@@ -15,7 +15,7 @@ afterEach(() => rm(home, { recursive: true, force: true }));
 const instances = () => readdir(join(home, "local/instances"));
 
 describe("createSandbox", () => {
-  it("makes a sandbox in this program that is gone when it is disposed", async () => {
+  it("creates a sandbox in this process and destroys it on dispose", async () => {
     {
       await using sandbox = await createSandbox({ provider: "local", home, env: { GREETING: "hello" } });
       expect((await sandbox.exec("echo $GREETING")).stdout).toBe("hello\n");
@@ -24,21 +24,21 @@ describe("createSandbox", () => {
     expect(await instances()).toEqual([]);
   });
 
-  it("refuses what no sandbox could be, naming the field", async () => {
+  it("rejects invalid options, and names the field", async () => {
     await expect(createSandbox({ provider: "local", home, memoryMib: 0 })).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining("memoryMib 0"),
     });
   });
 
-  it("leaves nothing behind when its signal stops it", async () => {
+  it("leaves nothing behind when its signal aborts", async () => {
     const signal = AbortSignal.abort();
     await expect(createSandbox({ provider: "local", home, signal })).rejects.toMatchObject({ code: "canceled" });
     await using _ = await createSandbox({ provider: "local", home });
     expect(await instances()).toHaveLength(1);
   });
 
-  it("first removes what a killed program left behind, and nothing of a living one", async () => {
+  it("first removes the sandboxes of a killed program, and none of a living one", async () => {
     await using killed = startHostProgram();
     await using living = startHostProgram();
     const [killedId, livingId] = await Promise.all([killed.sandboxId(), living.sandboxId()]);
@@ -50,7 +50,7 @@ describe("createSandbox", () => {
   });
 });
 
-/** Another program with one sandbox in the same place, which it keeps until it is killed. */
+/** Starts another program that creates a sandbox in the same home and runs until it is killed. */
 function startHostProgram() {
   const code = `
     import { createSandbox } from ${JSON.stringify(import.meta.resolve("./create-sandbox.ts"))};

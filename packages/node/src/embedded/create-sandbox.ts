@@ -8,40 +8,36 @@ import {
 import { type ComposedProviderName, createProvider, defaultProvider, type ProviderOptions } from "./create-provider.ts";
 
 export interface CreateSandboxOptions extends SandboxConfigOptions, ProviderOptions, CreateInstanceOptions {
-  /** What runs it; "gvisor" unless given. */
+  /** The provider; "gvisor" by default. */
   readonly provider?: ComposedProviderName | undefined;
-  /** Stops a creation under way; nothing is left behind. */
+  /** Cancels the creation and removes everything it started. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One provider for all sandboxes of this program in the same place: it bounds how many of them start at once. */
+/** Shared by all sandboxes with the same settings, because a provider limits how many start concurrently. */
 const providers = new Map<string, Promise<Provider>>();
 
 /**
- * Makes a sandbox in this very program, with no server. Disposing it destroys it:
+ * Creates a sandbox in this process, without a server. Disposing the sandbox destroys it:
  * `await using sandbox = await createSandbox({ memoryMib: 512 });`
  *
- * A program that ends without that, for example because it was killed, leaves its sandboxes behind; the first
- * createSandbox of the next program removes them.
+ * A killed program leaves its sandboxes behind; the first `createSandbox` of the next program removes them.
  */
 export async function createSandbox(options: CreateSandboxOptions = {}): Promise<Sandbox> {
   const { provider: name = defaultProvider, home, docker, qemu, vmDocker, signal, onProgress, ...config } = options;
   const key = JSON.stringify([name, home, docker, qemu, vmDocker]);
   let provider = providers.get(key);
   if (provider === undefined) {
-    // Programs end, and a machine that waits for more sandboxes would keep this one from it.
+    // An idle machine would keep this process from ending.
     provider = reconciledProvider(name, { home, docker, qemu, vmDocker: { idleMs: 0, ...vmDocker } });
     providers.set(key, provider);
-    // What kept this one from working may have changed when the next one asks.
+    // The next call tries again: the cause of the failure may be gone by then.
     provider.catch(() => providers.delete(key));
   }
   return Sandbox.create(await provider, config, { signal, onProgress });
 }
 
-/**
- * Removes what dead programs left behind. Something that cannot be removed now is no reason to refuse a new sandbox: the
- * next program tries again, and `diagnose` shows it.
- */
+/** Removes the leftovers of dead programs. Ignores failures: the next program tries again, `diagnose` lists them. */
 async function reconciledProvider(name: ComposedProviderName, options: ProviderOptions): Promise<Provider> {
   const provider = createProvider(name, options);
   await new SandboxManager(provider).reconcile({ orphans: "destroy" });

@@ -16,10 +16,10 @@ interface Item {
   readonly createdAt: string;
 }
 
-/** A sandbox made in that second. */
+/** A sandbox created in the given second. */
 const item = (second: number): Item => ({ id: createSandboxId(), createdAt: new Date(second * 1000).toISOString() });
 
-/** Lists as a node does: newest first, and after a cursor those that are older, or come later among its own. */
+/** Lists like a node: newest first, and after a cursor only sandboxes that follow it. */
 function listing(items: readonly Item[]) {
   return (request: Request) => {
     const query = new URL(request.url).searchParams;
@@ -47,7 +47,7 @@ async function list(url: string, query = "") {
 }
 
 describe("the list of sandboxes of a cluster", () => {
-  it("has those of all nodes, newest first, and asks each node once", async () => {
+  it("contains the sandboxes of all nodes, newest first, and asks each node once", async () => {
     const [a, b, c] = [[item(5), item(2)], [item(4)], [item(3), item(1)]];
     let asked = 0;
     const url = await nodes.start("1", listing(a));
@@ -61,10 +61,10 @@ describe("the list of sandboxes of a cluster", () => {
     expect([nextCursor, missing, asked]).toEqual([null, null, 1]);
   });
 
-  it.each([1, 2, 3, 4, 7])("has every sandbox once in pages of %d", async (limit) => {
+  it.each([1, 2, 3, 4, 7])("contains every sandbox once in pages of %d", async (limit) => {
     const all = [9, 8, 8, 7, 6, 6, 6, 5, 4, 3, 2, 1].map(item);
     const url = await nodes.start("1", listing(all.filter((_, at) => at % 2 === 0)));
-    // Of one instant only one node has several, or a page has room for all.
+    // Sandboxes of one instant must be on one node, or fit on one page.
     await nodes.start("2", listing(all.filter((_, at) => at % 2 === 1 && limit > 2)));
     const wanted = limit > 2 ? all : all.filter((_, at) => at % 2 === 0);
     const seen: string[] = [];
@@ -78,14 +78,14 @@ describe("the list of sandboxes of a cluster", () => {
     expect(seen.toSorted()).toEqual(wanted.map(({ id }) => id).toSorted());
   });
 
-  it("shows one that is just moving once", async () => {
+  it("shows a sandbox once while it moves to another node", async () => {
     const moving = item(1);
     const url = await nodes.start("1", listing([moving]));
     await nodes.start("2", listing([moving]));
     expect((await list(url)).items).toEqual([moving]);
   });
 
-  it("says which node did not answer", async () => {
+  it("names the nodes that did not answer", async () => {
     const own = item(1);
     const url = await nodes.start("1", listing([own]));
     await nodes.start("2", listing([item(2)]));
@@ -93,7 +93,7 @@ describe("the list of sandboxes of a cluster", () => {
     expect(await list(url)).toMatchObject({ items: [own], missing: "00000000-0000-4000-8000-000000000002" });
   });
 
-  it("is refused as on a single node, without asking the others", async () => {
+  it("is refused without asking the other nodes", async () => {
     let asked = 0;
     const url = await nodes.start("1", () => new Response("no", { status: 403 }));
     await nodes.start("2", () => {

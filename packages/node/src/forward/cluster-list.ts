@@ -54,7 +54,7 @@ async function askNode(request: Request, { url }: NodeResource, options: Cluster
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const same = new Request(request.url, { headers: request.headers, signal });
   const isStillRight = async () => true;
-  // Without bindings: an answer that is cut off must not cut off the client's own connection.
+  // Without bindings, a truncated answer of the other node does not close the client's connection.
   const response = await forwarder.forward(same, { url, requestId, bindings: {}, isStillRight });
   if (response.status !== 200) throw new Error(`the node answered with status ${response.status}`);
   return pageSchema.parse(await response.json());
@@ -74,8 +74,8 @@ function cut(items: Item[], { limit, isMore }: { readonly limit: number; readonl
 }
 
 /**
- * Each node knows only the order of its own sandboxes. Sandboxes of one instant therefore go on one page, so that the next
- * page, which begins after the last one shown, misses none of them.
+ * Keeps sandboxes of one instant on one page. A node knows only the order of its own sandboxes, so the next page could
+ * miss some of them otherwise.
  */
 function wholeInstants(items: readonly Item[], limit: number): number {
   let count = limit;

@@ -7,7 +7,7 @@ import { ownerUnreachable } from "../cluster/peer-errors.ts";
 
 const SOCKET_PATH = "/v1/socket";
 
-/** What waits for a node that reads slowly; beyond it the client is not read from. */
+/** Limit for data that waits for a slow node; above it, nothing is read from the client. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const CONNECT_TIMEOUT_MS = 5000;
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -18,34 +18,34 @@ export interface RelayClient {
   readonly closed: Promise<void>;
   /** Sends at once. */
   send(message: object): unknown;
-  /** Sends when there is room; undefined if it was sent at once. */
+  /** Sends when there is room; returns undefined if that was at once. */
   deliver(make: () => Uint8Array | string | undefined): Promise<void> | undefined;
-  /** Stops reading from the client until all of these are disposed. */
+  /** Pauses reading from the client until all holds are disposed. */
   holdBack(): Disposable;
   close(code: number, reason: string): void;
 }
 
 export interface OwnerSocketOptions {
   readonly url: string;
-  /** The client's own: the node that is asked checks it again. */
+  /** The client's credential, which the other node checks again. */
   readonly credential: string;
   readonly requestId: string;
   readonly client: RelayClient;
   readonly proof: NodeProof;
   readonly clock: Clock;
-  /** A node that gives no sign of life for so long is taken for gone. */
+  /** The connection is given up after this long without a sign of life. */
   readonly silenceMs: number;
-  /** A text message of the node, after it was passed on. */
+  /** Called with each text message of the node, after it was relayed. */
   readonly onText: (text: string) => void;
-  /** Called once. `refusal`: there never was a connection. */
+  /** Called once. `refusal` is set if the connection was never open. */
   readonly onClose: (end: { readonly code: number; readonly reason: string; readonly refusal?: SandboxError }) => void;
 }
 
-/** One connection to the node that holds some of a client's sandboxes. What passes it is passed on as it is. */
+/** A connection to a node that owns some of a client's sandboxes. Relays messages unchanged. */
 export class OwnerSocket {
   readonly #options: OwnerSocketOptions;
   readonly #webSocket: WebSocket;
-  /** What came before the connection was there. */
+  /** Messages that wait for the connection to open. */
   readonly #waiting: (string | Uint8Array)[] = [];
   #waitingBytes = 0;
   #hold: Disposable | undefined;
@@ -78,7 +78,6 @@ export class OwnerSocket {
     if (this.#backlogBytes > MAX_WAITING_BYTES) this.#hold ??= this.#options.client.holdBack();
   }
 
-  /** Leaves nothing behind. */
   terminate(): void {
     this.#webSocket.terminate();
   }
@@ -100,13 +99,13 @@ export class OwnerSocket {
       this.#heard = true;
     });
     webSocket.once("unexpected-response", (_, response) => this.#refused(response));
-    // A close follows, with the reason for it.
+    // A "close" follows.
     webSocket.on("error", (error) => {
       this.#refusal ??= ownerUnreachable(this.#options.url, error);
     });
     webSocket.once("close", (code, reason) => {
       this.#stopBeat();
-      this.#letGo();
+      this.#resumeClient();
       const refusal = this.#wasOpen ? undefined : (this.#refusal ?? ownerUnreachable(this.#options.url));
       this.#options.onClose({ code, reason: reason.toString(), ...(refusal && { refusal }) });
     });
@@ -127,16 +126,16 @@ export class OwnerSocket {
 
   #post(data: string | Uint8Array): void {
     this.#webSocket.send(data, () => {
-      if (this.#backlogBytes <= MAX_WAITING_BYTES / 2) this.#letGo();
+      if (this.#backlogBytes <= MAX_WAITING_BYTES / 2) this.#resumeClient();
     });
   }
 
-  #letGo(): void {
+  #resumeClient(): void {
     this.#hold?.[Symbol.dispose]();
     this.#hold = undefined;
   }
 
-  /** While nothing is read from it, its answers are not heard either. */
+  /** Pings the node, and gives it up if it is silent. While reading is paused, silence means nothing. */
   #beat(): void {
     const { clock, silenceMs } = this.#options;
     if (!this.#heard && !this.#webSocket.isPaused) {
@@ -148,7 +147,7 @@ export class OwnerSocket {
     this.#stopBeat = clock.schedule(silenceMs, () => this.#beat());
   }
 
-  /** What a node says about why it takes no connection is for the client, unless it is about the node itself. */
+  /** Relays the node's refusal to the client, unless it is about the node itself. */
   async #refused(response: IncomingMessage): Promise<void> {
     let text = "";
     try {
@@ -159,7 +158,7 @@ export class OwnerSocket {
       const { code, reason, message, hint, details } = errorBodySchema.parse(JSON.parse(text));
       if (code !== "unavailable") this.#refusal = new SandboxError(code, { reason, message, hint, details });
     } catch {
-      // No answer of a node: something else is at its address.
+      // Not a node's answer: another program listens at its address.
     }
     this.#webSocket.terminate();
   }

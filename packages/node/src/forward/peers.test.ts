@@ -19,7 +19,7 @@ afterEach(() => nodes[Symbol.asyncDispose]());
 const authorization = "Bearer spk_0a1b2c3d_key";
 const pathTo = (rest = "") => `/v1/sandboxes/${id}${rest}`;
 
-/** Says who answered, and to what. */
+/** Answers with its name and the request. */
 function echo(name: string) {
   return async (request: Request) =>
     Response.json({
@@ -38,7 +38,7 @@ async function twoNodes() {
 }
 
 describe("a request about a sandbox of another node", () => {
-  it("is answered by that node, with everything it said", async () => {
+  it("reaches that node unchanged", async () => {
     const { here, owner } = await twoNodes();
     const response = await fetch(`${here}${pathTo("/files?path=a%20b&x=%C3%A4")}`, {
       method: "PUT",
@@ -54,7 +54,7 @@ describe("a request about a sandbox of another node", () => {
     });
   });
 
-  it("gets a request id where it has none, and loses what is about the connection", async () => {
+  it("gets a request id if it has none, and loses hop-by-hop headers", async () => {
     const { here } = await twoNodes();
     const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
     expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
@@ -74,7 +74,7 @@ describe("a request about a sandbox of another node", () => {
     expect(text).not.toMatch(/x-mine|"te"/);
   });
 
-  it("keeps the answer's status, headers and cookies, and answers without a body", async () => {
+  it("returns the answer's status, headers and cookies, also without a body", async () => {
     const here = await nodes.start("1", echo("here"));
     await nodes.start("2", (request) => {
       const headers = new Headers({ "content-range": "bytes 0-1/5", "x-own": "1" });
@@ -96,7 +96,7 @@ describe("a request about a sandbox of another node", () => {
     expect((await ask("DELETE")).status).toBe(204);
   });
 
-  it("passes on what comes as it comes, in both directions at once", async () => {
+  it("streams both bodies at the same time", async () => {
     const here = await nodes.start("1", echo("here"));
     await nodes.start("2", (request) => new Response(request.body));
     nodes.holders.set(id, "2");
@@ -119,7 +119,7 @@ describe("a request about a sandbox of another node", () => {
     expect((await reader?.read())?.done).toBe(true);
   });
 
-  it("is read no faster than its answer is", async () => {
+  it("reads the answer no faster than the client", async () => {
     const here = await nodes.start("1", echo("here"));
     let made = 0;
     const piece = new Uint8Array(64 * 1024);
@@ -139,7 +139,7 @@ describe("a request about a sandbox of another node", () => {
     await reader?.cancel();
   });
 
-  it("ends there when its client leaves, before the answer and in the middle of it", async () => {
+  it("is canceled when its client leaves, before the answer or during it", async () => {
     const here = await nodes.start("1", echo("here"));
     const left: string[] = [];
     const arrived = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ describe("a request about a sandbox of another node", () => {
     await expect.poll(() => left.toSorted()).toEqual(["/events", "/wait"]);
   });
 
-  it("is cut where the owner's answer is cut", async () => {
+  it("fails when the owner's answer is truncated", async () => {
     const here = await nodes.start("1", echo("here"));
     let cut = () => {};
     await nodes.start("2", (_, { outgoing }) => {
@@ -176,7 +176,7 @@ describe("a request about a sandbox of another node", () => {
     expect(await rejection(response.arrayBuffer())).toMatchObject({ message: "terminated" });
   });
 
-  it("is told that its node does not answer, and that asking again may help", async () => {
+  it("fails with a retryable error when its node does not answer", async () => {
     const { here } = await twoNodes();
     await nodes.stop("2");
     const headers = { authorization, "x-request-id": "mine-2" };
@@ -190,7 +190,7 @@ describe("a request about a sandbox of another node", () => {
     });
   });
 
-  it("goes through when a connection that was kept has been closed meanwhile", async () => {
+  it("succeeds when the other node has closed a kept-alive connection", async () => {
     const here = await nodes.start("1", echo("here"));
     const known = new Set<unknown>();
     let cut = 0;
@@ -211,7 +211,7 @@ describe("a request about a sandbox of another node", () => {
     expect(cut).toBe(2);
   });
 
-  it("ends when its node hangs and has lost the sandbox", async () => {
+  it("fails when its node hangs and has lost the sandbox", async () => {
     const clock = new FakeClock();
     const here = await nodes.start("1", echo("here"), clock);
     const arrived = Promise.withResolvers<void>();
@@ -229,8 +229,8 @@ describe("a request about a sandbox of another node", () => {
   });
 });
 
-describe("a request that comes from a node", () => {
-  it("is refused without proof, whoever asks", async () => {
+describe("a forwarded request", () => {
+  it("is refused without a valid proof", async () => {
     const { owner } = await twoNodes();
     const proof = nodes.proofOf("1").sign({ method: "GET", path: "/v1/sandboxes" }, owner);
     const response = await fetch(`${owner}${pathTo()}`, { headers: { authorization, "x-sandpiper-node": proof } });
@@ -238,7 +238,7 @@ describe("a request that comes from a node", () => {
     expect(errorBodySchema.parse(await response.json())).toMatchObject({ reason: "bad_node_proof" });
   });
 
-  it("does not let in whom the owner does not: the client's own credential goes along", async () => {
+  it("carries the client's credential, which the owner checks", async () => {
     const { here } = await twoNodes();
     const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
     expect(headers["authorization"]).toBe(authorization);
@@ -247,13 +247,13 @@ describe("a request that comes from a node", () => {
 });
 
 describe("a nudge", () => {
-  it("reaches the other node, which knows by whom it is sent", async () => {
+  it("reaches the other node", async () => {
     const { owner } = await twoNodes();
     await sendNudge(owner, id, nodes.proofOf("1"));
     expect(nodes.nudges).toEqual([`2 ${id}`]);
   });
 
-  it("of strangers is refused, and there is nothing at its place for clients", async () => {
+  it("is refused without a valid proof, and clients find nothing at its path", async () => {
     const { owner } = await twoNodes();
     const post = (headers: Record<string, string>, body: string) =>
       fetch(`${owner}/v1/cluster/nudge`, { method: "POST", headers: { authorization, ...headers }, body });
@@ -263,7 +263,7 @@ describe("a nudge", () => {
     expect(nodes.nudges).toEqual([]);
   });
 
-  it("to a node that is not there fails in time", async () => {
+  it("fails when the other node is not running", async () => {
     const { owner } = await twoNodes();
     await nodes.stop("2");
     expect(await rejection(sendNudge(owner, id, nodes.proofOf("1")))).toMatchObject({ reason: "owner_unreachable" });

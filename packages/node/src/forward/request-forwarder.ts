@@ -18,7 +18,7 @@ export type Bindings = Partial<HttpBindings>;
 export interface RequestForwarderOptions {
   readonly proof: NodeProof;
   readonly clock: Clock;
-  /** How often to check that the other node still owns the sandbox: a node that hangs never answers. */
+  /** How often to check that the other node still owns the sandbox, because a node that hangs never answers. */
   readonly recheckMs: number;
 }
 
@@ -30,7 +30,7 @@ export interface ForwardOptions {
   readonly isStillRight: () => Promise<boolean>;
 }
 
-/** Forwards requests to other nodes and streams both bodies, at the pace of the reader. */
+/** Forwards requests to other nodes and streams both bodies with back-pressure. */
 export class RequestForwarder implements Disposable {
   readonly #options: RequestForwarderOptions;
   readonly #agents = { "http:": new Agent({ keepAlive: true }), "https:": new TlsAgent({ keepAlive: true }) };
@@ -117,7 +117,8 @@ export class RequestForwarder implements Disposable {
     const { clock } = this.#options;
     outgoing.once("socket", (socket) => {
       if (!socket.connecting) return;
-      const stop = clock.schedule(CONNECT_TIMEOUT_MS, () => outgoing.destroy(new Error("no connection in time")));
+      const onTimeout = () => outgoing.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`));
+      const stop = clock.schedule(CONNECT_TIMEOUT_MS, onTimeout);
       socket.once("connect", stop);
       outgoing.once("close", stop);
     });
@@ -129,7 +130,7 @@ export class RequestForwarder implements Disposable {
     let stop = () => {};
     const next = () => {
       stop = clock.schedule(recheckMs, async () => {
-        // A store that does not answer says nothing about the node.
+        // An unreachable store says nothing about the node.
         if (!(await isStillRight().catch(() => true))) gone.abort();
         else if (!isDone) next();
       });
@@ -160,7 +161,7 @@ function answer(request: Request, incoming: IncomingMessage, bindings: Bindings)
   return new Response(null, { status, headers });
 }
 
-/** An answer that is cut off also cuts off the client's connection, so that the client does not mistake it for complete. */
+/** A truncated answer also closes the client's connection, so that the client does not take it for complete. */
 function bodyOf(incoming: IncomingMessage, bindings: Bindings): ReadableStream<Uint8Array> {
   const pieces = incoming[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
@@ -200,11 +201,11 @@ const hopByHop = [
   "transfer-encoding",
   "upgrade",
 ];
-/** Set anew for the next hop. Clients cannot claim to be a node. */
-const setAnew = ["host", "expect", NODE_PROOF_HEADER];
+/** Replaced for the next hop, so that clients cannot claim to be a node. */
+const replaced = ["host", "expect", NODE_PROOF_HEADER];
 
 function forwardedRequestHeaders(headers: Headers): Record<string, string> {
-  const dropped = new Set([...hopByHop, ...setAnew, ...namedIn(headers.get("connection"))]);
+  const dropped = new Set([...hopByHop, ...replaced, ...namedIn(headers.get("connection"))]);
   return Object.fromEntries([...headers].filter(([name]) => !dropped.has(name)));
 }
 
@@ -217,7 +218,7 @@ function forwardedAnswerHeaders(headers: NodeJS.Dict<string[]>): Headers {
   return kept;
 }
 
-/** The `Connection` header may name more headers of that connection. */
+/** The `Connection` header can name more hop-by-hop headers. */
 function namedIn(connection: string | null | undefined): readonly string[] {
   return connection?.split(",").map((name) => name.trim().toLowerCase()) ?? [];
 }

@@ -5,10 +5,10 @@ import type { Location } from "../handoff/locator.ts";
 import { OwnerSocket, type RelayClient } from "./owner-socket.ts";
 
 const MAX_STREAMS = 1024;
-/** Limit for messages of streams that are still being located; above it, the client is not read from. */
+/** Limit for messages of streams that are still being located; above it, nothing is read from the client. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const POLICY = 1008;
-/** "Service restart": the client reconnects and continues where it was. */
+/** "Service restart": the client reconnects and continues at its offsets. */
 const RESTART = 1012;
 
 export interface SocketRelayOptions {
@@ -17,7 +17,7 @@ export interface SocketRelayOptions {
   readonly requestId: string;
   readonly proof: NodeProof;
   readonly clock: Clock;
-  /** A node that is silent for so long is taken for dead. */
+  /** A node that is silent for this long is considered dead. */
   readonly silenceMs: number;
 }
 
@@ -34,13 +34,13 @@ interface StreamRoute {
   readonly sandbox: SandboxId;
   owner: OwnerSocket | undefined;
   readonly waiting: (string | Uint8Array)[];
-  /** The client has closed the stream; no message will report its end. */
+  /** The client has closed the stream, so no message will report its end. */
   isClosed: boolean;
 }
 
 /**
- * Relays streams to the nodes that own their sandboxes, over one connection to each node. The client chooses the numbers of
- * streams, so messages pass unchanged in both directions.
+ * Relays streams to the nodes that own their sandboxes, over one connection to each node. The client chooses the stream
+ * numbers, so messages pass unchanged in both directions.
  */
 export class SocketRelay {
   readonly #options: SocketRelayOptions;
@@ -61,7 +61,7 @@ export class SocketRelay {
     });
   }
 
-  /** Passes a message on if its stream is relayed or being located. `text` is the message as the client sent it. */
+  /** Relays a message if its stream is relayed or being located. `text` is the message as the client sent it. */
   message(message: ClientMessage, text: string): boolean {
     const route = this.#routes.get(message.stream);
     if (route === undefined) return false;
@@ -87,8 +87,8 @@ export class SocketRelay {
   }
 
   /**
-   * Opens a stream at the node that owns the sandbox. If the location turns out to be another, `serveHere` gets it together with
-   * the messages that have come meanwhile, the opening first.
+   * Opens a stream at the node that owns the sandbox. If no other node owns it, `serveHere` gets the location and the
+   * messages that have arrived meanwhile, the opening first.
    */
   open(
     opening: StreamOpening,
@@ -191,7 +191,7 @@ export class SocketRelay {
     const { client } = this.#options;
     if (end.refusal !== undefined) for (const stream of streams) this.#fail(stream, end.refusal);
     else if (end.code === POLICY) client.close(POLICY, end.reason);
-    else client.close(RESTART, "the node of a sandbox has gone");
+    else client.close(RESTART, "lost the node that owns a sandbox");
   }
 
   #fail(stream: number, error: SandboxError): void {

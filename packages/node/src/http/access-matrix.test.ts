@@ -12,7 +12,7 @@ interface Sample {
 const command = { command: "true" };
 const atPath = { query: "path=/tmp/file" };
 
-/** A request that would be well-formed, for operations that need more than their path. */
+/** Well-formed requests for operations that need more than their path. */
 const samples: Partial<Record<OperationId, Sample>> = {
   createSandbox: { json: { provider: "mock" } },
   execInSandbox: { json: command },
@@ -88,7 +88,7 @@ function send(
   });
 }
 
-/** Everything that a request could change. */
+/** A snapshot of everything that a request could change. */
 async function everything() {
   const admin = node.authenticator.authenticate(node.key({ scopes: ["admin"], tenant: "watcher" }));
   const live = node.access.open(admin, sandbox.id, { readOnly: false });
@@ -117,7 +117,7 @@ async function expectRefused(
 }
 
 describe.each(guarded)(title, (operation) => {
-  it("wants a credential that is valid now", async () => {
+  it("requires a valid credential", async () => {
     const revoked = node.keys.create({ name: "revoked", tenant: "watcher" });
     node.keys.revoke(revoked.id);
     const almost = `${node.owner.slice(0, -2)}xx`;
@@ -142,7 +142,7 @@ describe.each(guarded)(title, (operation) => {
     );
   });
 
-  it("refuses a query that it does not know", async () => {
+  it("refuses an unknown query parameter", async () => {
     const query = `${samples[operation.id]?.query ?? ""}&unknown=1`;
     const before = await everything();
     const key = node.key({ scopes: ["admin"], tenant: "watcher" });
@@ -151,7 +151,7 @@ describe.each(guarded)(title, (operation) => {
 });
 
 describe.each(guarded.filter(({ readOnly }) => !readOnly))(title, (operation) => {
-  it("is not for a key that may only look", async () => {
+  it("is refused with a read-only key", async () => {
     const key = node.key({ tenant: "mine", scopes: ["read"] });
     const before = await everything();
     expect((await expectRefused(send(operation, { key }), before, 403)).code).toBe("permission_denied");
@@ -159,7 +159,7 @@ describe.each(guarded.filter(({ readOnly }) => !readOnly))(title, (operation) =>
 });
 
 describe.each(guarded.filter(({ access }) => access === "admin"))(title, (operation) => {
-  it("is for admins only", async () => {
+  it("is refused without the scope admin", async () => {
     const before = await everything();
     await expectRefused(send(operation), before, 403);
     await expectRefused(send(operation, { key: sandbox.token }), before, 403);
@@ -167,28 +167,31 @@ describe.each(guarded.filter(({ access }) => access === "admin"))(title, (operat
 });
 
 describe.each(ofSandbox)(title, (operation) => {
-  it("finds nothing of another tenant, nor with another sandbox's token", async () => {
-    const stranger = node.key({ tenant: "other" });
+  it("answers not found to another tenant, and with another sandbox's token", async () => {
+    const otherTenant = node.key({ tenant: "other" });
     const neighbour = await node.create();
     const before = await everything();
-    const nowhere = pathOf(operation, { id: crypto.randomUUID() });
-    for (const key of [stranger, neighbour.token]) {
-      const there = await expectRefused(send(operation, { key }), before, 404);
-      const error = await expectRefused(send(operation, { key, path: nowhere }), before, 404);
-      expect({ code: there.code, reason: there.reason }).toEqual({ code: error.code, reason: error.reason });
+    const unknown = pathOf(operation, { id: crypto.randomUUID() });
+    for (const key of [otherTenant, neighbour.token]) {
+      const hidden = await expectRefused(send(operation, { key }), before, 404);
+      const missing = await expectRefused(send(operation, { key, path: unknown }), before, 404);
+      expect({ code: hidden.code, reason: hidden.reason }).toEqual({ code: missing.code, reason: missing.reason });
     }
   });
 
-  it.each(["..%2f..%2fetc%2fpasswd", "%00", "..", `${"a".repeat(300)}`])("finds nothing at the id %s", async (id) => {
-    const before = await everything();
-    await expectRefused(send(operation, { path: pathOf(operation, { id }) }), before, 404);
-  });
+  it.each(["..%2f..%2fetc%2fpasswd", "%00", "..", `${"a".repeat(300)}`])(
+    "answers not found for the id %s",
+    async (id) => {
+      const before = await everything();
+      await expectRefused(send(operation, { path: pathOf(operation, { id }) }), before, 404);
+    },
+  );
 });
 
 describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|cache)\}/.test(path)))(
   title,
   (operation) => {
-    it.each(["..%2f..%2fetc", "%00", "unknown"])("finds nothing at the name %s", async (name) => {
+    it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
       const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name, cache: name });
       const key = node.key({ scopes: ["admin"], tenant: "watcher" });
       await expectRefused(send(operation, { key, path }), await everything(), 404);
@@ -197,7 +200,7 @@ describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|ca
 );
 
 describe.each(guarded.filter(({ query }) => query !== undefined && "path" in query.shape))(title, (operation) => {
-  it("takes no path with a NUL, nor an endless one", async () => {
+  it("refuses a path that is empty, too long, or contains NUL", async () => {
     const before = await everything();
     for (const path of ["%00", "/tmp/a%00b", "a".repeat(5000), ""]) {
       await expectRefused(send(operation, { query: `path=${path}` }), before, 400);
@@ -208,7 +211,7 @@ describe.each(guarded.filter(({ query }) => query !== undefined && "path" in que
 describe.each(withJson)(title, (operation) => {
   const key = () => node.key({ scopes: ["admin"], tenant: "watcher" });
 
-  it("refuses a body that is not what it should be", async () => {
+  it("refuses an invalid body", async () => {
     const before = await everything();
     const headers = { "content-type": "application/json" };
     const bodies = ['{"a":', "[]", "null", '"text"', '{"unknown":1}', "\u0000", new Uint8Array([0x7b, 0xff, 0x7d])];
@@ -220,12 +223,12 @@ describe.each(withJson)(title, (operation) => {
     await expectRefused(send(operation, plain), before, 415);
   });
 
-  it("refuses a body that is too large, whether or not its size is said", async () => {
+  it("refuses a body that is too large, with and without Content-Length", async () => {
     const before = await everything();
     const bytes = `{"a":"${"x".repeat(64 * 1024)}"}`;
     const headers = { "content-type": "application/json" };
-    const said = { ...headers, "content-length": String(bytes.length) };
-    for (const each of [headers, said]) {
+    const withLength = { ...headers, "content-length": String(bytes.length) };
+    for (const each of [headers, withLength]) {
       const error = await expectRefused(
         send(operation, { key: key(), json: undefined, bytes, headers: each }),
         before,
@@ -237,7 +240,7 @@ describe.each(withJson)(title, (operation) => {
 });
 
 describe.each(withBytes)(title, (operation) => {
-  it("refuses a body that is larger than there is room for", async () => {
+  it("refuses a body that is larger than the sandbox's disk", async () => {
     const before = await everything();
     const headers = { "content-length": String(1e13) };
     await expectRefused(send(operation, { bytes: "x", headers }), before, 413);

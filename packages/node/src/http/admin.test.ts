@@ -11,13 +11,13 @@ beforeAll(async () => {
 });
 afterAll(() => node[Symbol.asyncDispose]());
 
-describe("admins", () => {
-  it("make keys, which are told once, and revoke them at once", async () => {
-    const made = await node.request("POST", "/v1/keys", {
+describe("an admin", () => {
+  it("creates keys, which are shown once, and revokes them immediately", async () => {
+    const response = await node.request("POST", "/v1/keys", {
       key,
       json: { name: "ci", tenant: "ci", quota: { maxSandboxes: 1 } },
     });
-    const created = routes.createKey.answer.schema.parse(await made.json());
+    const created = routes.createKey.answer.schema.parse(await response.json());
     expect((await node.request("GET", "/v1/sandboxes", { key: created.key })).status).toBe(200);
     const listed = await (await node.request("GET", "/v1/keys", { key })).text();
     expect(routes.listKeys.answer.schema.parse(JSON.parse(listed)).items.map(({ id }) => id)).toContain(created.id);
@@ -26,7 +26,7 @@ describe("admins", () => {
     expect((await node.request("GET", "/v1/sandboxes", { key: created.key })).status).toBe(401);
   });
 
-  it("set pools and see how they do", async () => {
+  it("sets and lists warm pools", async () => {
     const set = await node.request("PUT", "/v1/pools", { key, json: { provider: "mock", target: 1 } });
     expect(routes.setPool.answer.schema.parse(await set.json())).toMatchObject({ target: 1 });
     const listed = await (await node.request("GET", "/v1/pools", { key })).json();
@@ -34,9 +34,9 @@ describe("admins", () => {
     await node.request("PUT", "/v1/pools", { key, json: { provider: "mock", target: 0 } });
   });
 
-  it("make webhooks, whose secret is told once, and remove them", async () => {
-    const made = await node.request("POST", "/v1/webhooks", { key, json: { url: "http://127.0.0.1:1/hook" } });
-    const { id, secret } = routes.createWebhook.answer.schema.parse(await made.json());
+  it("creates webhooks, whose secret is shown once, and removes them", async () => {
+    const response = await node.request("POST", "/v1/webhooks", { key, json: { url: "http://127.0.0.1:1/hook" } });
+    const { id, secret } = routes.createWebhook.answer.schema.parse(await response.json());
     const listed = await (await node.request("GET", "/v1/webhooks", { key })).text();
     expect(routes.listWebhooks.answer.schema.parse(JSON.parse(listed)).items.map((each) => each.id)).toEqual([id]);
     expect(listed).not.toContain(secret);
@@ -44,7 +44,7 @@ describe("admins", () => {
     expect((await node.request("DELETE", `/v1/webhooks/${id}`, { key })).status).toBe(404);
   });
 
-  it("see the nodes, and drain the one they ask", async () => {
+  it("lists the nodes, and drains the one that gets the request", async () => {
     const listed = routes.listNodes.answer.schema.parse(await (await node.request("GET", "/v1/nodes", { key })).json());
     expect(listed.items.map(({ isThisNode }) => isThisNode)).toEqual([true, false]);
     expect((await node.request("POST", "/v1/nodes/drain", { key })).status).toBe(204);
@@ -52,7 +52,7 @@ describe("admins", () => {
     expect(node.nodes.drains).toEqual([undefined, 5000]);
   });
 
-  it("read the node's metrics, with the requests that came before", async () => {
+  it("reads the node's metrics, which count earlier requests", async () => {
     await node.request("GET", "/v1/sandboxes");
     const response = await node.request("GET", "/metrics", { key });
     expect(response.headers.get("content-type")).toContain("text/plain");

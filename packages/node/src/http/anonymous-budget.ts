@@ -3,7 +3,7 @@ import type { Clock } from "@sandpiper/core";
 const PERIOD_MS = 60_000;
 const PER_PERIOD = 10;
 
-/** How many requests of nobody known are kept: the audit log is bounded, and strangers must not push everybody else out. */
+/** Limits the audit entries of anonymous callers, so that they cannot evict all others from the bounded log. */
 export class AnonymousBudget {
   readonly #clock: Clock;
   #startedAtMs = Number.NEGATIVE_INFINITY;

@@ -18,21 +18,21 @@ async function setUp(deps: TestNodeOptions["deps"] = {}) {
   return node;
 }
 
-describe("every answer", () => {
-  it("carries the request's id, which is the caller's own where that is sane", async () => {
+describe("an answer", () => {
+  it("carries the request's id, which is the caller's own if it is valid", async () => {
     const { request } = await setUp();
     for (const path of ["/health", "/v1/sandboxes", "/nowhere", "/openapi.json"]) {
       const own = await request("GET", path, { headers: { "x-request-id": "mine-1" } });
       expect(own.headers.get("x-request-id")).toBe("mine-1");
-      for (const insane of ["a b", "x".repeat(200), "<script>"]) {
-        const response = await request("GET", path, { headers: { "x-request-id": insane } });
+      for (const invalid of ["a b", "x".repeat(200), "<script>"]) {
+        const response = await request("GET", path, { headers: { "x-request-id": invalid } });
         expect(response.headers.get("x-request-id")).toMatch(UUID);
       }
     }
     expect((await errorOf(await request("GET", "/nowhere", { headers: { "x-request-id": "e" } }))).requestId).toBe("e");
   });
 
-  it("is an error of the one shape where there is nothing, or not with this method", async () => {
+  it("has the usual error body for an unknown path and an unsupported method", async () => {
     const { request } = await setUp();
     expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_path" });
     expect(await errorOf(await request("GET", "/v1/sandboxes/"))).toMatchObject({ status: 404 });
@@ -42,7 +42,7 @@ describe("every answer", () => {
     expect((await request("OPTIONS", "/v1/sandboxes")).status).toBe(405);
   });
 
-  it("says nothing of what went wrong inside; the log does, under the request's id", async () => {
+  it("hides the cause of an internal error, which the log shows under the request's id", async () => {
     const authenticator = {
       authenticate() {
         throw new TypeError("cannot read /secret/place");
@@ -63,14 +63,14 @@ describe("every answer", () => {
   });
 });
 
-describe("a request without a sane address", () => {
+describe("a request with an invalid target", () => {
   it.each([
     "GET /a\\b HTTP/1.1\r\nHost: x",
     "GET /health HTTP/1.1\r\nHost: a b",
     "GET /health HTTP/1.0",
     "GET * HTTP/1.1\r\nHost: x",
     "NONSENSE",
-  ])("is answered in the one shape: %j", async (head) => {
+  ])("gets the usual error body: %j", async (head) => {
     const node = await setUp();
     await using server = await node.listen();
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
@@ -82,8 +82,8 @@ describe("a request without a sane address", () => {
   });
 });
 
-describe("health", () => {
-  it("needs no credential, and says when the node stops, which begins nothing new then", async () => {
+describe("GET /health", () => {
+  it("needs no credential, and reports that the node is stopping, which refuses requests then", async () => {
     const phase = new NodePhase();
     const { request } = await setUp({ phase });
     const ask = async () => healthSchema.parse(await (await request("GET", "/health", { key: undefined })).json());
@@ -97,8 +97,8 @@ describe("health", () => {
   });
 });
 
-describe("the documents", () => {
-  it("are for any valid credential and for nobody else", async () => {
+describe("the API documents", () => {
+  it("need any valid credential", async () => {
     const node = await setUp();
     const { token } = await node.create();
     for (const path of ["/openapi.json", "/docs"]) {
@@ -111,7 +111,7 @@ describe("the documents", () => {
     }
   });
 
-  it("describe every operation, and refer to nothing that is not in them", async () => {
+  it("describe every operation, without dangling references", async () => {
     const { request } = await setUp();
     const text = await (await request("GET", "/openapi.json")).text();
     const document = JSON.parse(text);
@@ -137,7 +137,7 @@ describe("the documents", () => {
     expect(["exec", "fork", "checkpoints"].map((path) => bodyAt(path).required)).toEqual([true, false, false]);
   });
 
-  it("have a page for people that loads nothing from elsewhere", async () => {
+  it("include a reference page that loads nothing from other servers", async () => {
     const { request } = await setUp();
     const response = await request("GET", "/docs");
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -147,10 +147,10 @@ describe("the documents", () => {
   });
 });
 
-describe("web pages", () => {
+describe("a web page", () => {
   const origin = "https://app.example.com";
 
-  it("may not read answers unless their origin is configured", async () => {
+  it("may read answers only if its origin is configured", async () => {
     const closed = await setUp();
     const open = await setUp({ corsOrigins: [origin] });
     const allowedTo = async (node: typeof open, from: string) =>
@@ -162,7 +162,7 @@ describe("web pages", () => {
     expect(await allowedTo(open, "https://evil.example.com")).toBeNull();
   });
 
-  it("are told what they may send, without cookies", async () => {
+  it("gets an answer to its preflight request, without cookies", async () => {
     const { request } = await setUp({ corsOrigins: [origin] });
     const headers = { origin, "access-control-request-method": "PUT" };
     const preflight = await request("OPTIONS", "/v1/sandboxes", { key: undefined, headers });
@@ -175,13 +175,13 @@ describe("web pages", () => {
 });
 
 describe("the audit log", () => {
-  it("keeps who changed what and who was not let, but not who looked", async () => {
+  it("records changes and refusals, but no reads", async () => {
     const node = await setUp();
     const { id } = await node.create();
     await node.request("GET", `/v1/sandboxes/${id}`);
     await node.request("DELETE", `/v1/sandboxes/${id}`, { key: undefined, headers: { "x-request-id": "no" } });
-    const stranger = node.key({ tenant: "other" });
-    await node.request("DELETE", `/v1/sandboxes/${id}`, { key: stranger });
+    const other = node.key({ tenant: "other" });
+    await node.request("DELETE", `/v1/sandboxes/${id}`, { key: other });
     const admin = node.key({ scopes: ["admin"] });
     const answer = await (await node.request("GET", "/v1/audit", { key: admin })).json();
     const { items } = routes.listAudit.answer.schema.parse(answer);
@@ -189,13 +189,13 @@ describe("the audit log", () => {
     expect(items).toMatchObject([
       { operation: "createSandbox", actor, tenant: "mine", sandboxId: id, status: 201 },
       { operation: "deleteSandbox", actor: null, tenant: null, sandboxId: id, status: 401, requestId: "no" },
-      { operation: "deleteSandbox", actor: stranger.split("_")[1], tenant: "other", sandboxId: id, status: 404 },
+      { operation: "deleteSandbox", actor: other.split("_")[1], tenant: "other", sandboxId: id, status: 404 },
     ]);
   });
 });
 
-describe("somebody without a credential", () => {
-  it("cannot fill the audit log, which is bounded, and so push out what others did", async () => {
+describe("an anonymous caller", () => {
+  it("cannot evict other entries from the audit log", async () => {
     const node = await setUp();
     await node.create();
     for (let turn = 0; turn < 100; turn++) await node.request("POST", "/v1/sandboxes", { key: "wrong", json: {} });
@@ -205,8 +205,8 @@ describe("somebody without a credential", () => {
   });
 });
 
-describe("an error of the node's parts", () => {
-  it("is passed on with its hint and details", async () => {
+describe("an error of a handler", () => {
+  it("reaches the caller with its hint and details", async () => {
     const error = new SandboxError("resource_exhausted", {
       reason: "quota_exceeded",
       message: "no more",

@@ -7,13 +7,12 @@ import { NUDGE_PATH } from "../cluster/nudge.ts";
 import { AnonymousBudget } from "./anonymous-budget.ts";
 import type { AnyHandler, Bindings } from "./call.ts";
 import { corsHeaders, preflightResponse } from "./cors.ts";
-import { serveDocument } from "./documents.ts";
 import { errorResponse, methodNotAllowed, noSuchPath, publicError } from "./error-response.ts";
 import { handlers } from "./handlers/handlers.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
 import { openApiDocument } from "./openapi.ts";
 import { referencePage } from "./reference-page.ts";
-import { type RequestContext, requestIdOf } from "./request-context.ts";
+import { credentialOf, type RequestContext, requestIdOf } from "./request-context.ts";
 import { serveOperation } from "./serve-operation.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
@@ -32,7 +31,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     return { requestId, headers };
   };
   const served = (serve: Serve) => (c: Context<{ Bindings: Bindings }>) => serve(c, contextOf(c));
-  const refused = (serve: Serve): Serve => {
+  const unlessPreflight = (serve: Serve): Serve => {
     return (c, context) => preflightResponse(c.req.raw, context.headers) ?? serve(c, context);
   };
 
@@ -47,8 +46,19 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
   const document = openApiDocument(deps.version);
-  app.get("/openapi.json", served(serveDocument(deps, "application/json", JSON.stringify(document))));
-  app.get("/docs", served(serveDocument(deps, "text/html; charset=utf-8", referencePage(document))));
+  /** Serves a document to callers with any valid credential. */
+  const serveDocument = (contentType: string, text: string): Serve => {
+    return async (c, context) => {
+      try {
+        await deps.authenticator.admit(credentialOf(c.req.raw));
+        return new Response(text, { headers: { ...context.headers, "content-type": contentType } });
+      } catch (thrown) {
+        return errorResponse(publicError(thrown), context);
+      }
+    };
+  };
+  app.get("/openapi.json", served(serveDocument("application/json", JSON.stringify(document))));
+  app.get("/docs", served(serveDocument("text/html; charset=utf-8", referencePage(document))));
   for (const path of ["/openapi.json", "/docs"]) methods.set(path, ["GET"]);
   const { peers, mcp } = deps;
   if (peers !== undefined) {
@@ -73,9 +83,9 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
 
   for (const [path, allowed] of methods) {
     const refuse: Serve = (c, context) => errorResponse(methodNotAllowed(c.req.method, c.req.path, allowed), context);
-    app.all(path, served(refused(refuse)));
+    app.all(path, served(unlessPreflight(refuse)));
   }
-  app.notFound(served(refused((c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context))));
+  app.notFound(served(unlessPreflight((c, context) => errorResponse(noSuchPath(c.req.method, c.req.path), context))));
   app.onError((thrown, c) => {
     const context = contextOf(c);
     deps.logger.error({ requestId: context.requestId, err: thrown }, "request failed");

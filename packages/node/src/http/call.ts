@@ -51,7 +51,7 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly params: PathParams;
   readonly query: QueryOf<Id>;
   readonly body: BodyOf<Id>;
-  /** For every answer. */
+  /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
   readonly deps: HttpDependencies;
   /** Whether another node forwarded the request. */
@@ -60,7 +60,7 @@ export interface Call<Id extends OperationId = OperationId> {
   readonly saved: SavedSandbox | undefined;
   /** The sandbox of the path; throws if it is not running. */
   open(): LiveSandbox;
-  /** For long answers: calls `ended` when the caller's credential is revoked or expires. */
+  /** For long answers: calls back when the caller's credential is revoked or expires. */
   watchCredential(ended: (error: SandboxError) => void): Disposable;
 }
 
@@ -68,5 +68,5 @@ type Handler<Id extends OperationId> = (call: Call<Id>) => AnswerOf<Id> | Promis
 
 export type Handlers<Id extends OperationId = OperationId> = { readonly [Each in Id]: Handler<Each> };
 
-/** A handler of any operation, as its only caller sees it. */
+/** A handler of any operation. */
 export type AnyHandler = (call: Call) => unknown;

@@ -6,7 +6,7 @@ const REQUEST_HEADERS =
 const ANSWER_HEADERS =
   "Allow, Content-Length, Content-Range, Mcp-Session-Id, Sandpiper-End-Offset, Sandpiper-Start-Offset, X-Request-Id";
 
-/** Lets pages of the configured origins read an answer. Cookies are never asked for: a credential is always sent by hand. */
+/** Lets web pages of the configured origins read an answer. Cookies are not allowed. */
 export function corsHeaders(
   request: Request,
   { corsOrigins }: Pick<HttpDependencies, "corsOrigins">,
@@ -17,7 +17,7 @@ export function corsHeaders(
   return { vary: "Origin", "access-control-allow-origin": origin, "access-control-expose-headers": ANSWER_HEADERS };
 }
 
-/** A browser asks whether it may ask. Undefined: it is no such question, or may not. */
+/** Answers a browser's preflight request. Undefined for other requests, and for origins that are not allowed. */
 export function preflightResponse(request: Request, headers: Readonly<Record<string, string>>): Response | undefined {
   if (request.method !== "OPTIONS" || !("access-control-allow-origin" in headers)) return undefined;
   if (!request.headers.has("access-control-request-method")) return undefined;

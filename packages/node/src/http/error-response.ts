@@ -1,11 +1,14 @@
+import { STATUS_CODES } from "node:http";
 import { SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody, errorCodes } from "@sandpiper/protocol";
 
-/** Where HTTP says it more precisely than the code does. */
+/** Reasons with a more specific HTTP status than their code has. */
 const statusOfReason: Readonly<Record<string, number>> = {
   body_too_large: 413,
+  head_too_large: 431,
   method_not_allowed: 405,
   range_not_satisfiable: 416,
+  request_timeout: 408,
   unsupported_media_type: 415,
 };
 
@@ -13,14 +16,14 @@ function statusOf({ code, reason }: SandboxError): number {
   return statusOfReason[reason] ?? errorCodes[code].httpStatus;
 }
 
-/** What was thrown as the caller may see it: a fault of the node keeps to itself what it was. */
+/** Converts a thrown value into an error for the caller. Hides the details of internal errors. */
 export function publicError(thrown: unknown): SandboxError {
   const error = SandboxError.from(thrown);
   if (error.reason !== "unexpected") return error;
   return new SandboxError("internal", {
     reason: "internal_error",
-    message: "the node failed on this request",
-    hint: "its log tells more under this request's id; please report it",
+    message: "the node failed to handle this request",
+    hint: "find the cause in the node's log under this request's id, and report it",
     cause: thrown,
   });
 }
@@ -36,6 +39,21 @@ export function errorResponse(
   });
 }
 
+/** An answer as bytes on the wire, for a connection that Node's HTTP server does not answer. */
+export function rawErrorResponse(error: SandboxError, requestId: string): string {
+  const status = statusOf(error);
+  const body = JSON.stringify(errorBody(error, requestId));
+  const headers = {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    "x-request-id": requestId,
+    ...challenge(error),
+    connection: "close",
+  };
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? error.code}\r\n${head.join("")}\r\n${body}`;
+}
+
 function challenge({ code, reason, details }: SandboxError): Record<string, string> {
   if (code === "unauthenticated") return { "www-authenticate": "Bearer" };
   if (reason === "method_not_allowed") return { allow: String(details["allowed"]) };
@@ -46,15 +64,15 @@ function challenge({ code, reason, details }: SandboxError): Record<string, stri
 export function noSuchPath(method: string, path: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_path",
-    message: `there is nothing at ${method} ${path}`,
-    hint: "GET /openapi.json lists what there is",
+    message: `no such operation: ${method} ${path}`,
+    hint: "GET /openapi.json lists all operations",
   });
 }
 
 export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "method_not_allowed",
-    message: `${method} is not possible on ${path}`,
+    message: `${path} does not support ${method}`,
     hint: `use ${allowed.join(" or ")}`,
     details: { allowed: allowed.join(", ") },
   });

@@ -37,8 +37,8 @@ async function archiveOf(entries: readonly (Partial<Header> & { name: string; co
 
 const unpack = (path: string, bytes: Buffer) => server.fetch("PUT", `${at}/files/archive?path=${path}`, { bytes });
 
-describe("a real sandbox behind HTTP", () => {
-  it("keeps symlinks as symlinks, and modes, on the way out and in", async () => {
+describe("a gVisor sandbox over REST", () => {
+  it("preserves symlinks and modes in archives", async () => {
     await exec(
       "mkdir -p src/bin && echo run > src/bin/tool && chmod 755 src/bin/tool && ln -s bin/tool src/link && mkfifo src/pipe",
     );
@@ -51,7 +51,7 @@ describe("a real sandbox behind HTTP", () => {
     );
   });
 
-  it("lets no archive write through a link, neither its own nor one that was there", async () => {
+  it("lets no archive write through a link, whether in the archive or in the sandbox", async () => {
     const own = [
       { name: "out", type: "symlink" as const, linkname: "/tmp/outside" },
       { name: "out/file", content: "escaped" },
@@ -64,17 +64,17 @@ describe("a real sandbox behind HTTP", () => {
     expect(await exec("cat target/file; ls /tmp/outside | wc -l")).toBe("replaced0\n");
   });
 
-  it("reads files that are made while they are read", async () => {
+  it("reads files of /proc, whose size is unknown", async () => {
     const response = await server.fetch("GET", `${at}/files?path=/proc/self/status`);
     expect(await response.text()).toContain("Name:");
   });
 
-  it("keeps paths inside: the files above its root are its own", async () => {
+  it("resolves paths inside the sandbox", async () => {
     await server.fetch("PUT", `${at}/files?path=../../../../../../tmp/marker`, { bytes: "inside" });
     expect(await exec("cat /tmp/marker")).toBe("inside");
   });
 
-  it("passes large files with flat memory, both ways", async () => {
+  it("transfers large files with constant memory, both ways", async () => {
     const size = 256 * 1024 * 1024;
     const piece = Buffer.alloc(1024 * 1024, 7);
     const source = async function* () {
@@ -97,7 +97,7 @@ describe("a real sandbox behind HTTP", () => {
     } finally {
       clearInterval(timer);
     }
-    // Client and server are one process here, so this bounds the garbage of both.
+    // Client and server are one process here, so the limit covers the garbage of both.
     expect(most - before).toBeLessThan(200 * 1024 * 1024);
   });
 });

@@ -17,8 +17,8 @@ function nested(depth: number): unknown {
   return JSON.parse("[".repeat(depth) + "]".repeat(depth));
 }
 
-describe("a body", () => {
-  it("that is nested too deep is refused, however deep it is", async () => {
+describe("a hostile body", () => {
+  it("is refused when nested too deep", async () => {
     const { node, id } = await setUp();
     const change = (depth: number) => {
       const bytes = `{"metadata":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
@@ -36,14 +36,14 @@ describe("a body", () => {
   it.each([
     ["labels", Object.fromEntries(Array.from({ length: 65 }, (_, at) => [`l${at}`, ""]))],
     ["metadata", { text: "x".repeat(20_000) }],
-  ])("with more %s than a list could carry is refused", async (field, value) => {
+  ])("is refused with too many %s", async (field, value) => {
     const { node, id } = await setUp();
     const refused = await node.request("PATCH", `/v1/sandboxes/${id}`, { json: { [field]: value } });
     expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
   });
 
   it.each([{ memoryMib: 2 ** 53 - 1 }, { diskMib: 2 ** 40 }, { maxProcesses: 2 ** 31 }, { vcpuCount: 1e300 }])(
-    "with a limit that no machine has is refused: %j",
+    "is refused with an impossible limit: %j",
     async (limits) => {
       const { node } = await setUp();
       const refused = await node.request("POST", "/v1/sandboxes", { json: { provider: "mock", ...limits } });
@@ -51,7 +51,7 @@ describe("a body", () => {
     },
   );
 
-  it("with half a character for the sandbox is refused at once", async () => {
+  it("is refused with an unpaired surrogate", async () => {
     const { node, id } = await setUp();
     for (const json of [{ command: "echo \ud800" }, { command: "true", env: { A: "\udfff" } }]) {
       const refused = await node.request("POST", `/v1/sandboxes/${id}/exec`, { json });
@@ -60,21 +60,21 @@ describe("a body", () => {
   });
 });
 
-describe("a query", () => {
+describe("a malformed query", () => {
   it.each([
     "/files?path=/tmp/%ff",
     "/files?path=/tmp/%c3%28",
     "/files?path=%ED%A0%80",
     "/files?path=/tmp/a&__proto__=x",
-  ])("that means nothing is refused, not taken for something else: %s", async (path) => {
+  ])("is refused: %s", async (path) => {
     const { node, id } = await setUp();
     const refused = await node.request("PUT", `/v1/sandboxes/${id}${path}`, { bytes: "x" });
     expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_query" });
   });
 });
 
-describe("an answer that goes on", () => {
-  it("ends within a second when the key that asked for it is revoked", async () => {
+describe("a streamed answer", () => {
+  it("ends within a second when its key is revoked", async () => {
     const { node } = await setUp();
     const admin = node.key({ scopes: ["admin"] });
     const key = node.key({ scopes: ["read"] });

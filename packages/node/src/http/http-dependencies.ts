@@ -57,12 +57,12 @@ interface HttpLogger {
   error(fields: object, message: string): void;
 }
 
-/** Serves a path of its own beside REST. */
+/** Serves a path outside REST. */
 interface Endpoint {
   serve(request: Request, context: RequestContext): Promise<Response>;
 }
 
-/** What the REST interface needs of the node. */
+/** The parts of the node that REST uses. */
 export interface HttpDependencies {
   readonly sandboxes: SandboxService;
   readonly access: SandboxAccess;
@@ -72,7 +72,7 @@ export interface HttpDependencies {
   readonly containers: NodeContainers;
   readonly rebuilds: Pick<Rebuilds, "rebuild">;
   readonly nodes: NodeDirectory;
-  /** Undefined on a standalone node: nothing is forwarded. */
+  /** Undefined on a standalone node, which forwards nothing. */
   readonly peers?: Peers | undefined;
   readonly authenticator: Authenticator;
   readonly keys: KeyAdmin;
@@ -81,7 +81,7 @@ export interface HttpDependencies {
   readonly webhooks: WebhookAdmin;
   readonly audit: AuditLog;
   readonly metrics: HttpMetrics;
-  /** Serves /mcp; without it there is no such path. */
+  /** Serves /mcp; without it, the path does not exist. */
   readonly mcp?: Endpoint | undefined;
   readonly version: string;
   readonly logger: HttpLogger;

@@ -2,11 +2,11 @@ import { z } from "zod";
 
 type JsonObject = Record<string, unknown>;
 
-/** Schemas of the OpenAPI document; those with a name stand once among its components. */
+/** Converts schemas for the OpenAPI document, and collects those with a name as its components. */
 export class JsonSchemas {
   readonly components: Record<string, JsonObject> = {};
 
-  /** As it stands in the document. */
+  /** Returns the schema, with references to components. */
   of(schema: z.ZodType): JsonObject {
     const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, { io: "input" }) as JsonObject;
     for (const [name, definition] of Object.entries($defs as Record<string, JsonObject>)) {
@@ -16,7 +16,7 @@ export class JsonSchemas {
   }
 }
 
-/** The only schema that refers to itself without having a name is that of any JSON value. */
+/** The only recursive schema without a name is that of any JSON value. */
 function componentName(name: string): string {
   return /^__schema\d+$/.test(name) ? "Json" : name;
 }
@@ -28,7 +28,7 @@ function tidy(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, each]) => [key, key === "$ref" ? reference(String(each)) : tidy(each)]));
 }
 
-/** The pattern of a format that has a name says nothing new, at length; nor do the bounds of exact integers. */
+/** Drops the patterns of named formats, and the bounds of safe integers. */
 function isRedundant(
   key: string,
   { format, maximum, minimum }: { format?: unknown; maximum?: unknown; minimum?: unknown },

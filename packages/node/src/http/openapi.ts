@@ -30,22 +30,22 @@ export interface OpenApiDocument {
   };
 }
 
-/** Headers that mean something to one operation. */
+/** Request headers of single operations. */
 const headersOf: Partial<Record<OperationId, readonly string[]>> = {
   createSandbox: ["Idempotency-Key"],
   readFile: ["Range"],
   listEvents: ["Last-Event-ID"],
 };
 
-const whoMay = {
-  anyone: "No credential is needed.",
-  sandbox: "For keys of the sandbox's tenant, and for the sandbox's own token.",
-  read: "For keys with the scope read, sandboxes or admin.",
-  sandboxes: "For keys with the scope sandboxes or admin.",
-  admin: "For keys with the scope admin.",
+const accessTexts = {
+  anyone: "Needs no credential.",
+  sandbox: "Needs a key of the sandbox's tenant, or the sandbox's own token.",
+  read: "Needs a key with the scope read, sandboxes or admin.",
+  sandboxes: "Needs a key with the scope sandboxes or admin.",
+  admin: "Needs a key with the scope admin.",
 } as const satisfies Record<Route["access"], string>;
 
-/** The REST interface in OpenAPI's terms, made of the schemas that requests are checked with. */
+/** Describes the REST interface with the schemas that check its requests. */
 export function openApiDocument(version: string): OpenApiDocument {
   const schemas = new JsonSchemas();
   const error = { "application/json": { schema: schemas.of(errorBodySchema) } };
@@ -56,7 +56,7 @@ export function openApiDocument(version: string): OpenApiDocument {
     atPath[route.method.toLowerCase()] = {
       operationId: id,
       summary: route.summary,
-      description: whoMay[route.access],
+      description: accessTexts[route.access],
       tags: [tagOf(route.path)],
       security: route.access === "anyone" ? [] : [{ bearer: [] }],
       parameters: parametersOf(id, route, schemas),
@@ -65,25 +65,25 @@ export function openApiDocument(version: string): OpenApiDocument {
         : { requestBody: { required: isRequired(route.body), content: contentOf(route.body, schemas) } }),
       responses: {
         [route.status]: {
-          description: "Done.",
+          description: "Success.",
           ...(route.answer === undefined ? {} : { content: contentOf(route.answer, schemas) }),
         },
-        default: { description: "Not done; the code says what to do next.", content: error },
+        default: { description: "Failure. The code tells the caller what to do next.", content: error },
       },
     };
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Sandpiper", version, description: "Run code nobody trusts in sandboxes that keep their state." },
+    info: { title: "Sandpiper", version, description: "Run untrusted code in sandboxes that keep their state." },
     paths,
     components: {
       schemas: schemas.components,
-      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "A key, or a sandbox's token." } },
+      securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "An API key, or a sandbox's token." } },
     },
   };
 }
 
-/** No JSON at all is taken for an empty object. */
+/** A missing JSON body counts as an empty object. */
 function isRequired(body: Content): boolean {
   return body.kind !== "json" || !body.schema.safeParse({}).success;
 }

@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
 
-/** Checks what came from outside; the error names each field that is wrong. */
+/** Checks a caller's input. The error names each invalid field. */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -13,8 +13,8 @@ export function parseInput<Schema extends z.ZodType>(
   const texts = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new SandboxError("invalid_argument", {
     reason: `invalid_${what}`,
-    message: `the ${what} of the request is not as it should be: ${texts.join("; ")}`,
-    hint: "GET /openapi.json says what is allowed",
+    message: `the request's ${what} is invalid: ${texts.join("; ")}`,
+    hint: "GET /openapi.json describes all operations",
     details: { issues },
   });
 }

@@ -10,7 +10,7 @@ import { noSuchCache } from "../containers/node-containers.ts";
 import { noSuchSandbox } from "../records/no-such-sandbox.ts";
 import type { PathParams } from "./call.ts";
 
-/** What could never be the name of anything is not looked for. */
+/** Throws `not_found` for names that cannot exist. */
 export function pathParams(given: Readonly<Record<string, string | undefined>>): PathParams {
   const { id, process, checkpoint, key = "", webhook = "", project = "", cache = "" } = given;
   if (id !== undefined && !isSandboxId(id)) throw noSuchSandbox(id.slice(0, 64));
@@ -25,15 +25,15 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
 function noSuchProcess(process: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_process",
-    message: `there is no process ${JSON.stringify(process.slice(0, 64))}`,
-    hint: "list the sandbox's processes to see those there are",
+    message: `no such process: ${JSON.stringify(process.slice(0, 64))}`,
+    hint: "list the sandbox's processes",
   });
 }
 
 function noSuchCheckpoint(checkpoint: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_checkpoint",
-    message: `there is no checkpoint ${JSON.stringify(checkpoint.slice(0, 64))}`,
-    hint: "list the sandbox's checkpoints to see those there are",
+    message: `no such checkpoint: ${JSON.stringify(checkpoint.slice(0, 64))}`,
+    hint: "list the sandbox's checkpoints",
   });
 }

@@ -5,7 +5,7 @@ import { parseInput } from "./parse-input.ts";
 const MAX_DEPTH = 64;
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
-/** Reads a JSON body by a schema, and no more of it than is allowed. */
+/** Reads a JSON body up to a limit, and checks it. */
 export async function readJsonBody(
   schema: z.ZodType,
   request: Request,
@@ -14,7 +14,6 @@ export async function readJsonBody(
   return parseInput(schema, await readJson(request, options), "body");
 }
 
-/** Whatever JSON it is. */
 export async function readJson(request: Request, options: { readonly limitBytes: number }): Promise<unknown> {
   const type = request.headers.get("content-type");
   const bytes = await readWholeBody(request, options);
@@ -24,7 +23,7 @@ export async function readJson(request: Request, options: { readonly limitBytes:
   return value;
 }
 
-/** The body's bytes, when there are not too many. */
+/** Reads a body up to a limit. */
 export async function readWholeBody(
   request: Request,
   { limitBytes }: { readonly limitBytes: number },
@@ -32,7 +31,7 @@ export async function readWholeBody(
   const length = lengthOf(request);
   if (length !== undefined && length > limitBytes) throw bodyTooLarge(limitBytes);
   try {
-    // With a length, the server reads exactly that much.
+    // With a Content-Length, the server reads exactly that much.
     if (length !== undefined) return new Uint8Array(await request.arrayBuffer());
     const pieces: Uint8Array[] = [];
     let size = 0;
@@ -47,23 +46,22 @@ export async function readWholeBody(
   }
 }
 
-/** As the caller announced it; undefined when the end tells. */
+/** The Content-Length; undefined for a chunked body. */
 export function lengthOf(request: Request): number | undefined {
   const text = request.headers.get("content-length");
   return text === null ? undefined : Number(text);
 }
 
-/** Why a body ends before its end. */
 export function callerLeft(cause?: unknown): SandboxError {
-  const message = "the caller left before the end of the request's body";
+  const message = "the caller disconnected before the end of the request's body";
   return new SandboxError("canceled", { reason: "aborted", message, cause });
 }
 
 export function bodyTooLarge(limitBytes: number): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "body_too_large",
-    message: `the body of the request is larger than ${limitBytes} bytes`,
-    hint: "send less at once",
+    message: `the request's body is larger than ${limitBytes} bytes`,
+    hint: "send a smaller body",
     details: { limitBytes },
   });
 }
@@ -74,13 +72,13 @@ function parseJson(bytes: Uint8Array): unknown {
   } catch (thrown) {
     throw new SandboxError("invalid_argument", {
       reason: "malformed_json",
-      message: `the body of the request is no JSON: ${(thrown as Error).message}`,
+      message: `the request's body is not valid JSON: ${(thrown as Error).message}`,
       hint: "send one JSON object in UTF-8",
     });
   }
 }
 
-/** Everything that reads a body after this does so by calling itself. */
+/** Protects the recursive functions that read the body later from a stack overflow. */
 function requireShallow(body: unknown): void {
   let level: unknown[] = [body];
   for (let depth = 0; level.length > 0; depth++) {
@@ -92,8 +90,8 @@ function requireShallow(body: unknown): void {
 function tooDeep(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "body_too_deep",
-    message: `the body of the request is nested more than ${MAX_DEPTH} levels deep`,
-    hint: "send something flatter, or as a text",
+    message: `the request's body is nested more than ${MAX_DEPTH} levels deep`,
+    hint: "send a flatter value, or encode it as a string",
     details: { maxDepth: MAX_DEPTH },
   });
 }
@@ -101,7 +99,7 @@ function tooDeep(): SandboxError {
 function notJson(type: string | null): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "unsupported_media_type",
-    message: `the body of the request is ${type === null ? "of no type" : `of the type ${type.slice(0, 128)}`}`,
-    hint: "send JSON, with the header Content-Type: application/json",
+    message: `the request's body has ${type === null ? "no content type" : `the content type ${type.slice(0, 128)}`}`,
+    hint: "send JSON with the header Content-Type: application/json",
   });
 }

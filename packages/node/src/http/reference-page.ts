@@ -10,7 +10,7 @@ const STYLE = `
   @media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd; } pre { background: #22252b; }
     h2 { border-color: #333; } summary { color: #aaa; } a { color: #7bf; } }`;
 
-/** The OpenAPI document for people: one page that needs nothing else, so that it can be saved and opened anywhere. */
+/** Renders the OpenAPI document as one self-contained page. */
 export function referencePage(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -25,7 +25,7 @@ export function referencePage(document: OpenApiDocument): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escaped(title)} ${escaped(version)}</title><style>${STYLE}</style></head><body>
 <h1>${escaped(title)} <small>${escaped(version)}</small></h1><p>${escaped(description)}</p>
-<p>Send <code>Authorization: Bearer KEY</code> with every request but <code>GET /health</code>.</p>
+<p>Send <code>Authorization: Bearer KEY</code> with every request except <code>GET /health</code>.</p>
 <nav>${[...tags, "schemas"].map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join("")}</nav>
 ${sections.join("\n")}
 <section id="schemas"><h2>schemas</h2>${Object.entries(document.components.schemas).map(schemaOf).join("")}</section>

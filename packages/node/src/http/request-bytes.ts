@@ -3,11 +3,11 @@ import type { Call } from "./call.ts";
 import { bodyTooLarge, callerLeft, lengthOf } from "./read-body.ts";
 
 export interface RequestBytesOptions {
-  /** More than that is refused, before anything is read where the length is said beforehand. */
+  /** A larger body is refused; with a Content-Length, before it is read. */
   readonly limitBytes: number;
 }
 
-/** A request's body at the pace of whoever reads it, in pieces of the size that travels best. */
+/** Streams a request's body with back-pressure, in pieces of the best size for an upload to the agent. */
 export function requestBytes(
   call: Pick<Call, "request" | "bindings">,
   { limitBytes }: RequestBytesOptions,
@@ -17,7 +17,7 @@ export function requestBytes(
   return inPieces(within(arrivingBytes(call), limitBytes));
 }
 
-/** Straight from the connection where there is one: nothing in between that could buffer. */
+/** Reads directly from the connection if there is one, without a buffer in between. */
 async function* arrivingBytes({ request, bindings }: Pick<Call, "request" | "bindings">): AsyncGenerator<Uint8Array> {
   const { incoming } = bindings;
   if (incoming === undefined) {
@@ -25,7 +25,7 @@ async function* arrivingBytes({ request, bindings }: Pick<Call, "request" | "bin
     return;
   }
   try {
-    // When the reader gives up, the connection has to live on for the answer.
+    // The connection must stay open for the answer when the reader stops early.
     yield* incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   } catch (thrown) {
     throw callerLeft(thrown);
@@ -42,7 +42,7 @@ async function* within(source: AsyncIterable<Uint8Array>, limitBytes: number): A
   }
 }
 
-/** Every piece is new memory: whoever takes it may keep it. */
+/** Each piece is newly allocated, so the consumer may keep it. */
 export async function* inPieces(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let piece: Buffer | undefined;
   let filled = 0;

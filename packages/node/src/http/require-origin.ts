@@ -5,14 +5,14 @@ export interface RequestOrigin {
   readonly host: string | undefined;
 }
 
-/** Pages send their origin, and only browsers are bound to tell the truth about it: a page of the node's own may connect. */
+/** Refuses web pages of other origins. Only browsers send an origin; a page that the node itself serves may connect. */
 export function requireOrigin({ origin, host }: RequestOrigin, allowed: readonly string[]): void {
   if (origin === undefined || allowed.includes(origin)) return;
   if (host !== undefined && URL.canParse(origin) && new URL(origin).host === host) return;
   throw new SandboxError("permission_denied", {
     reason: "origin_not_allowed",
-    message: `a page of ${origin} may not connect to this node`,
-    hint: "add its origin to the node's corsOrigins",
+    message: `web pages of ${origin} may not call this node`,
+    hint: "add the origin to the node's corsOrigins",
     details: { origin },
   });
 }

@@ -12,7 +12,7 @@ const text = readFileSync(new URL("../../../../docs/rest.md", import.meta.url), 
 const run = promisify(execFile);
 
 describe("docs/rest.md", () => {
-  it("has lines that work as printed, on a real sandbox", async () => {
+  it("has commands that work as printed, on a gVisor sandbox", async () => {
     const lines = [...text.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = ""]) => block).join("\n");
     const directory = mkdtempSync(join(tmpdir(), "sandpiper-rest-document-"));
     await using undo = new AsyncDisposableStack();
@@ -20,7 +20,7 @@ describe("docs/rest.md", () => {
     const node = undo.use(await createTestNode({ provider: createProvider("gvisor", { home: directory }) }));
     node.keys.firstKey(node.home);
     const server = undo.use(await node.listen());
-    // The lines write below /tmp; here that is a directory of their own.
+    // The commands write to /tmp; the test uses its own directory instead.
     const script = lines.replaceAll("/tmp/", `${directory}/`);
     const env = { PATH: process.env["PATH"], HOME: directory, SANDPIPER_URL: server.url, SANDPIPER_HOME: node.home };
     const { stdout } = await run("bash", ["-euo", "pipefail", "-c", script], { env });
@@ -32,7 +32,7 @@ describe("docs/rest.md", () => {
     expect(node.records.live()).toEqual([]);
   });
 
-  it("names every operation, with who may call it", () => {
+  it("lists every operation and its required scope", () => {
     const rows = [...text.matchAll(/^\| (`[A-Z].*?) \|.*\| (.*?) \|$/gm)].map(([, head = "", access = ""]) => {
       const path = /(\/\S*)`$/.exec(head)?.[1] ?? "";
       const methods = head.match(/[A-Z]{3,}/g) ?? [];

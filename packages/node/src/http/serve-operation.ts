@@ -16,18 +16,18 @@ import type { Purpose } from "../handoff/handoff-receiver.ts";
 import type { Location } from "../handoff/locator.ts";
 import type { AnonymousBudget } from "./anonymous-budget.ts";
 import type { AnyHandler, Bindings, Call } from "./call.ts";
-import { credentialOf } from "./credential.ts";
 import { errorResponse, publicError } from "./error-response.ts";
 import type { HttpDependencies } from "./http-dependencies.ts";
 import { pathParams } from "./path-params.ts";
 import { readJsonBody } from "./read-body.ts";
 import { noQuerySchema, readQuery } from "./read-query.ts";
-import type { RequestContext } from "./request-context.ts";
+import { credentialOf, type RequestContext } from "./request-context.ts";
 
 export interface ServeOptions {
   readonly deps: HttpDependencies;
-  /** Shared by all operations, as the next one. */
+  /** Shared by all operations. */
   readonly credentials: CredentialWatch;
+  /** Shared by all operations. */
   readonly anonymous: AnonymousBudget;
 }
 
@@ -41,8 +41,8 @@ const purposes: Partial<Record<OperationId, "look" | Purpose>> = {
 };
 
 /**
- * Serves one operation: authenticates the caller, finds the sandbox, forwards the request if another node owns it, checks the
- * input, and calls the handler. Nothing takes effect before all checks have passed.
+ * Serves one operation: authenticates the caller, finds the sandbox, forwards the request if another node owns it,
+ * checks the input, and calls the handler. Nothing takes effect before all checks have passed.
  */
 export function serveOperation(id: OperationId, handler: AnyHandler, { deps, credentials, anonymous }: ServeOptions) {
   const route: Route = routes[id];
@@ -67,7 +67,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       requireAccess(principal, access, { readOnly, sandbox });
     }
     const query = readQuery(route.query ?? noQuerySchema, request.url);
-    // A handoff asks this very node for the sandbox.
+    // A handoff brings the sandbox to this node, so it is not forwarded.
     const subject = id === "listEvents" ? sandboxOf(query) : id === "handoffSandbox" ? "" : params.id;
     const bindings = c.env ?? {};
     let location =
@@ -98,7 +98,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       saved: location.kind === "at_rest" ? location.saved : undefined,
       deps,
       open: () => live ?? deps.access.open(principal as Principal, params.id, { readOnly }),
-      watchCredential: (ended: (error: SandboxError) => void) => credentials.watch(credentialOf(request), ended),
+      watchCredential: (onEnd: (error: SandboxError) => void) => credentials.watch(credentialOf(request), onEnd),
     } as unknown as Call;
     const answered = await handler(call);
     if (id === "createSandbox") caller.sandboxId = (answered as SandboxResource).id;
@@ -126,7 +126,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
 
 const NOWHERE: Location = { kind: "unknown" };
 
-/** The sandbox whose events are asked for: the node that owns it has them. */
+/** The sandbox whose events are requested. The node that owns the sandbox has them. */
 function sandboxOf(query: unknown): string {
   return (query as { readonly sandbox?: SandboxId } | undefined)?.sandbox ?? "";
 }
@@ -172,7 +172,7 @@ function record(
 function stopping(): SandboxError {
   return new SandboxError("unavailable", {
     reason: "node_stopping",
-    message: "the node is stopping",
+    message: "the node is stopping and accepts no requests",
     hint: "retry when it has restarted; its sandboxes keep running",
   });
 }

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "@sandpiper/core";
 import type { Call } from "./call.ts";
 import { streamResponse } from "./stream-response.ts";
 
-/** Shorter than what proxies and browsers take for dead. */
+/** Shorter than the idle timeouts of proxies and browsers. */
 const HEARTBEAT_MS = 15_000;
 
 export interface SentEvent {
@@ -11,7 +11,7 @@ export interface SentEvent {
   readonly data: object;
 }
 
-/** Answers with events as they happen, and with a sign of life in between. */
+/** Streams events as they happen, with a heartbeat. */
 export function eventResponse(
   call: Call,
   source: (signal: AbortSignal) => AsyncIterable<SentEvent>,
@@ -27,7 +27,7 @@ async function* lines(source: AsyncIterable<SentEvent>, clock: Clock): AsyncGene
   const encoder = new TextEncoder();
   const iterator = source[Symbol.asyncIterator]();
   try {
-    // At once, so that the reader knows that it is heard.
+    // Tells the reader at once that the stream is open.
     yield encoder.encode(":\n\n");
     let pending = iterator.next();
     for (;;) {

@@ -12,7 +12,7 @@ function callOf(request: Request, bindings: Bindings = {}): Call {
   return { operation: "readFile", request, bindings, requestId: "r", headers, deps, watchCredential } as never;
 }
 
-/** A source that counts what is asked of it. */
+/** A source that counts the pieces it has produced. */
 function counted(count: number, bytes = new Uint8Array(1024)) {
   const state = { given: 0, hasEnded: false };
   const source = async function* () {
@@ -26,7 +26,7 @@ function counted(count: number, bytes = new Uint8Array(1024)) {
 }
 
 describe("a streamed answer", () => {
-  it("asks its source for a piece only when the reader does", async () => {
+  it("reads a piece from its source only when the reader needs it", async () => {
     const { state, source } = counted(100);
     const response = await streamResponse(callOf(new Request("http://node/")), source);
     const reader = response.body?.getReader();
@@ -36,7 +36,7 @@ describe("a streamed answer", () => {
     expect(state.hasEnded).toBe(true);
   });
 
-  it("ends its source when the caller left before reading anything", async () => {
+  it("ends its source when the caller leaves before reading", async () => {
     const left = new AbortController();
     const { state, source } = counted(100);
     await streamResponse(callOf(new Request("http://node/", { signal: left.signal })), source);
@@ -44,14 +44,14 @@ describe("a streamed answer", () => {
     await expect.poll(() => state.hasEnded).toBe(true);
   });
 
-  it("starts nothing when only its head is asked for", async () => {
+  it("reads nothing from its source for a HEAD request", async () => {
     const { state, source } = counted(100);
     const head = new Request("http://node/", { method: "HEAD" });
     expect((await streamResponse(callOf(head), source, { lengthBytes: 5 })).headers.get("content-length")).toBe("5");
     expect(state.given).toBe(0);
   });
 
-  it("is an error when its source fails before the first piece, or gives less than was said", async () => {
+  it("fails when its source fails before the first piece, or ends before its length", async () => {
     const failing = () => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error("broken")) }) });
     await expect(streamResponse(callOf(new Request("http://node/")), failing)).rejects.toThrow("broken");
     const { source } = counted(2);
@@ -59,7 +59,7 @@ describe("a streamed answer", () => {
     await expect(response.arrayBuffer()).rejects.toThrow();
   });
 
-  it("stops where a reader stops, on a real connection", async () => {
+  it("pauses its source when the reader stops, on a real connection", async () => {
     const { state, source } = counted(10_000, new Uint8Array(64 * 1024));
     const listener = getRequestListener((request, env) => streamResponse(callOf(request, env as Bindings), source));
     const server = createServer(listener).listen(0, "127.0.0.1");
@@ -75,7 +75,7 @@ describe("a streamed answer", () => {
       return still;
     };
     await expect.poll(isStill, { interval: 100 }).toBe(true);
-    // What fits into the buffers of both sockets, and not all 640 MB.
+    // Only what fits into the buffers of both sockets, of 640 MB.
     expect(state.given).toBeLessThan(1000);
     asked.destroy();
     await expect.poll(() => state.hasEnded).toBe(true);

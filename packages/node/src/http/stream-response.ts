@@ -5,15 +5,15 @@ import { publicError } from "./error-response.ts";
 export interface StreamOptions {
   readonly status?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Said beforehand; a source that ends earlier was cut. */
+  /** The Content-Length; a source that ends earlier has failed. */
   readonly lengthBytes?: number | undefined;
-  /** Answer at once instead of waiting for the first piece, for what may rest before it. */
+  /** Sends the headers at once, for sources whose first piece may take long. */
   readonly beginsAtOnce?: boolean | undefined;
 }
 
 /**
- * Answers with bytes at the reader's pace. What fails before the first piece is answered as an error; what fails later
- * cuts the connection, so that nobody takes a part for the whole. The source's signal says that the reader has gone.
+ * Streams bytes with back-pressure. A failure before the first piece becomes an error answer. A later one closes the
+ * connection, so that the reader notices the truncation. The source's signal aborts when the reader leaves.
  */
 export async function streamResponse(
   call: Call,
@@ -31,11 +31,11 @@ export async function streamResponse(
     left.abort();
     iterator.return?.().catch(() => {});
   };
-  // A reader that goes before the body is first asked for never cancels it.
+  // A reader that leaves before it reads the body never cancels it.
   call.request.signal.addEventListener("abort", leave, { once: true });
   const watched = call.watchCredential((error) => {
     leave();
-    cut(call, undefined, error);
+    abort(call, undefined, error);
   });
   const done = () => {
     call.request.signal.removeEventListener("abort", leave);
@@ -66,7 +66,7 @@ export async function streamResponse(
           }
         } catch (thrown) {
           done();
-          cut(call, controller, thrown);
+          abort(call, controller, thrown);
         }
       },
       cancel() {
@@ -79,12 +79,12 @@ export async function streamResponse(
   return new Response(body, init);
 }
 
-function cut(call: Call, controller: ReadableStreamDefaultController | undefined, thrown: unknown): void {
+function abort(call: Call, controller: ReadableStreamDefaultController | undefined, thrown: unknown): void {
   const { operation, requestId, request, bindings, deps } = call;
   if (!request.signal.aborted) {
-    deps.logger.warn({ requestId, operation, err: thrown }, "an answer was cut short");
+    deps.logger.warn({ requestId, operation, err: thrown }, "aborted an answer");
   }
-  // The server's own way of passing a stream's failure on would print it once more.
+  // An error of the stream would make the server log it a second time.
   if (bindings.outgoing === undefined) controller?.error(publicError(thrown));
   else bindings.outgoing.destroy();
 }
@@ -92,7 +92,7 @@ function cut(call: Call, controller: ReadableStreamDefaultController | undefined
 function endedEarly(sentBytes: number, lengthBytes: number): SandboxError {
   return new SandboxError("data_loss", {
     reason: "ended_early",
-    message: `only ${sentBytes} of ${lengthBytes} bytes were there to be sent`,
-    hint: "it was changed while it was read; read it again",
+    message: `only ${sentBytes} of ${lengthBytes} bytes could be sent`,
+    hint: "the file or output changed while it was read; read it again",
   });
 }

@@ -4,12 +4,12 @@ import type { Clock } from "@sandpiper/core";
 import { RecentEvents } from "./recent-events.ts";
 import { watchedResponse } from "./watched-response.ts";
 
-/** Of messages for clients that come back. */
+/** Limit for messages that are kept for clients that reconnect. */
 const KEPT_BYTES = 2 * 1024 * 1024;
-/** How soon a client that lost its connection is to come back. */
+/** When a client that lost its connection should reconnect. */
 const RETRY_MS = 1000;
 
-/** What somebody's requests are about: what a session has made, and servers for it. */
+/** The sandboxes of a session, and the servers that use them. */
 export interface Conversation {
   createServer(): McpServer;
   [Symbol.asyncDispose](): Promise<void>;
@@ -20,20 +20,20 @@ export interface HttpSessionOptions {
   readonly conversation: Conversation;
   readonly idleMs: number;
   readonly clock: Clock;
-  /** Called once, when it begins to end, with what waits for its end. */
+  /** Called once, when the session begins to end. The promise resolves at its end. */
   readonly onEnd: (ended: Promise<void>) => void;
-  /** Told what could not be cleared away. */
+  /** Receives failures of the clean-up. */
   readonly onError: (thrown: unknown) => void;
 }
 
-/** One client over HTTP, from its `initialize` until it says goodbye, is silent for too long, or is not let in any more. */
+/** One MCP client over HTTP, from its `initialize` until its DELETE, its idle timeout, or the revocation of its key. */
 export class HttpSession {
   readonly id: string = randomUUID();
   readonly keyId: string;
   readonly #options: HttpSessionOptions;
   readonly #transport: WebStandardStreamableHTTPServerTransport;
   readonly #ready: Promise<void>;
-  /** Answers that are not over; a client that listens is not idle. */
+  /** Number of unfinished answers; a client that listens is not idle. */
   #open = 0;
   #cancelTimer: (() => void) | undefined;
   #ending: Promise<void> | undefined;
@@ -50,36 +50,36 @@ export class HttpSession {
     this.#ready = options.conversation.createServer().connect(this.#transport);
   }
 
-  /** `body` is the parsed one of a POST. */
+  /** `body` is the parsed body of a POST. */
   async handle(request: Request, body: unknown): Promise<Response> {
     this.#cancelTimer?.();
     this.#open++;
-    const over = () => {
+    const onFinished = () => {
       this.#open--;
-      this.#waitForNext();
+      this.#startIdleTimer();
     };
     try {
       await this.#ready;
       const response = await this.#transport.handleRequest(request, { parsedBody: body });
-      // An `initialize` that was none leaves a session that nobody could ever use.
+      // No client could use the session after an invalid `initialize`.
       if (this.#transport.sessionId === undefined) await this.end();
-      return watchedResponse(response, request, over);
+      return watchedResponse(response, request, onFinished);
     } catch (thrown) {
-      over();
+      onFinished();
       throw thrown;
     }
   }
 
-  /** Cuts what is under way and destroys what was made for it; never rejects. A second call waits for the first. */
+  /** Cancels running calls and destroys the session's sandboxes; never rejects. A second call waits for the first. */
   end(): Promise<void> {
     if (this.#ending === undefined) {
-      this.#ending = this.#clear();
+      this.#ending = this.#cleanUp();
       this.#options.onEnd(this.#ending);
     }
     return this.#ending;
   }
 
-  async #clear(): Promise<void> {
+  async #cleanUp(): Promise<void> {
     const { conversation, onError } = this.#options;
     this.#cancelTimer?.();
     await this.#ready.catch(onError);
@@ -87,7 +87,7 @@ export class HttpSession {
     await conversation[Symbol.asyncDispose]().catch(onError);
   }
 
-  #waitForNext(): void {
+  #startIdleTimer(): void {
     if (this.#open > 0 || this.#ending !== undefined) return;
     const { clock, idleMs } = this.#options;
     this.#cancelTimer?.();

@@ -34,7 +34,7 @@ beforeEach(() => {
 });
 afterEach(() => sessions.close());
 
-/** A server with one tool, which answers when the test resolves it. */
+/** A server with one tool, which answers when the test resolves `waiting`. */
 function createServer(): McpServer {
   const server = new McpServer({ name: "test", version: "1" });
   server.registerTool("wait", {}, async (ctx): Promise<CallToolResult> => {
@@ -60,8 +60,8 @@ async function open() {
   return session;
 }
 
-describe("a session over HTTP", () => {
-  it("ends after its idle time", async () => {
+describe("an MCP session over HTTP", () => {
+  it("ends after its idle timeout", async () => {
     const session = await open();
     await clock.advance(IDLE_MS - 1);
     await (await session.handle(requestOf("POST", session.id), { jsonrpc: "2.0", id: 2, method: "ping" })).text();
@@ -71,10 +71,10 @@ describe("a session over HTTP", () => {
     expect(sessions.count).toBe(0);
     await session.end();
     expect(ended).toBe(1);
-    expect(() => sessions.get(session.id, owner)).toThrow("there is no such MCP session");
+    expect(() => sessions.get(session.id, owner)).toThrow("no such MCP session");
   });
 
-  it("is not idle while a client waits for a response or listens", async () => {
+  it("is not idle while a client waits for an answer, or listens", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     await clock.advance(10 * IDLE_MS);
@@ -88,7 +88,7 @@ describe("a session over HTTP", () => {
     expect(sessions.count).toBe(0);
   });
 
-  it("delivers a response after its client reconnects", async () => {
+  it("sends the answer to a client that lost its connection and reconnects", async () => {
     const session = await open();
     const headers = { "mcp-protocol-version": "2025-11-25" };
     const answer = await session.handle(requestOf("POST", session.id, headers), call);
@@ -106,7 +106,7 @@ describe("a session over HTTP", () => {
     expect((await resume("999")).status).toBe(400);
   });
 
-  it("aborts pending calls when it ends", async () => {
+  it("cancels running calls when it ends", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     await session.end();
@@ -115,7 +115,7 @@ describe("a session over HTTP", () => {
     expect(ended).toBe(1);
   });
 
-  it("aborts the call that its client cancels", async () => {
+  it("cancels a call when its client cancels it", async () => {
     const session = await open();
     const answer = await session.handle(requestOf("POST", session.id), call);
     const canceled = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };

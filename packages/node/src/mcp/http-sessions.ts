@@ -3,14 +3,13 @@ import { SandboxError } from "@sandpiper/protocol";
 import type { CredentialWatch } from "../auth/credential-watch.ts";
 import { type Conversation, HttpSession } from "./http-session.ts";
 
-/** Who asks, and with what. */
 export interface SessionOwner {
   readonly keyId: string;
   readonly credential: string;
 }
 
 export interface HttpSessionsOptions {
-  /** Begins what a session is about; it may do what this credential may. */
+  /** Creates a session's conversation, which has the rights of this credential. */
   readonly converse: (credential: string) => Conversation;
   readonly credentials: CredentialWatch;
   readonly maxPerKey: number;
@@ -19,7 +18,7 @@ export interface HttpSessionsOptions {
   readonly onError: (thrown: unknown) => void;
 }
 
-/** The sessions of this node. Each is its key's alone: for everybody else, whatever they may do, it is not there. */
+/** The MCP sessions of this node. Only the key that opened a session can use it; for other keys it does not exist. */
 export class HttpSessions {
   readonly #options: HttpSessionsOptions;
   readonly #sessions = new Map<string, HttpSession>();
@@ -55,14 +54,14 @@ export class HttpSessions {
     return session;
   }
 
-  /** Throws `not_found`, for one of another key too. */
+  /** Throws `not_found`, also for a session of another key. */
   get(id: string, { keyId }: Pick<SessionOwner, "keyId">): HttpSession {
     const session = this.#sessions.get(id);
     if (session === undefined || session.keyId !== keyId) throw noSuchSession();
     return session;
   }
 
-  /** Ends all of them, and waits for those that are ending already. */
+  /** Ends all sessions, and waits for those that are already ending. */
   async close(): Promise<void> {
     for (const session of [...this.#sessions.values()]) void session.end();
     await Promise.all(this.#ending);
@@ -72,8 +71,8 @@ export class HttpSessions {
 function tooMany(keyId: string, maxPerKey: number): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "session_limit",
-    message: `the key ${keyId} has ${maxPerKey} MCP sessions already`,
-    hint: "end one with DELETE, wait until one has been idle for long enough, or raise the node's mcp.maxSessions",
+    message: `key ${keyId} already has the maximum of ${maxPerKey} MCP sessions`,
+    hint: "end a session with DELETE, wait for one to reach its idle timeout, or raise the node's mcp.maxSessions",
     details: { maxPerKey },
   });
 }
@@ -81,7 +80,7 @@ function tooMany(keyId: string, maxPerKey: number): SandboxError {
 function noSuchSession(): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_session",
-    message: "there is no such MCP session: it has ended, or is another node's",
-    hint: "begin a new one with initialize",
+    message: "no such MCP session: it has ended, or belongs to another node",
+    hint: "open a new session with initialize",
   });
 }

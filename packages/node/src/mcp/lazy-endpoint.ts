@@ -1,7 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
 import type { McpEndpoint } from "./mcp-endpoint.ts";
 
-/** Loads what serves MCP when it is first asked for: a node that nobody asks would start later for nothing. */
+/** Loads the MCP endpoint at its first request, so that a node without MCP clients starts faster. */
 export class LazyEndpoint {
   readonly #load: () => Promise<McpEndpoint>;
   #endpoint: Promise<McpEndpoint> | undefined;
@@ -24,7 +24,7 @@ export class LazyEndpoint {
     return await endpoint.serve(request, context);
   }
 
-  /** Ends all sessions and takes no new ones. */
+  /** Ends all sessions and accepts no new ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await (await this.#endpoint)?.close();

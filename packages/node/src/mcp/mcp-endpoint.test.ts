@@ -18,7 +18,7 @@ afterAll(() => node[Symbol.asyncDispose]());
 const runCommand = (command: string) => ({ name: "run_command", arguments: { command } });
 
 describe("/mcp", () => {
-  it("serves a session with tools and a stateful sandbox, and leaves nothing behind at its end", async () => {
+  it("serves a session with tools and a stateful sandbox, and destroys the sandbox at its end", async () => {
     const session = await node.open();
     const { result: listed } = await node.call("tools/list", {}, { session });
     expect(listed.tools.map(({ name }) => name)).toContain("run_command");
@@ -31,7 +31,7 @@ describe("/mcp", () => {
     expect(await refusalOf(await node.post(initialize, { session }))).toMatchObject({ status: 404, code: -32001 });
   });
 
-  it("requires a key that may create sandboxes, and names the authentication scheme", async () => {
+  it("needs a key that may create sandboxes, and says how to send it", async () => {
     for (const key of ["", "spk_nobody"]) {
       const refused = await node.post(initialize, { key });
       expect(refused.headers.get("www-authenticate")).toBe("Bearer");
@@ -50,7 +50,7 @@ describe("/mcp", () => {
     expect((await node.post(initialize, { key: token })).status).toBe(403);
   });
 
-  it("serves a session only with the key that opened it, whatever another key may do", async () => {
+  it("lets only the key that opened a session use it", async () => {
     const { key } = await node.makeKey({ tenant: "one" });
     const { key: sibling } = await node.makeKey({ tenant: "one" });
     const session = await node.open({ key });
@@ -63,7 +63,7 @@ describe("/mcp", () => {
     await node.send("DELETE", { key, session });
   });
 
-  it("limits the number of sessions per key", async () => {
+  it("limits the sessions of a key", async () => {
     const { key } = await node.makeKey();
     const sessions = [await node.open({ key }), await node.open({ key }), await node.open({ key })];
     expect(await refusalOf(await node.post(initialize, { key }))).toMatchObject({
@@ -96,7 +96,7 @@ describe("a web page that calls /mcp", () => {
     },
   );
 
-  it("is served from a configured origin, which may read the session id", async () => {
+  it("is served from a configured origin, and may read the session's id", async () => {
     const origin = "https://app.example.com";
     const answer = await node.post(initialize, { headers: { origin } });
     expect(answer.status).toBe(200);
@@ -109,7 +109,7 @@ describe("a web page that calls /mcp", () => {
     expect(preflight.headers.get("access-control-allow-headers")).toContain("Mcp-Session-Id");
   });
 
-  it("is refused under a foreign host name that resolves to this machine (DNS rebinding)", async () => {
+  it("is refused under an unknown host name, even if its origin matches (DNS rebinding)", async () => {
     const status = (host: string, origin?: string) =>
       new Promise<number>((resolve, reject) => {
         const headers = { host, ...(origin === undefined ? {} : { origin }) };
@@ -123,7 +123,7 @@ describe("a web page that calls /mcp", () => {
     expect(await status("evil.example.com:4747", "http://evil.example.com:4747")).toBe(403);
     expect(await status("evil.example.com:4747")).toBe(403);
     expect(await status("localhost.evil.example.com")).toBe(403);
-    // These pass the origin check and fail for lack of a key.
+    // These pass the check of the host and lack only a key.
     expect(await status("sandboxes.example.com")).toBe(401);
     expect(await status("localhost:1", "http://localhost:1")).toBe(401);
     expect(await status("[::1]:1")).toBe(401);
@@ -133,13 +133,13 @@ describe("a web page that calls /mcp", () => {
 
 describe("an invalid request to /mcp", () => {
   it.each([
-    ["no JSON", "{", { status: 400, code: -32700, reason: "malformed_json" }],
+    ["malformed JSON", "{", { status: 400, code: -32700, reason: "malformed_json" }],
     ["a batch", [initialize], { status: 400, code: -32600, reason: "batch_not_supported" }],
     ["too long", `"${"x".repeat(LIMIT_BYTES)}"`, { status: 413, reason: "body_too_large" }],
     ["too deep", `${"[".repeat(100)}${"]".repeat(100)}`, { status: 400, reason: "body_too_deep" }],
-    ["of no session", { jsonrpc: "2.0", id: 1, method: "tools/list" }, { status: 400, reason: "no_session" }],
-    ["no message", 7, { status: 400, reason: "no_session" }],
-    ["an initialize that is none", { method: "initialize" }, { status: 400 }],
+    ["without a session", { jsonrpc: "2.0", id: 1, method: "tools/list" }, { status: 400, reason: "no_session" }],
+    ["a number", 7, { status: 400, reason: "no_session" }],
+    ["an invalid initialize", { method: "initialize" }, { status: 400 }],
   ])("is refused when its body is %s, and leaves no session", async (_, body, refusal) => {
     const { key } = await node.makeKey();
     for (let turn = 0; turn < 4; turn++) {
@@ -148,7 +148,7 @@ describe("an invalid request to /mcp", () => {
     await node.send("DELETE", { key, session: await node.open({ key }) });
   });
 
-  it("is refused with an unsupported Content-Type or Accept header", async () => {
+  it("is refused with another content type or Accept header", async () => {
     const refused = await node.post(initialize, { headers: { "content-type": "text/plain" } });
     expect(await refusalOf(refused)).toMatchObject({ status: 415 });
     expect((await node.post(initialize, { headers: { accept: "text/html" } })).status).toBe(406);
@@ -170,7 +170,7 @@ describe("an invalid request to /mcp", () => {
 });
 
 describe("the metrics of MCP", () => {
-  it("count its sessions, and its requests by method", async () => {
+  it("count its sessions, and its requests by operation", async () => {
     const scrape = async () => {
       const headers = { authorization: `Bearer ${node.adminKey}` };
       return (await fetch(node.url.replace("/mcp", "/metrics"), { headers })).text();
@@ -185,7 +185,7 @@ describe("the metrics of MCP", () => {
 });
 
 describe("the audit log of MCP", () => {
-  it("has the start and end of sessions, refused requests and every operation of a session", async () => {
+  it("records opened and closed sessions, refusals, and the operations of each session", async () => {
     const { key, id: actor } = await node.makeKey();
     const session = await node.open({ key });
     await node.call("tools/call", runCommand("true"), { key, session });

@@ -1,32 +1,39 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
+import { type ErrorBody, errorBody } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { type Authenticator, actorOf, type Principal } from "../auth/principal.ts";
 import { AnonymousBudget } from "../http/anonymous-budget.ts";
-import { credentialOf } from "../http/credential.ts";
-import { publicError } from "../http/error-response.ts";
+import { errorResponse, publicError } from "../http/error-response.ts";
 import type { HttpDependencies } from "../http/http-dependencies.ts";
 import { readJson } from "../http/read-body.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import { credentialOf, type RequestContext } from "../http/request-context.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import type { Conversation } from "./http-session.ts";
 import { HttpSessions, type SessionOwner } from "./http-sessions.ts";
-import { mcpErrorResponse } from "./mcp-error-response.ts";
 import { requireKnownHost } from "./require-known-host.ts";
+
+/** Error codes of JSON-RPC and MCP. */
+const codeOfReason: Readonly<Record<string, number>> = {
+  malformed_json: -32700,
+  batch_not_supported: -32600,
+  no_such_session: -32001,
+};
+const SERVER_ERROR = -32000;
 
 export interface McpEndpointOptions
   extends Pick<HttpDependencies, "audit" | "metrics" | "logger" | "corsOrigins" | "bodyLimitBytes"> {
   readonly authenticator: Authenticator;
-  /** Begins what a session is about; it may do what this credential may. */
+  /** Creates a session's conversation, which has the rights of this credential. */
   readonly converse: (credential: string) => Conversation;
-  /** Names under which the node may be called; undefined: any. */
+  /** Host names that clients may use; undefined allows all. */
   readonly knownHosts: readonly string[] | undefined;
   readonly maxSessions: number;
   readonly idleMs: number;
   readonly clock: Clock;
 }
 
-/** Under these names metrics and the audit log keep what was asked. */
+/** Names for metrics and the audit log. */
 type Operation = "openMcpSession" | "callMcp" | "listenMcp" | "closeMcpSession";
 
 interface Exchange {
@@ -35,22 +42,22 @@ interface Exchange {
 }
 
 /**
- * `/mcp`: the Model Context Protocol over streamable HTTP, in sessions. Whoever asks is checked as in REST before
- * anything of it is read, and what their session does goes through the node's own interface with their key.
+ * `/mcp`: the Model Context Protocol over streamable HTTP, in sessions. The caller is authenticated before the body is
+ * read. A session uses the node's REST interface with the caller's key.
  */
 export class McpEndpoint {
   readonly #options: McpEndpointOptions;
   readonly #sessions: HttpSessions;
-  readonly #strangers: AnonymousBudget;
+  readonly #anonymous: AnonymousBudget;
   #isClosing = false;
 
   constructor(options: McpEndpointOptions) {
     const { authenticator, converse, clock, logger, maxSessions: maxPerKey, idleMs } = options;
     const credentials = new CredentialWatch(authenticator, clock);
-    const onError = (thrown: unknown) => logger.error({ err: thrown }, "an MCP session could not be cleared away");
+    const onError = (thrown: unknown) => logger.error({ err: thrown }, "could not clean up an MCP session");
     this.#options = options;
     this.#sessions = new HttpSessions({ converse, credentials, maxPerKey, idleMs, clock, onError });
-    this.#strangers = new AnonymousBudget(clock);
+    this.#anonymous = new AnonymousBudget(clock);
   }
 
   get sessionCount(): number {
@@ -78,7 +85,7 @@ export class McpEndpoint {
     return response;
   }
 
-  /** Ends all sessions and takes no new ones. */
+  /** Ends all sessions and accepts no new ones. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#sessions.close();
@@ -89,14 +96,14 @@ export class McpEndpoint {
     const id = request.headers.get("mcp-session-id");
     if (request.method !== "POST") return await this.#sessions.get(requireId(id), owner).handle(request, undefined);
     const body = await readJson(request, { limitBytes: this.#options.bodyLimitBytes });
-    if (Array.isArray(body)) throw isBatch();
+    if (Array.isArray(body)) throw batchNotSupported();
     if (id !== null) return await this.#sessions.get(id, owner).handle(request, body);
     if (!isInitialize(body)) requireId(id);
     exchange.operation = "openMcpSession";
     return await this.#sessions.open(owner).handle(request, body);
   }
 
-  /** Makes every check that needs no body. */
+  /** Makes all checks that do not need the body. */
   async #admit(request: Request, exchange: Exchange): Promise<SessionOwner> {
     const { authenticator, knownHosts, corsOrigins } = this.#options;
     const origin = request.headers.get("origin") ?? undefined;
@@ -111,7 +118,7 @@ export class McpEndpoint {
     return { keyId: actorOf(principal), credential: credential as string };
   }
 
-  /** Sessions that begin and end are kept, and who was not let in; what happens in them is kept as the operations that it is. */
+  /** Audits the opening and closing of sessions, and refusals. The sandboxes' operations are audited by REST. */
   #record(
     { operation, principal }: Exchange,
     outcome: { status: number; failure: SandboxError | undefined; durationMs: number; requestId: string },
@@ -120,14 +127,24 @@ export class McpEndpoint {
     const { status, failure, durationMs, requestId } = outcome;
     const actor = principal === undefined ? null : actorOf(principal);
     const fields = { requestId, operation, status, durationMs, actor, reason: failure?.reason };
-    const isKept = operation === "openMcpSession" || operation === "closeMcpSession";
+    const isAudited = operation === "openMcpSession" || operation === "closeMcpSession";
     if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
-    else if (isKept) logger.info(fields, "request");
+    else if (isAudited) logger.info(fields, "request");
     else logger.debug(fields, "request");
-    if (!isKept && status !== 401 && status !== 403) return;
-    if (principal === undefined && !this.#strangers.take()) return;
+    if (!isAudited && status !== 401 && status !== 403) return;
+    if (principal === undefined && !this.#anonymous.take()) return;
     audit.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId: null, status, requestId });
   }
+}
+
+/** Has the same status and headers as in REST, and a JSON-RPC error as its body. */
+function mcpErrorResponse(error: SandboxError, context: RequestContext): Response {
+  const { status, headers } = errorResponse(error, context);
+  const { message, hint, ...data }: ErrorBody = errorBody(error, context.requestId);
+  const text = hint === undefined ? message : `${message}; ${hint}`;
+  const code = codeOfReason[error.reason] ?? SERVER_ERROR;
+  const body = { jsonrpc: "2.0", error: { code, message: text, data: { ...data, hint } }, id: null };
+  return new Response(JSON.stringify(body), { status, headers });
 }
 
 function operationOf({ method }: Request): Operation {
@@ -143,23 +160,23 @@ function requireId(id: string | null): string {
   if (id !== null) return id;
   throw new SandboxError("invalid_argument", {
     reason: "no_session",
-    message: "the request belongs to no MCP session",
-    hint: "begin one with initialize, and send the header Mcp-Session-Id of its answer with every request",
+    message: "the request has no MCP session",
+    hint: "open a session with initialize, then send the Mcp-Session-Id header of the answer with every request",
   });
 }
 
-function isBatch(): SandboxError {
+function batchNotSupported(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "batch_not_supported",
-    message: "the body of the request is a batch of messages, which MCP knows no more",
-    hint: "send each message in a request of its own",
+    message: "the request's body is a batch of messages, which MCP no longer supports",
+    hint: "send each message in its own request",
   });
 }
 
 function stopping(): SandboxError {
   return new SandboxError("unavailable", {
-    reason: "stopping",
-    message: "the node is stopping",
-    hint: "begin a new session when it has started anew, or with another node",
+    reason: "node_stopping",
+    message: "the node is stopping and accepts no MCP requests",
+    hint: "open a new session when the node has restarted, or on another node",
   });
 }

@@ -4,8 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestNode, type TestNode } from "../http/testing/test-node.ts";
 import { type AttachedSockets, attachSockets } from "../upgrade/attach-sockets.ts";
-import { inProcessFetch } from "./in-process-fetch.ts";
-import { ownClients } from "./own-client.ts";
+import { inProcessFetch, ownClients } from "./own-client.ts";
 
 let node: TestNode;
 let sockets: AttachedSockets;
@@ -23,7 +22,7 @@ afterAll(async () => {
   await node[Symbol.asyncDispose]();
 });
 
-describe("a node's client of itself", () => {
+describe("a client inside the node's process", () => {
   it("calls, streams and closes without a port", async () => {
     await using client = clientOf(node.owner);
     await using sandbox = await client.sandboxes.create({ provider: "mock" });
@@ -39,18 +38,18 @@ describe("a node's client of itself", () => {
     expect(Buffer.concat(pieces).toString()).toBe("line\n");
   });
 
-  it("has the permissions of its key", async () => {
+  it("has the rights of its key", async () => {
     await using client = clientOf(node.key({ scopes: ["read"] }));
     await expect(client.sandboxes.create()).rejects.toMatchObject({ code: "permission_denied" });
-    await using anonymous = clientOf("spk_nobody");
-    await expect(anonymous.sandboxes.create()).rejects.toMatchObject({ code: "unauthenticated" });
+    await using unknown = clientOf("spk_nobody");
+    await expect(unknown.sandboxes.create()).rejects.toMatchObject({ code: "unauthenticated" });
   });
 });
 
-describe("an in-process fetch", () => {
+describe("inProcessFetch", () => {
   const never = { fetch: () => new Promise<Response>(() => {}) };
 
-  it("rejects when it is aborted before the response", async () => {
+  it("rejects when aborted before the answer", async () => {
     const abort = new AbortController();
     const answer = inProcessFetch(never)("http://x/", { signal: abort.signal });
     abort.abort(new Error("enough"));
@@ -58,7 +57,7 @@ describe("an in-process fetch", () => {
     await expect(inProcessFetch(never)("http://x/", { signal: abort.signal })).rejects.toThrow("enough");
   });
 
-  it("fails the body when it is aborted in the middle", async () => {
+  it("fails the body when aborted during the answer", async () => {
     const abort = new AbortController();
     const canceled = Promise.withResolvers<void>();
     const body = new ReadableStream<Uint8Array>({

@@ -1,20 +1,60 @@
-import type { Server } from "node:http";
-import { Client } from "@sandpiper/sdk";
-import { type FetchHandler, inProcessFetch } from "./in-process-fetch.ts";
-import { inProcessWebSocket } from "./in-process-web-socket.ts";
+import { createServer, type Server } from "node:http";
+import { type Duplex, duplexPair } from "node:stream";
+import { Client, type WebSocketConstructor } from "@sandpiper/sdk";
+import { WebSocket } from "ws";
+
+/** For example, a Hono app. */
+interface FetchHandler {
+  fetch(request: Request, bindings: object): Response | Promise<Response>;
+}
 
 export interface OwnNode {
-  /** The whole interface, as clients reach it: in a cluster with what passes requests on. */
+  /** Serves REST, and forwards requests to other nodes of the cluster. */
   readonly app: FetchHandler;
-  /** Where WebSockets are accepted. */
+  /** Accepts WebSockets. */
   readonly server: Server;
 }
 
-/** Never looked up. */
-const URL_OF_ITSELF = "http://node.invalid";
+/** Never resolved. */
+const OWN_URL = "http://node.invalid";
 
-/** Makes clients of the node that runs in this process. Each may do what its key may, and is let in, limited and logged as any other. */
+/** Creates clients of this process's node. They are authenticated, limited and logged like any other client. */
 export function ownClients({ app, server }: OwnNode): (apiKey: string) => Client {
-  const options = { url: URL_OF_ITSELF, fetch: inProcessFetch(app), webSocket: inProcessWebSocket(server) };
+  const options = { url: OWN_URL, fetch: inProcessFetch(app), webSocket: inProcessWebSocket(server) };
   return (apiKey) => new Client({ ...options, apiKey });
+}
+
+/** A `fetch` that calls the handler for any URL. As over a network, an abort makes it fail. */
+export function inProcessFetch(handler: FetchHandler): typeof fetch {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    const { signal } = request;
+    signal.throwIfAborted();
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      const response = await Promise.race([handler.fetch(request, {}), aborted.promise]);
+      if (response.body === null) return response;
+      return new Response(response.body.pipeThrough(new TransformStream(), { signal }), response);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  };
+}
+
+/** WebSockets to a server of this process, over memory. They work for any address, with or without TLS. */
+function inProcessWebSocket(server: Server): WebSocketConstructor {
+  const parser = createServer();
+  parser.on("upgrade", (request, socket, head) => server.emit("upgrade", request, socket, head));
+  const connect = (): Duplex => {
+    const [clientEnd, serverEnd] = duplexPair();
+    parser.emit("connection", serverEnd);
+    return clientEnd;
+  };
+  return class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols, { createConnection: connect as never, perMessageDeflate: false });
+    }
+  } as unknown as WebSocketConstructor;
 }

@@ -10,8 +10,8 @@ async function replayed(events: RecentEvents, after: string): Promise<string[]> 
   return sent;
 }
 
-describe("the recent messages of a session", () => {
-  it("are replayed after the last received one, for the same stream only", async () => {
+describe("RecentEvents", () => {
+  it("replays the messages after the last received one, only of the same stream", async () => {
     const events = new RecentEvents({ limitBytes: 10_000 });
     const first = await events.storeEvent("a", {} as JSONRPCMessage);
     const ids = [await events.storeEvent("a", message("1"))];
@@ -22,12 +22,12 @@ describe("the recent messages of a session", () => {
     expect(await events.getStreamIdForEventId(first)).toBe("a");
   });
 
-  it("are the newest, and always include the last one", async () => {
+  it("keeps the newest messages, and always the last one", async () => {
     const events = new RecentEvents({ limitBytes: 200 });
     const old = await events.storeEvent("a", message("1"));
     const large = await events.storeEvent("a", message("x".repeat(1000)));
     expect(await events.getStreamIdForEventId(old)).toBeUndefined();
     expect(await events.getStreamIdForEventId(large)).toBe("a");
-    await expect(replayed(events, old)).rejects.toThrow("is not kept any more");
+    await expect(replayed(events, old)).rejects.toThrow("is no longer available");
   });
 });

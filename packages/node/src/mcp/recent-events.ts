@@ -8,8 +8,8 @@ interface KeptEvent {
 }
 
 /**
- * The newest messages of one session, for a client that lost its connection in the middle of an answer. Older ones go
- * when there are too many: a client that comes back too late is told so, and asks anew.
+ * Keeps the newest messages of one session, for a client that lost its connection during an answer. A client that
+ * reconnects too late gets an error and must repeat its request.
  */
 export class RecentEvents implements EventStore {
   readonly #limitBytes: number;
@@ -26,7 +26,7 @@ export class RecentEvents implements EventStore {
     const sizeBytes = JSON.stringify(message).length;
     this.#kept.push({ id, streamId, message, sizeBytes });
     this.#sizeBytes += sizeBytes;
-    // The newest stays however large it is: it is the one that is most likely to get lost.
+    // The newest message always stays: it is the most likely to get lost.
     while (this.#sizeBytes > this.#limitBytes && this.#kept.length > 1) {
       this.#sizeBytes -= this.#kept.shift()?.sizeBytes ?? 0;
     }
@@ -43,7 +43,7 @@ export class RecentEvents implements EventStore {
   ): Promise<string> {
     const at = this.#kept.findIndex(({ id }) => String(id) === lastEventId);
     const last = this.#kept[at];
-    if (last === undefined) throw new Error(`event ${lastEventId} is not kept any more`);
+    if (last === undefined) throw new Error(`event ${lastEventId} is no longer available`);
     for (const { id, streamId, message } of this.#kept.slice(at + 1)) {
       if (streamId === last.streamId && !isPriming(message)) await send(String(id), message);
     }
@@ -51,7 +51,7 @@ export class RecentEvents implements EventStore {
   }
 }
 
-/** What only tells a client from where to go on. */
+/** A priming message only tells the client an id to resume from. */
 function isPriming(message: JSONRPCMessage): boolean {
   return !("jsonrpc" in message);
 }

@@ -2,21 +2,21 @@ import { isIP } from "node:net";
 import { SandboxError } from "@sandpiper/protocol";
 
 /**
- * Names under which this node is known. A page of somebody else whose name was pointed at this machine sends that name;
- * addresses cannot be pointed anywhere.
+ * Protects against DNS rebinding: a malicious page whose name resolves to this machine sends that name as the host. An
+ * IP address is safe.
  */
 export function requireKnownHost(host: string | undefined, known: readonly string[]): void {
   const name = hostNameOf(host);
   if (name !== undefined && (name === "localhost" || isIP(name) !== 0 || known.includes(name))) return;
   throw new SandboxError("permission_denied", {
     reason: "host_not_allowed",
-    message: `this node is not known as ${JSON.stringify(host ?? "")}`,
-    hint: "use its address, or add the name to the node's mcp.allowedHosts",
+    message: `the host name ${JSON.stringify(host ?? "")} is not allowed for /mcp`,
+    hint: "use the node's IP address, or add the name to the node's mcp.allowedHosts",
     details: { host: host ?? null },
   });
 }
 
-/** Without its port; undefined for what names nothing. */
+/** The host without its port; undefined if it is invalid. */
 function hostNameOf(host: string | undefined): string | undefined {
   const name = URL.parse(`http://${host}`)?.hostname;
   return name?.replace(/^\[(.*)\]$/, "$1");

@@ -1,20 +1,20 @@
-/** The same answer; `over` is called once, when all of it has been read, or its reader has gone. */
-export function watchedResponse(response: Response, request: Request, over: () => void): Response {
+/** Returns the same answer, and calls `onFinished` once when it has been read completely or its reader has gone. */
+export function watchedResponse(response: Response, request: Request, onFinished: () => void): Response {
   const { body } = response;
   if (body === null) {
-    over();
+    onFinished();
     return response;
   }
   const reader = body.getReader();
   const done = () => {
     request.signal.removeEventListener("abort", leave);
-    over();
+    onFinished();
   };
   const leave = () => {
     done();
     reader.cancel().catch(() => {});
   };
-  // A reader that goes before the body is first asked for never cancels it.
+  // A reader that leaves before it reads the body never cancels it.
   request.signal.addEventListener("abort", leave, { once: true });
   const stream = new ReadableStream<Uint8Array>(
     {

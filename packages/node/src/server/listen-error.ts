@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** What keeps a server from listening, and the way out. */
+/** Converts the error of `listen` into one with a hint. */
 export function explainListenError(thrown: unknown, where: { readonly host: string; readonly port: number }) {
   const { host, port } = where;
   const code = (thrown as NodeJS.ErrnoException).code;
@@ -10,13 +10,13 @@ export function explainListenError(thrown: unknown, where: { readonly host: stri
     return error(
       "port_in_use",
       `port ${port} of ${host} is in use`,
-      "another node may be running already (sandpiper doctor tells); choose another port with --port or SANDPIPER_PORT, 0 for a free one",
+      "another node may be running; choose another port with --port or SANDPIPER_PORT, or 0 for a free one",
     );
   }
   if (code === "EACCES") {
     return error(
       "port_not_allowed",
-      `this user may not listen on port ${port} of ${host}`,
+      `no permission to listen on port ${port} of ${host}`,
       "choose a port of 1024 or above with --port or SANDPIPER_PORT",
     );
   }

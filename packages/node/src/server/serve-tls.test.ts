@@ -41,7 +41,7 @@ describe.skipIf(!hasOpenssl)("serve with TLS (needs openssl to make a certificat
     }
   });
 
-  it("refuses a key that belongs to another certificate", async () => {
+  it("refuses a key that does not match the certificate", async () => {
     const tls = { certFile: file("one.crt"), keyFile: file("other.key") };
     const starting = serve({ app: { fetch: () => new Response() }, host: "127.0.0.1", port: 0, tls });
     await expect(starting).rejects.toMatchObject({ reason: "bad_tls_files" });

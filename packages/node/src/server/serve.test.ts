@@ -18,7 +18,7 @@ async function start(fetch: ServeOptions["app"]["fetch"], options: Partial<Serve
 
 const ok = () => new Response("ok");
 
-/** Sends text over a raw connection and returns the answer when the connection is closed. */
+/** Sends text over a raw connection; returns the answer when the connection is closed. */
 async function talk(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   let answer = "";
@@ -35,14 +35,14 @@ describe("serve", () => {
     expect(await (await fetch(url)).text()).toBe("ok");
   });
 
-  it("returns a usable URL when it listens on all interfaces and on IPv6", async () => {
+  it("returns a usable URL when it listens on all addresses, and on IPv6", async () => {
     const everywhere = await start(ok, { host: "0.0.0.0" });
     expect(everywhere.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
     const six = await start(ok, { host: "::1" });
     expect(await (await fetch(six.url)).text()).toBe("ok");
   });
 
-  it("reports which port is in use and how to choose another", async () => {
+  it("fails when the port is in use, and says how to choose another", async () => {
     const { url } = await start(ok);
     const port = Number(new URL(url).port);
     await expect(start(ok, { port })).rejects.toMatchObject({
@@ -53,11 +53,11 @@ describe("serve", () => {
     });
   });
 
-  it("reports an address that this machine does not have", async () => {
+  it("fails when the machine does not have the address", async () => {
     await expect(start(ok, { host: "192.0.2.1" })).rejects.toMatchObject({ reason: "no_such_host" });
   });
 
-  it("reports which TLS files are unusable", async () => {
+  it("fails when it cannot read the TLS files, and names them", async () => {
     const tls = { certFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem" };
     await expect(start(ok, { tls })).rejects.toMatchObject({
       reason: "bad_tls_files",
@@ -65,19 +65,19 @@ describe("serve", () => {
     });
   });
 
-  it("closes a connection that sends nothing or endless headers", async () => {
+  it("closes a connection that sends nothing, or incomplete headers", async () => {
     const { url } = await start(ok, { headersTimeoutMs: 100 });
     expect(await talk(url, "")).toContain("408");
     expect(await talk(url, "GET / HTTP/1.1\r\nHost: x\r\n")).toContain('"reason":"request_timeout"');
   });
 
-  it("does not wait for the rest of an unread body", async () => {
+  it("does not wait for the rest of a body that the app does not read", async () => {
     const { url } = await start(() => new Response("no", { status: 401 }));
     const answer = await talk(url, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nbegin`);
     expect(answer).toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  it("answers invalid HTTP and too large headers with the standard error body", async () => {
+  it("answers invalid HTTP, and headers that are too large, with the usual error body", async () => {
     const { url } = await start(ok);
     const malformed = await talk(url, "what is this\r\n\r\n");
     expect(malformed).toMatch(/^HTTP\/1\.1 400 /);
@@ -90,7 +90,7 @@ describe("serve", () => {
     expect(large).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  it("passes its server to the caller before the first connection, for upgrades", async () => {
+  it("lets callers handle upgrades", async () => {
     const { url } = await start(ok, {
       onUpgradeServer: (server) =>
         server.on("upgrade", (_request, socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\nhello")),
@@ -112,7 +112,7 @@ describe("a server that closes", () => {
     agent.destroy();
   });
 
-  it("finishes pending requests, accepts no new ones, and closes their connections", async () => {
+  it("lets running requests finish, accepts no new ones, and closes their connections", async () => {
     const answer = Promise.withResolvers<Response>();
     const asked = Promise.withResolvers<void>();
     const one = await start(() => {
@@ -131,7 +131,7 @@ describe("a server that closes", () => {
     agent.destroy();
   });
 
-  it("cuts open connections after the grace period, upgraded ones too", async () => {
+  it("closes what is still open after the grace period, upgraded connections too", async () => {
     const clock = new FakeClock();
     const asked = Promise.withResolvers<void>();
     const upgraded = Promise.withResolvers<void>();

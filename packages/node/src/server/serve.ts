@@ -5,12 +5,11 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { type Clock, systemClock } from "@sandpiper/core";
-import { answerBadTarget } from "./answer-bad-target.ts";
-import { answerClientError } from "./answer-client-error.ts";
+import { answerBadTarget, answerClientError } from "./answer-client-error.ts";
 import { explainListenError } from "./listen-error.ts";
 import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
-/** A Hono app is one. */
+/** For example, a Hono app. */
 interface FetchHandler {
   fetch(request: Request, env: unknown): Response | Promise<Response>;
 }
@@ -18,29 +17,29 @@ interface FetchHandler {
 export interface ServeOptions {
   readonly app: FetchHandler;
   readonly host: string;
-  /** 0: a free one. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly tls?: TlsFiles | undefined;
-  /** Called before the first connection: the place to listen for "upgrade". */
+  /** Called before the first connection, to listen for "upgrade". */
   readonly onUpgradeServer?: ((server: Server) => void) | undefined;
-  /** How long a client may take to send the head of a request. */
+  /** How long a client may take to send the headers of a request. */
   readonly headersTimeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
 }
 
 interface CloseOptions {
-  /** How long requests under way may go on. */
+  /** How long running requests may continue. */
   readonly graceMs: number;
 }
 
 export interface Serving {
   readonly url: string;
   readonly server: Server;
-  /** Stops accepting, drops idle connections, waits for requests under way, and then cuts what is left. */
+  /** Stops accepting, drops idle connections, waits for running requests, then closes the remaining connections. */
   close(options: CloseOptions): Promise<void>;
 }
 
-/** Longer than the 60 s after which common proxies give up idle connections: the side that closes last loses nothing. */
+/** Longer than the 60 s after which common proxies close idle connections, so that no request meets a closed one. */
 const KEEP_ALIVE_MS = 65_000;
 const HEADERS_TIMEOUT_MS = 15_000;
 
@@ -48,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { app, host, port, tls, clock = systemClock, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   const limits: ServerOptions = {
     headersTimeout: headersTimeoutMs,
-    // Uploads take as long as they take; they are for those who showed a credential in the head.
+    // Uploads may take any time: their credential was checked with the headers.
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: Math.min(headersTimeoutMs, 5000),
@@ -68,15 +67,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   } catch (thrown) {
     throw explainListenError(thrown, { host, port });
   }
-  const { port: taken } = server.address() as AddressInfo;
+  const { port: boundPort } = server.address() as AddressInfo;
   return {
-    url: `${tls === undefined ? "http" : "https"}://${reachableHost(host)}:${taken}`,
+    url: `${tls === undefined ? "http" : "https"}://${reachableHost(host)}:${boundPort}`,
     server,
     close: ({ graceMs }) => connections.close(graceMs, clock),
   };
 }
 
-/** Knows every open connection, also those that became something else than HTTP. */
+/** Tracks every open connection, including upgraded ones. */
 class Connections {
   readonly #server: Server;
   readonly #open = new Set<Duplex>();
@@ -96,10 +95,10 @@ class Connections {
 
   close(graceMs: number, clock: Clock): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      const cut = () => this.#open.forEach((socket) => void socket.destroy());
-      const forget = clock.schedule(graceMs, cut);
+      const destroyAll = () => this.#open.forEach((socket) => void socket.destroy());
+      const cancel = clock.schedule(graceMs, destroyAll);
       this.#server.close(() => {
-        forget();
+        cancel();
         resolve();
       });
     });
@@ -107,7 +106,7 @@ class Connections {
   }
 }
 
-/** Something to connect to, where the server listens on every address. */
+/** A host that clients on this machine can connect to, also when the server listens on every address. */
 function reachableHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";

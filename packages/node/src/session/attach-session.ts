@@ -2,8 +2,7 @@ import { SandboxError, systemClock } from "@sandpiper/core";
 import type { SandboxResource, SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { closeCodes } from "../socket/message-socket.ts";
-import { Session } from "./session.ts";
-import type { SessionContext } from "./session-context.ts";
+import { Session, type SessionContext } from "./session.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
 
 export interface AttachRequest {

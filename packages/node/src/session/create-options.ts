@@ -19,11 +19,11 @@ const optionsSchema = createSandboxBodySchema.pick({
 
 const numbers = /^(memoryMib|vcpuCount|diskMib|maxProcesses|timeoutMs|ttlMs|idleTimeoutMs)$/;
 
-/** What kind of sandbox the query of `/create` asks for. */
+/** Parses the query of `/create`. */
 export function createOptions(query: URLSearchParams): CreateSandboxBody {
   const entries = [...query].map(([key, text]) => [key, numbers.test(key) && text !== "" ? Number(text) : text]);
   const repeated = [...query.keys()].find((key, index, keys) => keys.indexOf(key) !== index);
-  if (repeated !== undefined) throw invalid(`${repeated} is given more than once`);
+  if (repeated !== undefined) throw invalid(`${repeated} occurs more than once`);
   const parsed = optionsSchema.safeParse(Object.fromEntries(entries));
   if (parsed.success) return parsed.data;
   throw invalid(parsed.error.issues.map(({ path, message }) => [path.join("."), message].join(": ")).join("; "));
@@ -32,7 +32,7 @@ export function createOptions(query: URLSearchParams): CreateSandboxBody {
 function invalid(problem: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "invalid_options",
-    message: `the query of /create is not allowed: ${problem}`,
-    hint: `allowed are ${Object.keys(optionsSchema.shape).join(", ")}`,
+    message: `the query of /create is invalid: ${problem}`,
+    hint: `allowed parameters: ${Object.keys(optionsSchema.shape).join(", ")}`,
   });
 }

@@ -1,8 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import { closeCodes } from "../socket/message-socket.ts";
 import { createOptions } from "./create-options.ts";
-import { Session } from "./session.ts";
-import type { SessionContext } from "./session-context.ts";
+import { Session, type SessionContext } from "./session.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
 
 /** `WS /create`: creates a sandbox and attaches the client to it. */

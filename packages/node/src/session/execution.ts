@@ -3,19 +3,19 @@ import type { SessionEvent } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { statusUpdate } from "./session-event.ts";
 
-/** Marks the processes of sessions, so that a node finds them again after a restart. */
+/** Marks the processes of sessions, so that the node finds them after a restart. */
 const PROCESS_PREFIX = "session-";
 
 export interface ExecutionListener {
-  /** Answers whether it has left this process. */
+  /** Resolves to whether the event was handed to the operating system. */
   send(event: SessionEvent): Promise<boolean>;
   /** Aborted when the listener has gone. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Code that a session runs. It goes on when its client leaves; what the client has not been sent by then goes to the next
- * one. Until somebody listens its output stays in the process's journal.
+ * Code that a session runs. It keeps running when its client leaves, and the next client gets the rest of the output.
+ * In between, the output stays in the process's journal.
  */
 export class Execution {
   readonly #live: LiveSandbox;
@@ -24,17 +24,17 @@ export class Execution {
   readonly #decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() };
   #offset = 0;
   #droppedBytes = 0;
-  /** Decoded, and not sent yet. */
+  /** Decoded output that is not sent yet. */
   #unsent: SessionEvent | undefined;
-  #lastTurn: Promise<unknown> = Promise.resolve();
-  /** Its end has been sent to somebody. */
-  isTold = false;
+  #lastDelivery: Promise<unknown> = Promise.resolve();
+  /** Whether its end has been sent to a client. */
+  isDelivered = false;
 
   private constructor(live: LiveSandbox, process: string, started: Promise<unknown>) {
     this.#live = live;
     this.#process = process;
     this.#started = started;
-    // Each listener learns of a failed start; without any it must not end the node.
+    // `deliver` reports a failed start; without a listener it must not end the node.
     started.catch(() => {});
   }
 
@@ -43,22 +43,22 @@ export class Execution {
     return new Execution(live, process, live.startCode(source, process));
   }
 
-  /** The one whose end nobody was told before the node was restarted. What was sent of it is not known: it begins anew. */
+  /** Finds an execution of the node's previous process. Sends its output from the start: how much was sent is unknown. */
   static async find(live: LiveSandbox): Promise<Execution | undefined> {
-    const untold = (await live.processes())
+    const newest = (await live.processes())
       .filter(({ id }) => id.startsWith(PROCESS_PREFIX))
       .toSorted((one, other) => other.startedAt.getTime() - one.startedAt.getTime())[0];
-    return untold && new Execution(live, untold.id, Promise.resolve());
+    return newest && new Execution(live, newest.id, Promise.resolve());
   }
 
-  /** Tells a listener everything from where the last one was left; true once it has been told the end. */
+  /** Sends a listener what the previous one has not received. Resolves to whether it was sent the end. */
   deliver(listener: ExecutionListener): Promise<boolean> {
-    const turn = this.#lastTurn.then(() => this.#deliver(listener));
-    this.#lastTurn = turn.catch(() => {});
-    return turn;
+    const delivery = this.#lastDelivery.then(() => this.#deliver(listener));
+    this.#lastDelivery = delivery.catch(() => {});
+    return delivery;
   }
 
-  /** Its end has arrived: the agent need not keep it. */
+  /** Lets the agent drop the process and its journal. */
   async forget(): Promise<void> {
     const process = await this.#live.attach(this.#process, 0);
     await process.forget();
@@ -74,8 +74,8 @@ export class Execution {
     const exit = await process.wait();
     const message = this.#remark(exit);
     const done = { ...(message === "" ? {} : { message }), exit_code: exit.exitCode };
-    this.isTold = await listener.send(statusUpdate("SANDBOX_EXECUTION_DONE", done));
-    return this.isTold;
+    this.isDelivered = await listener.send(statusUpdate("SANDBOX_EXECUTION_DONE", done));
+    return this.isDelivered;
   }
 
   async #sendOutput(process: ProcessHandle, listener: ExecutionListener): Promise<boolean> {
@@ -86,13 +86,13 @@ export class Execution {
       if (!(await this.#sendText(chunk.source, chunk.bytes, listener))) return false;
     }
     if (listener.signal.aborted) return false;
-    // What is left of a character that was never finished.
+    // Flushes the decoders: the output may end within a character.
     return (
       (await this.#sendText("stdout", undefined, listener)) && (await this.#sendText("stderr", undefined, listener))
     );
   }
 
-  /** A character may begin in one chunk and end in another. */
+  /** A character may be split between two chunks. */
   #sendText(source: OutputChunk["source"], bytes: Uint8Array | undefined, listener: ExecutionListener) {
     const event = source === "stderr" ? "stderr" : "stdout";
     const data = this.#decoders[event].decode(bytes, { stream: bytes !== undefined });
@@ -109,10 +109,12 @@ export class Execution {
 
   #remark({ timedOut, outOfMemory, signal }: ProcessExit): string {
     return [
-      ...(timedOut ? ["its time limit passed, so it was killed"] : []),
-      ...(outOfMemory ? ["it used more memory than there is, so it was killed"] : []),
-      ...(signal !== null && !timedOut && !outOfMemory ? [`${signal} ended it`] : []),
-      ...(this.#droppedBytes > 0 ? [`${this.#droppedBytes} bytes of output were dropped while nobody read them`] : []),
+      ...(timedOut ? ["killed at its time limit"] : []),
+      ...(outOfMemory ? ["killed because the sandbox ran out of memory"] : []),
+      ...(signal !== null && !timedOut && !outOfMemory ? [`ended by ${signal}`] : []),
+      ...(this.#droppedBytes > 0
+        ? [`${this.#droppedBytes} bytes of output were dropped while no client read them`]
+        : []),
     ].join("; ");
   }
 }

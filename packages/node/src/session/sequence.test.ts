@@ -60,10 +60,10 @@ describe("a session on gVisor", () => {
     await client.close();
   });
 
-  it("rejects a second execution while one runs, which continues", async () => {
+  it("rejects a second piece of code while the first one runs", async () => {
     const client = node.client(`/attach/${id}`);
     await client.next();
-    // The gate opens when the second piece has been rejected.
+    // The FIFO keeps the first piece running until the second one is rejected.
     const live = node.access.open(node.owner, id, { readOnly: false });
     expect((await live.exec({ command: "mkfifo /tmp/gate" })).exitCode).toBe(0);
     await client.send({ language: "bash", code: "read line < /tmp/gate; echo $line" });

@@ -8,7 +8,7 @@ export function statusUpdate(
   return { event: "status_update", status, ...fields };
 }
 
-/** Errors are texts here, so a text has to say all of it. */
+/** Includes the hint, because an error of this protocol is only a text. */
 export function errorText(thrown: unknown): string {
   const { message, hint } = SandboxError.from(thrown);
   return hint === undefined ? message : `${message} (${hint})`;

@@ -5,25 +5,24 @@ import { Execution } from "./execution.ts";
 
 /** The client that is attached to a sandbox. */
 interface AttachedSession {
-  /** The client has closed its connection, even if that has not quite ended. */
+  /** The client has begun to close its connection. */
   readonly isLeaving: boolean;
   /** Ends the session because another client takes over. */
   detach(): void;
   sandboxEnded(exit: InstanceExit): Promise<void>;
 }
 
-/** What successive sessions of one sandbox share. */
+/** The state that successive sessions of one sandbox share. */
 export interface SessionSlot {
   readonly live: LiveSandbox;
-  /** The one client that is attached. */
   session: AttachedSession | undefined;
-  /** What runs, or has ended without anybody having been told. */
+  /** Running, or ended without its end delivered. */
   execution: Execution | undefined;
-  /** Resolves when what an earlier node left running has been looked for. */
+  /** Resolves after the search for an execution of the node's previous process. */
   readonly recovered: Promise<void>;
 }
 
-/** Who is attached to which sandbox. */
+/** Knows which client is attached to which sandbox. */
 export class SessionRegistry {
   readonly #slots = new Map<SandboxId, SessionSlot>();
 

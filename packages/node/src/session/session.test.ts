@@ -26,7 +26,7 @@ const text = (messages: readonly object[], source = "stdout") =>
     .map((message) => ("data" in message && "event" in message && message.event === source ? message.data : ""))
     .join("");
 
-/** A client that has created a sandbox. */
+/** Creates a sandbox with a client. */
 async function create(query = "") {
   const client = node.client(`/create${query}`);
   const [, named] = await client.take(3);
@@ -41,7 +41,7 @@ async function attach(id: string): Promise<TestClient> {
 }
 
 describe("WS /create", () => {
-  it("sends CREATING, the id and the token, and RUNNING", async () => {
+  it("announces the creation, then the id and the token, then that the sandbox runs", async () => {
     const client = node.client("/create?memoryMib=128&name=mine&ttlMs=60000");
     const messages = await client.take(3);
     for (const message of messages) sessionEventSchema.parse(message);
@@ -53,7 +53,7 @@ describe("WS /create", () => {
     expect(node.sandboxes.list(node.owner, {}).items).toMatchObject([{ memoryMib: 128, name: "mine", ttlMs: 60_000 }]);
   });
 
-  it("sends the reason when a sandbox cannot be created, and closes", async () => {
+  it("reports why the creation failed, and closes the connection", async () => {
     provider.faults.bootFailure = new SandboxError("unavailable", { reason: "broken", message: "the boot broke" });
     const client = node.client("/create");
     const messages = await client.take(3);
@@ -63,7 +63,7 @@ describe("WS /create", () => {
   });
 
   it.each(["?memoryMib=0", "?memoryMib=lots", "?memoryMib=", "?colour=red", "?name=a&name=b"])(
-    "refuses %s and names the allowed values",
+    "refuses %s, and names the parameter",
     async (query) => {
       const client = node.client(`/create${query}`);
       const message = expect.stringMatching(/memoryMib|colour|name/);
@@ -73,7 +73,7 @@ describe("WS /create", () => {
     },
   );
 
-  it("removes the sandbox when its client disconnects during the create", async () => {
+  it("undoes the creation when the client leaves", async () => {
     provider.faults.bootDelayMs = 60_000;
     const client = node.client("/create");
     await client.take(2);
@@ -81,7 +81,7 @@ describe("WS /create", () => {
     await expect.poll(() => [provider.size, node.records.live()]).toEqual([0, []]);
   });
 
-  it("refuses code before the sandbox runs", async () => {
+  it("refuses code until the sandbox runs", async () => {
     provider.faults.bootDelayMs = 60_000;
     const client = node.client("/create");
     await client.take(2);
@@ -90,8 +90,8 @@ describe("WS /create", () => {
   });
 });
 
-describe("code in a session", () => {
-  it("reports its start, its output and its exit code", async () => {
+describe("running code in a session", () => {
+  it("reports the start, the output, and the exit code", async () => {
     const { client, live } = await create();
     await client.send(run("echo out; echo err >&2; exit 7"));
     expect(await client.take(4)).toEqual([
@@ -108,19 +108,19 @@ describe("code in a session", () => {
   });
 
   it("gives the code the sandbox's environment and working directory", async () => {
-    const made = await node.sandboxes.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
-    const client = await attach(made.id);
+    const { id } = await node.sandboxes.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
+    const client = await attach(id);
     await client.send(run("echo $GREETING; pwd"));
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("hello\n/tmp\n");
   });
 
-  it("is rejected while other code runs, which continues", async () => {
+  it("rejects a second piece of code while the first one runs, without disturbing it", async () => {
     const { client } = await create();
     await client.send(run("sleep 0.2; echo first"));
     await client.send(run("echo second"));
     const messages = await client.until(isStatus("EXECUTION_DONE"));
     expect(messages).toContainEqual(
-      status("EXECUTION_ERROR", { message: expect.stringContaining("one piece at a time") }),
+      status("EXECUTION_ERROR", { message: expect.stringContaining("already runs code") }),
     );
     expect(text(messages)).toBe("first\n");
     await client.send(run("echo third"));
@@ -134,17 +134,15 @@ describe("code in a session", () => {
     '{"language":"sh"}',
     '{"language":1,"code":"echo"}',
     '{"language":"sh","code":"echo","extra":1}',
-  ])("gets an error for %s, and the session stays usable", async (request) => {
+  ])("answers the malformed request %s with an error, and stays usable", async (request) => {
     const { client } = await create();
     await client.send(request);
-    expect(await client.next()).toEqual(
-      status("EXECUTION_ERROR", { message: expect.stringContaining("not understood") }),
-    );
+    expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.stringContaining("malformed") }));
     await client.send(run("echo fine"));
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
   });
 
-  it("gets the list of languages for an unknown one, and the session stays usable", async () => {
+  it("lists the sandbox's languages when it lacks the requested one, and stays usable", async () => {
     const { client } = await create();
     await client.send(run("say hello", "klingon"));
     const message = expect.stringMatching(/klingon.*languages in this sandbox: sh/);
@@ -153,7 +151,7 @@ describe("code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
   });
 
-  it("keeps characters whole that arrive in two chunks", async () => {
+  it("never breaks a character that is split between two chunks", async () => {
     const { client, live } = await create();
     await live.files.write("/a", Buffer.from("né€𝄞", "utf8").subarray(0, 5));
     await live.files.write("/b", Buffer.from("né€𝄞", "utf8").subarray(5));
@@ -165,7 +163,7 @@ describe("code in a session", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("né\ufffd");
   });
 
-  it("delivers long output completely at the client's pace", async () => {
+  it("delivers long output completely to a slow client", async () => {
     const { client, live } = await create();
     const lines = Array.from({ length: 100_000 }, (_, n) => `${n}\n`).join("");
     await live.files.write("/lines", lines);
@@ -178,7 +176,7 @@ describe("code in a session", () => {
 });
 
 describe("WS /attach/<id>", () => {
-  it("sends RUNNING, and the sandbox has kept its state", async () => {
+  it("attaches to the running sandbox with its state", async () => {
     const { client, id, live } = await create();
     await live.files.write("/state", "kept");
     await client.close();
@@ -191,7 +189,7 @@ describe("WS /attach/<id>", () => {
     ]);
   });
 
-  it("sends NOT_FOUND for a sandbox that is unknown, destroyed or another tenant's", async () => {
+  it("answers not found for a sandbox that does not exist, is destroyed, or belongs to another tenant", async () => {
     const { client: first, id } = await create();
     const other = node.makeKey({ tenant: "other" }).key;
     const { resource } = await node.createSandbox();
@@ -211,7 +209,7 @@ describe("WS /attach/<id>", () => {
     expect(first.webSocket.readyState).toBe(first.webSocket.OPEN);
   });
 
-  it("restores no sandbox for a caller that it refuses", async () => {
+  it("restores nothing for a client that it refuses", async () => {
     const { client, id, token } = await create();
     const { token: otherToken } = await node.createSandbox();
     await node.checkpoints.pause(node.owner, id);
@@ -219,14 +217,14 @@ describe("WS /attach/<id>", () => {
     const forged = `${token.slice(0, -4)}${token.endsWith("AAAA") ? "BBBB" : "AAAA"}`;
     expect((await node.client(`/attach/${id}`, { credential: forged }).refused).status).toBe(401);
     for (const credential of [node.makeKey({ tenant: "other" }).key, otherToken]) {
-      const other = node.client(`/attach/${id}?takeover=true`, { credential });
-      expect(await other.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
-      await other.closed;
+      const client = node.client(`/attach/${id}?takeover=true`, { credential });
+      expect(await client.next()).toEqual(status("NOT_FOUND", { message: expect.any(String) }));
+      await client.closed;
     }
     expect([node.records.get(id as SandboxId)?.state, provider.size]).toEqual(["paused", 1]);
   });
 
-  it("sends IN_USE while another client is attached, and attaches once that client has left", async () => {
+  it("refuses a second client until the first one has left", async () => {
     const { client, id } = await create();
     const second = node.client(`/attach/${id}`);
     expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
@@ -237,7 +235,7 @@ describe("WS /attach/<id>", () => {
     await attach(id);
   });
 
-  it("keeps the sandbox from being idle until its client disconnects", async () => {
+  it("keeps the sandbox from becoming idle while the client is attached", async () => {
     const { resource, live } = await node.createSandbox();
     const held = watchHolds(live);
     const client = await attach(resource.id);
@@ -250,15 +248,14 @@ describe("WS /attach/<id>", () => {
     await expect.poll(() => held).toContain("-client");
   });
 
-  it("takes over from another client on request with the sandbox's token", async () => {
+  it("lets a client with the sandbox's token take over", async () => {
     const { client, id, token } = await create();
     await client.send(run("echo before; sleep 0.3; echo after"));
     await client.take(2);
     const keyed = node.client(`/attach/${id}?takeover=true`);
     expect(await keyed.next()).toEqual(status("IN_USE", { message: expect.stringContaining("token") }));
     const holder = node.client(`/attach/${id}?takeover=true`, { credential: token });
-    const told = await holder.until(isStatus("EXECUTION_DONE"));
-    expect(told).toEqual([
+    expect(await holder.until(isStatus("EXECUTION_DONE"))).toEqual([
       status("RUNNING"),
       status("EXECUTION_RUNNING"),
       { event: "stdout", data: "after\n" },
@@ -268,7 +265,7 @@ describe("WS /attach/<id>", () => {
     expect((await client.closed).code).toBe(1008);
   });
 
-  it("sends the next client the rest of the output and the exit code of running code", async () => {
+  it("keeps code running without a client, and sends the next one the remaining output and exit code", async () => {
     const { client, id } = await create();
     await client.send(run("echo one; sleep 0.3; echo two"));
     await client.take(2);
@@ -283,7 +280,7 @@ describe("WS /attach/<id>", () => {
     expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("three\n");
   });
 
-  it("sends the next client an exit code that no client has received", async () => {
+  it("reports to the next client that the code has ended if the previous one did not receive it", async () => {
     const { client, id, live } = await create();
     await client.send(run("sleep 0.1; echo done; exit 3"));
     await client.next();
@@ -302,7 +299,7 @@ describe("WS /attach/<id>", () => {
     expect(text(await last.until(isStatus("EXECUTION_DONE")))).toBe("fresh\n");
   });
 
-  it("finds code that started before a node restart", async () => {
+  it("finds code that was started before a restart of the node", async () => {
     const { resource, live } = await node.createSandbox();
     await live.startCode({ language: "sh", code: "echo before; sleep 0.2; echo after" }, "session-earlier");
     const client = await attach(resource.id);
@@ -311,7 +308,7 @@ describe("WS /attach/<id>", () => {
     expect(text(messages)).toBe("before\nafter\n");
   });
 
-  it("ends when the sandbox is destroyed, after the execution's error", async () => {
+  it("reports the failed execution and then the end when the sandbox is destroyed", async () => {
     const { client, id } = await create();
     await client.send(run("sleep 60"));
     await client.next();
@@ -323,7 +320,7 @@ describe("WS /attach/<id>", () => {
     expect((await client.closed).code).toBe(1000);
   });
 
-  it("sends the reason when the sandbox has crashed", async () => {
+  it("reports why the sandbox has crashed", async () => {
     const { client, live } = await create();
     provider.instance(live.id).crash();
     expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("ended") });
@@ -331,8 +328,8 @@ describe("WS /attach/<id>", () => {
   });
 });
 
-describe("a session whose sandbox is checkpointed", () => {
-  it("reports the checkpoint and continues", async () => {
+describe("a session whose sandbox is saved", () => {
+  it("reports the checkpoint and stays usable", async () => {
     const { client, id } = await create();
     await node.checkpoints.create(node.owner, id, {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("CHECKPOINTED")]);
@@ -340,14 +337,14 @@ describe("a session whose sandbox is checkpointed", () => {
     expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("still\n");
   });
 
-  it("reports a failed checkpoint", async () => {
+  it("reports that the sandbox still runs when the checkpoint fails", async () => {
     const { client, id } = await create();
     provider.faults.checkpointFailure = new SandboxError("internal", { reason: "no", message: "no" });
     await node.checkpoints.create(node.owner, id, {}).catch(() => {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("RUNNING")]);
   });
 
-  it("ends when the sandbox is paused, and the next attach restores it", async () => {
+  it("ends at a pause, and the next client to attach restores the sandbox", async () => {
     const { client, id } = await create();
     await node.checkpoints.pause(node.owner, id);
     const messages = await client.take(3);
@@ -360,7 +357,7 @@ describe("a session whose sandbox is checkpointed", () => {
     expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
   });
 
-  it("reports that its code is lost when the checkpoint does not save processes", async () => {
+  it("reports that running code is lost if the provider saves only files", async () => {
     await node[Symbol.asyncDispose]();
     provider = new MockProvider({ checkpoint: "filesystem" });
     node = await startSocketNode({ provider });

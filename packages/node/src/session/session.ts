@@ -1,20 +1,32 @@
 import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
+import type { Principal } from "../auth/principal.ts";
 import type { Ownership } from "../ownership/ownership.ts";
 import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
+import type { SocketDependencies } from "../socket/socket-dependencies.ts";
 import { Execution, type ExecutionListener } from "./execution.ts";
 import { errorText, statusUpdate } from "./session-event.ts";
-import type { SessionSlot } from "./session-registry.ts";
+import type { SessionRegistry, SessionSlot } from "./session-registry.ts";
 
-/** A checkpoint that failed leaves the sandbox as it was. */
+/** A failed checkpoint leaves the sandbox running. */
 const SAVE_STATUS = {
   begun: "SANDBOX_CHECKPOINTING",
   done: "SANDBOX_CHECKPOINTED",
   failed: "SANDBOX_RUNNING",
 } as const satisfies Record<SavePhase, SessionStatus>;
+
+/** What creates a session. */
+export interface SessionContext {
+  readonly socket: MessageSocket;
+  readonly principal: Principal;
+  readonly dependencies: Pick<SocketDependencies, "sandboxes" | "access" | "locator" | "ownership" | "clock">;
+  readonly sessions: SessionRegistry;
+  readonly logger: Logger;
+  readonly audit: SocketAudit;
+}
 
 export interface SessionOptions {
   readonly ownership: Pick<Ownership, "setAttached">;
@@ -52,12 +64,11 @@ export class Session implements ExecutionListener {
     return !this.signal.aborted && (await this.#options.socket.send(event));
   }
 
-  /** Its client has said goodbye, even if the connection has not quite ended. */
   get isLeaving(): boolean {
     return this.#options.socket.isClosed;
   }
 
-  /** Says that it is ready, and goes on with what is running. */
+  /** Announces that the sandbox runs, and delivers an execution that an earlier client started. */
   begin(fields: Parameters<typeof statusUpdate>[1] = {}): void {
     const { slot } = this.#options;
     this.send(statusUpdate("SANDBOX_RUNNING", fields));
@@ -66,14 +77,14 @@ export class Session implements ExecutionListener {
     });
   }
 
-  /** What the client sends. */
+  /** Runs the code in a client's message. */
   async receive(data: Buffer, isBinary: boolean): Promise<void> {
     const { slot } = this.#options;
     await this.#begun;
     if (this.signal.aborted) return;
     try {
       const source = readRequest(data, isBinary);
-      this.#forgetTold();
+      this.#forgetDelivered();
       if (slot.execution !== undefined) throw busy();
       slot.execution = Execution.start(slot.live, source);
       this.#options.audit.note("startProcess", slot.live.id);
@@ -83,19 +94,19 @@ export class Session implements ExecutionListener {
     }
   }
 
-  /** Another client takes its place. */
+  /** Makes room for another client. */
   detach(): void {
-    this.send({ event: "error", message: "another client has taken over this sandbox, so this one was detached" });
+    this.send({ event: "error", message: "detached: another client has taken over this sandbox" });
     this.#leave();
     this.#options.socket.close(closeCodes.policy, "taken over");
   }
 
-  /** The sandbox is gone, and with it the session. */
   async sandboxEnded({ reason, message }: InstanceExit): Promise<void> {
     const { slot, socket } = this.#options;
     await this.#delivery;
     if (reason === "checkpointed") {
-      this.send(statusUpdate("SANDBOX_MOVED", { message: `sandbox ${slot.live.id} goes on elsewhere, or later` }));
+      const message = `sandbox ${slot.live.id} was saved and no longer runs here: attach again to continue`;
+      this.send(statusUpdate("SANDBOX_MOVED", { message }));
       socket.close(closeCodes.comeBack, reason);
       return;
     }
@@ -108,9 +119,9 @@ export class Session implements ExecutionListener {
   #deliver(execution: Execution): void {
     const { slot, socket } = this.#options;
     this.#delivery = execution.deliver(this).then(
-      (isTold) => {
+      (isDelivered) => {
         // The client may still lose its connection before it has read the end.
-        if (isTold) socket.whenReceived(() => this.#forgetTold());
+        if (isDelivered) socket.whenReceived(() => this.#forgetDelivered());
       },
       (thrown) => {
         if (slot.execution === execution) slot.execution = undefined;
@@ -119,11 +130,11 @@ export class Session implements ExecutionListener {
     );
   }
 
-  /** A client that asks for more has been told of the one before. */
-  #forgetTold(): void {
+  /** Drops an execution whose end the client has received; a client that sends new code has. */
+  #forgetDelivered(): void {
     const { slot } = this.#options;
     const { execution } = slot;
-    if (execution === undefined || !execution.isTold || slot.session !== this) return;
+    if (execution === undefined || !execution.isDelivered || slot.session !== this) return;
     slot.execution = undefined;
     execution.forget().catch(() => {});
   }
@@ -131,17 +142,17 @@ export class Session implements ExecutionListener {
   #refuse(thrown: unknown): void {
     const error = SandboxError.from(thrown);
     if (error.reason === "sandbox_stopped") {
-      // What runs goes on with the sandbox, and its end says so; unless processes are not saved.
-      if (this.#options.slot.live.record.fidelity === "filesystem") this.#tellLost();
+      // The code continues when the sandbox is restored, unless its processes are not saved.
+      if (this.#options.slot.live.record.fidelity === "filesystem") this.#reportLost();
       return;
     }
-    if (error.code === "internal") this.#options.logger.error({ err: error }, "an execution failed");
+    if (error.code === "internal") this.#options.logger.error({ err: error }, "could not run code of a session");
     this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: errorText(error) }));
   }
 
-  #tellLost(): void {
-    const message = "the code that was running is lost: the sandbox was saved with its files, and without processes";
-    this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message: `${message} (run it again)` }));
+  #reportLost(): void {
+    const message = "the running code is lost: the sandbox was saved without its processes (run the code again)";
+    this.send(statusUpdate("SANDBOX_EXECUTION_ERROR", { message }));
   }
 
   #leave(): void {
@@ -174,7 +185,7 @@ function readRequest(data: Buffer, isBinary: boolean): { readonly language: stri
   if (parsed.success) return parsed.data;
   throw new SandboxError("invalid_argument", {
     reason: "malformed_request",
-    message: "a request to run code was not understood",
+    message: "the request to run code is malformed",
     hint: 'send {"language": "python", "code": "print(1)"} as text',
   });
 }
@@ -182,7 +193,7 @@ function readRequest(data: Buffer, isBinary: boolean): { readonly language: stri
 function busy(): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "execution_running",
-    message: "this was not run: the sandbox is running other code, and runs one piece at a time",
+    message: "the code was not run: the session already runs code",
     hint: "wait for SANDBOX_EXECUTION_DONE",
   });
 }

@@ -1,10 +1,10 @@
-/** How much a client lets a stream send. */
+/** How much a stream may send before its client grants more. */
 export class Credit {
   readonly #signal: AbortSignal;
   #amount: number;
   #wake: (() => void) | undefined;
 
-  /** The signal ends every wait for more. */
+  /** The signal ends `some`. */
   constructor(amount: number, signal: AbortSignal) {
     this.#amount = amount;
     this.#signal = signal;
@@ -24,7 +24,7 @@ export class Credit {
     this.#amount -= amount;
   }
 
-  /** Resolves when there is some, or nobody waits for anything any more. A stream has one sender: one waits at a time. */
+  /** Resolves when there is credit, or the signal aborts. Only one caller can wait: a stream has one sender. */
   async some(): Promise<void> {
     while (this.#amount <= 0 && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {

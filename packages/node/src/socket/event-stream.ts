@@ -7,7 +7,7 @@ import type { SocketStream, StreamEnd } from "./socket-stream.ts";
 
 type OpenEvents = Extract<ClientMessage, { kind: "events" }>;
 
-/** Tells what happens on the node, as far as it concerns the client. */
+/** Sends the node's events that the client may see. */
 export async function runEventStream(
   stream: SocketStream,
   message: OpenEvents,
@@ -35,7 +35,7 @@ function queryOf({ after, sandbox: sandboxId }: OpenEvents, principal: Principal
 function othersEvents(sandbox: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_sandbox",
-    message: `there is no sandbox ${sandbox} that this token opens`,
-    hint: "a sandbox's token shows the events of its own sandbox; use a key for others",
+    message: `this token does not give access to sandbox ${sandbox}`,
+    hint: "a sandbox's token shows only the events of its own sandbox; use an API key for others",
   });
 }

@@ -36,7 +36,7 @@ async function connect(): Promise<{ readonly socket: MessageSocket; readonly cli
 const MEBIBYTE = 1024 * 1024;
 
 describe("a message socket", () => {
-  it("buffers a few megabytes for a client that does not read, and delays further writes", async () => {
+  it("buffers a few megabytes for a client that does not read, and makes further senders wait", async () => {
     const { socket, client } = await connect();
     client.pause();
     let made = 0;
@@ -57,7 +57,7 @@ describe("a message socket", () => {
     await expect.poll(() => received).toBe(40 * MEBIBYTE);
   });
 
-  it("releases waiting writers without producing data when the connection is lost", async () => {
+  it("releases waiting senders without a send when the connection is lost", async () => {
     const { socket, client } = await connect();
     client.pause();
     let made = 0;
@@ -72,7 +72,7 @@ describe("a message socket", () => {
     expect(await socket.send({ late: true })).toBe(false);
   });
 
-  it("considers data delivered only when a later ping is answered", async () => {
+  it("counts messages as received only after a pong to a later ping", async () => {
     const { socket, client } = await connect();
     const pings: Buffer[] = [];
     client.pong = () => {};
@@ -93,7 +93,7 @@ describe("a message socket", () => {
     await expect.poll(() => isReceived).toBe(true);
   });
 
-  it("keeps a client that reads slowly, and drops one that neither reads nor answers pings", async () => {
+  it("treats a slow reader as alive, and a client that neither reads nor answers as gone", async () => {
     const { socket, client } = await connect();
     client.pong = () => {};
     client.pause();
@@ -113,8 +113,8 @@ describe("a message socket", () => {
   });
 });
 
-describe("a client that sends requests without reading", () => {
-  it("is paused, and gets all its responses when it reads", async () => {
+describe("a client that sends requests without reading the answers", () => {
+  it("is paused, and gets all its answers when it reads", async () => {
     const node = await startSocketNode({ provider: new MockProvider() });
     cleanUps.push(() => node[Symbol.asyncDispose]());
     const client = node.client("/v1/socket");

@@ -1,12 +1,14 @@
 import type { Duplex } from "node:stream";
+import type { Clock } from "@sandpiper/core";
 import type { WebSocket } from "ws";
 
-/** Beyond this no data is added, only answers. */
+/** Above this, only answers are sent and data waits. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
-/** Beyond this the client is not read from, so that it asks for no more answers. */
+/** Above this, nothing is read from the client, so that it cannot request more answers. */
 const MAX_ANSWERED_BYTES = 2 * MAX_BUFFERED_BYTES;
+const HEARTBEAT_MS = 20_000;
 
-/** Why a connection ends; codes of RFC 6455. */
+/** Close codes of RFC 6455. */
 export const closeCodes = {
   normal: 1000,
   goingAway: 1001,
@@ -16,15 +18,26 @@ export const closeCodes = {
   comeBack: 1012,
 } as const;
 
-/** A WebSocket that never holds more than a few megabytes for a client that reads slowly, or not at all. */
+/** Pings a client at intervals, and terminates the connection if it does not answer. */
+export function startHeartbeat(socket: MessageSocket, { clock }: { readonly clock: Clock }): void {
+  let stop = () => {};
+  const beat = () => {
+    if (socket.beat()) stop = clock.schedule(HEARTBEAT_MS, beat);
+    else socket.terminate();
+  };
+  stop = clock.schedule(HEARTBEAT_MS, beat);
+  socket.closed.then(() => stop());
+}
+
+/** A WebSocket that never buffers more than a few megabytes for a slow client. */
 export class MessageSocket {
   /** Resolves when the connection has ended; never rejects. */
   readonly closed: Promise<void>;
   readonly #webSocket: WebSocket;
   readonly #raw: Duplex & { readonly bytesWritten?: number };
-  /** Senders of data, each called when it is its turn. */
+  /** Senders that wait for room, in order. */
   readonly #waiting: (() => void)[] = [];
-  readonly #awaited: { readonly ping: number; readonly told: () => void }[] = [];
+  readonly #awaited: { readonly ping: number; readonly onReceived: () => void }[] = [];
   #pings = 0;
   #holds = 0;
   #isClosed = false;
@@ -36,7 +49,7 @@ export class MessageSocket {
     this.#webSocket = webSocket;
     this.#raw = raw;
     webSocket.on("pong", (data) => this.#answered(Number(data.toString("latin1"))));
-    // A close follows, with the reason for it.
+    // A "close" follows.
     webSocket.on("error", () => {});
     this.closed = new Promise((resolve) => {
       webSocket.once("close", () => {
@@ -62,38 +75,42 @@ export class MessageSocket {
     });
   }
 
-  /** Sends an answer at once. Resolves with whether it has left this process. */
+  /** Sends an answer at once. Resolves to whether it was handed to the operating system. */
   send(message: object): Promise<boolean> {
     return this.#post(JSON.stringify(message));
   }
 
   /**
-   * Calls `make` when there is room and it is its turn, and sends what it answers with; undefined sends nothing. Resolves
-   * when that is done or the connection has closed.
+   * Calls `make` when there is room, in the order of the calls, and sends the result unless it is undefined. Resolves
+   * when that is done or the connection has closed. Returns undefined if there was room at once.
    */
   deliver(make: () => Uint8Array | string | undefined): Promise<void> | undefined {
+    const post = () => {
+      const data = make();
+      if (data !== undefined) this.#post(data);
+    };
     if (this.#hasRoom() && this.#waiting.length === 0) {
-      this.#postMade(make);
+      post();
       return undefined;
     }
     return new Promise((resolve) => {
       this.#waiting.push(() => {
-        if (!this.isClosed) this.#postMade(make);
+        if (!this.isClosed) post();
         resolve();
       });
     });
   }
 
-  /** Calls back when the client has received everything that was sent before; never when the connection is lost. */
-  whenReceived(told: () => void): void {
+  /** Calls back when the client has received everything sent so far; never if the connection is lost before. */
+  whenReceived(onReceived: () => void): void {
     if (this.isClosed) return;
-    this.#awaited.push({ ping: this.#ping(), told });
+    this.#awaited.push({ ping: this.#ping(), onReceived });
   }
 
-  /** Pings; false when nothing at all has passed since the last time. */
+  /** Pings the client; false if there was no sign of life since the last call. */
   beat(): boolean {
     const flushed = (this.#raw.bytesWritten ?? 0) - this.#raw.writableLength;
-    // The last ping waits behind what a slow client has yet to read, and a client that reads is there.
+    // The last ping may wait behind data that a slow client has not read; a client that reads is alive.
     const isAlive = this.#heard || (this.#hadBacklog && flushed > this.#flushedBytes);
     this.#heard = false;
     this.#hadBacklog = this.bufferedBytes > 0;
@@ -102,7 +119,7 @@ export class MessageSocket {
     return isAlive;
   }
 
-  /** Nothing is read from the client until all of these are disposed. */
+  /** Pauses reading from the client until all holds are disposed. */
   holdBack(): Disposable {
     this.#holds++;
     this.#webSocket.pause();
@@ -117,7 +134,7 @@ export class MessageSocket {
   }
 
   close(code: number, reason: string): void {
-    // A client that is not read from could not answer the close.
+    // The client's answer to the close must be read.
     this.#webSocket.resume();
     this.#webSocket.close(code, reason);
   }
@@ -131,19 +148,14 @@ export class MessageSocket {
     return this.#pings;
   }
 
-  /** A client may answer only the last of several pings, and does so in the order of all that is sent to it. */
+  /** A client may answer only the last of several pings, and answers after it has read everything before it. */
   #answered(ping: number): void {
     this.#heard = true;
-    while (this.#awaited[0] !== undefined && this.#awaited[0].ping <= ping) this.#awaited.shift()?.told();
+    while (this.#awaited[0] !== undefined && this.#awaited[0].ping <= ping) this.#awaited.shift()?.onReceived();
   }
 
   #hasRoom(): boolean {
     return this.#webSocket.bufferedAmount < MAX_BUFFERED_BYTES;
-  }
-
-  #postMade(make: () => Uint8Array | string | undefined): void {
-    const made = make();
-    if (made !== undefined) this.#post(made);
   }
 
   #post(data: Uint8Array | string): Promise<boolean> {

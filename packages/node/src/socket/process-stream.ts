@@ -5,10 +5,10 @@ import type { SocketStream, StreamEnd, StreamSubject } from "./socket-stream.ts"
 
 type OpenProcess = Extract<ClientMessage, { kind: "process" }>;
 
-/** Small enough that many streams take turns quickly on one connection. */
+/** Small, so that many streams share one connection fairly. */
 const MAX_FRAME_BYTES = 256 * 1024;
 
-/** Passes a process's output on at the client's pace: what is not asked for stays with the agent. */
+/** Sends a process's output as the client's credit allows. The rest stays with the agent. */
 export async function runProcessStream(
   { stream, live }: StreamSubject,
   message: OpenProcess,
@@ -23,7 +23,7 @@ export async function runProcessStream(
   let offset = message.offset;
   for await (const chunk of process.output) {
     live.touch("output");
-    await pass(stream, chunk);
+    await send(stream, chunk);
     if (stream.signal.aborted) return undefined;
     offset = chunk.offset + chunk.bytes.length;
   }
@@ -32,15 +32,15 @@ export async function runProcessStream(
   return { exit: { exitCode, signal, timedOut, outOfMemory, durationMs }, offset };
 }
 
-/** Whoever has had some of its output has seen it run, so it is never started a second time for them. */
+/** A client with an offset has seen the process run, so the process is not started a second time. */
 async function processOf(live: LiveSandbox, { process, spawn, offset }: OpenProcess): Promise<ProcessHandle> {
-  // Each piece is copied into its frames before the next is asked for.
+  // Each chunk is copied into its frames before the next one is read.
   const lendsMemory = true;
   if (spawn === undefined || offset > 0) return await live.attach(process, offset, { lendsMemory });
   return await live.start({ ...spawn, process }, { isRead: true, lendsMemory });
 }
 
-async function pass(stream: SocketStream, { source, bytes, offset }: OutputChunk): Promise<void> {
+async function send(stream: SocketStream, { source, bytes, offset }: OutputChunk): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     await stream.credit.some();
     await stream.socket.deliver(() => {

@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import { type ClientMessage, clientMessageSchema } from "@sandpiper/protocol";
 import type { z } from "zod";
 
-/** A message that could not be read, and the stream it was about as far as that is known. */
+/** A malformed message, and its stream if that is known. */
 export class UnreadableMessage {
   readonly error: SandboxError;
   readonly stream: number | undefined;
@@ -11,7 +11,7 @@ export class UnreadableMessage {
     this.stream = stream;
     this.error = new SandboxError("invalid_argument", {
       reason: "malformed_message",
-      message: `a message of the client was not understood: ${problem}`,
+      message: `malformed message: ${problem}`,
       hint: "docs/sockets.md describes the messages",
     });
   }

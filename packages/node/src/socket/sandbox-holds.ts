@@ -1,7 +1,7 @@
 import type { SandboxId } from "@sandpiper/protocol";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 
-/** Keeps the sandboxes of one connection from being idle while any of their streams is open on it. */
+/** Keeps the sandboxes of one connection from becoming idle while it has open streams of them. */
 export class SandboxHolds {
   readonly #held = new Map<SandboxId, { count: number; readonly hold: Disposable }>();
 

@@ -2,19 +2,18 @@ import type { SandboxError } from "@sandpiper/core";
 import { type AuditEntry, errorCodes, type OperationId, routes } from "@sandpiper/protocol";
 import { actorOf, type Principal } from "../auth/principal.ts";
 
-/** Where entries go. */
 export interface AuditSink {
   add(entry: Omit<AuditEntry, "id" | "at">): unknown;
 }
 
 export interface SocketAuditOptions {
   readonly sink: AuditSink | undefined;
-  /** Undefined: nobody that is known. */
+  /** Undefined for an anonymous caller. */
   readonly principal: Principal | undefined;
   readonly requestId: string;
 }
 
-/** Keeps what is done through sockets under the names that the same has in REST: what changes something, or was not let. */
+/** Records changes and refusals of a socket in the audit log, under the names of the same operations in REST. */
 export class SocketAudit {
   readonly #options: SocketAuditOptions;
 

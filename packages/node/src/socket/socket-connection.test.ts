@@ -17,7 +17,7 @@ afterEach(() => node[Symbol.asyncDispose]());
 const field = (message: object, name: string) => (message as Record<string, unknown>)[name];
 
 describe("a watch stream", () => {
-  it("reports changes below a path, one item per credit", async () => {
+  it("sends the changes below a path, one for each credit", async () => {
     await live.files.mkdir("/watched");
     const client = node.client("/v1/socket");
     await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/watched", window: 1 });
@@ -31,7 +31,7 @@ describe("a watch stream", () => {
     expect(rest.length).toBeGreaterThan(0);
   });
 
-  it("fails without affecting other streams when its path does not exist", async () => {
+  it("fails when the path does not exist", async () => {
     const client = node.client("/v1/socket");
     await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/missing", window: 1 });
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { code: "not_found" } });
@@ -42,7 +42,7 @@ describe("an events stream", () => {
   const open = { type: "open", stream: 1, kind: "events", after: 0, window: 100 };
   const next = async (client: ReturnType<SocketNode["client"]>) => field(await client.next(), "item") as EventBody;
 
-  it("replays events after an id and continues with new ones", async () => {
+  it("replays the events after an id, then sends new ones", async () => {
     const client = node.client("/v1/socket");
     await client.send(open);
     expect(await client.next()).toEqual({ type: "opened", stream: 1 });
@@ -57,7 +57,7 @@ describe("an events stream", () => {
     expect(await next(later)).toEqual(ready);
   });
 
-  it("shows no events of other tenants, and to a token only those of its sandbox", async () => {
+  it("hides the events of other tenants, and shows a token only its own sandbox's", async () => {
     const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
     await other.send({ ...open, sandbox: live.id });
     await other.next();
@@ -71,7 +71,7 @@ describe("an events stream", () => {
     expect(seen.map(({ sandboxId }) => sandboxId)).toEqual([live.id, live.id, live.id]);
     await holder.send({ ...open, stream: 2, sandbox: second.id });
     expect(await holder.next()).toMatchObject({ type: "error", stream: 2, error: { code: "not_found" } });
-    // The response to the last request shows that no event came before it.
+    // The answer to the last request proves that no event came before it.
     await other.send({ ...open, stream: 2, kind: "nonsense" });
     expect(await other.next()).toMatchObject({ type: "error", stream: 2 });
   });
@@ -89,7 +89,7 @@ describe("a connection", () => {
     ...fields,
   });
 
-  it("fails only the stream that a malformed message names, with the reason", async () => {
+  it("fails only the stream that a malformed message names, and says what is wrong", async () => {
     const client = node.client("/v1/socket");
     await client.send(process(1, { spawn: { command: "sleep 60" } }));
     await client.next();
@@ -120,7 +120,7 @@ describe("a connection", () => {
     expect((await client.closed).code).toBe(1008);
   });
 
-  it("is closed after too long a message and after invalid binary frames", async () => {
+  it("is closed after a message that is too long, and after an invalid binary frame", async () => {
     const long = node.client("/v1/socket");
     await long.send("x".repeat(3 * 1024 * 1024));
     expect((await long.closed).code).toBe(1009);
@@ -130,7 +130,7 @@ describe("a connection", () => {
     expect((await short.closed).code).toBe(1002);
   });
 
-  it("has at most 1024 streams", async () => {
+  it("allows at most 1024 streams", async () => {
     const client = node.client("/v1/socket");
     for (let stream = 0; stream <= 1024; stream++) {
       await client.send({ type: "open", stream, kind: "events", after: 1_000_000, window: 1 });
@@ -144,7 +144,7 @@ describe("a connection", () => {
     });
   });
 
-  it("ends a stream whose number is reused, and ignores messages to ended streams", async () => {
+  it("ends a stream whose number is used twice, and ignores messages about ended streams", async () => {
     const client = node.client("/v1/socket");
     await client.send(process(1, { spawn: { command: "sleep 60" } }));
     await client.next();
@@ -158,7 +158,7 @@ describe("a connection", () => {
     expect(await client.next()).toMatchObject({ type: "opened", stream: 2 });
   });
 
-  it("keeps sandboxes with open streams from being idle", async () => {
+  it("keeps a sandbox from becoming idle while one of its streams is open", async () => {
     const { resource, live: idle } = await node.createSandbox();
     const held = watchHolds(idle);
     const client = node.client("/v1/socket");

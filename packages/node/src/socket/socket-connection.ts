@@ -38,7 +38,7 @@ export interface SocketConnectionOptions {
   readonly logger: Logger;
   readonly requestId: string;
   readonly audit: SocketAudit;
-  /** Authenticates relayed streams at their nodes; undefined: streams are not relayed. */
+  /** Authenticates relayed streams at their nodes; undefined if streams are not relayed. */
   readonly credential?: string | undefined;
 }
 
@@ -76,19 +76,19 @@ export class SocketConnection {
 
   #handle(message: ClientMessage, text: string): void {
     const stream = this.#streams.get(message.stream);
-    // Messages about a stream that has just ended may still arrive.
+    // The client may not know yet that the stream has ended.
     if (message.type === "open") this.#locate(message, text);
     else if (message.type === "credit") stream?.credit.add(message.amount);
     else if (message.type === "finish") this.#input(stream, (queue) => queue.finish(message.offset));
     else if (stream !== undefined) this.#remove(stream);
   }
 
-  /** Finds the stream's sandbox, then serves the stream here or has it relayed. */
+  /** Finds the stream's sandbox, then serves the stream here or relays it. */
   #locate(message: OpenMessage, text: string): void {
     const { principal, dependencies } = this.#options;
     const own = principal.kind === "sandbox" ? principal.sandboxId : undefined;
     const { sandbox = own, stream } = message;
-    // Each node has its own events about no sandbox. A token for another sandbox is refused here.
+    // Events about no sandbox are this node's own. A token for another sandbox is refused here.
     if (sandbox === undefined || (own !== undefined && own !== sandbox)) {
       this.#open(message, undefined);
       return;
@@ -109,7 +109,7 @@ export class SocketConnection {
     else this.#relay.open({ stream, sandbox, text }, location, (found, rest) => this.#serveHere(found, rest));
   }
 
-  /** Serves a stream that was located after all its first messages had come. */
+  /** Serves a stream whose first messages arrived before its sandbox was located. */
   #serveHere(location: Location, [first, ...rest]: readonly (string | Uint8Array)[]): void {
     this.#open(readClientMessage(first as string) as OpenMessage, location);
     for (const data of rest) {
@@ -121,7 +121,7 @@ export class SocketConnection {
   #data(bytes: Uint8Array): void {
     const frame = decodeDataFrame(bytes);
     if (frame === undefined || frame.source !== "stdin") {
-      this.#refuse(new UnreadableMessage("a binary frame that is not input", frame?.stream));
+      this.#refuse(new UnreadableMessage("the binary frame is not input", frame?.stream));
     } else if (!this.#relay?.data(frame.stream, bytes)) this.#stdin(bytes);
   }
 
@@ -163,7 +163,7 @@ export class SocketConnection {
       return await runEventStream(stream, message, { events, principal });
     }
     const live = await this.#use(message, location);
-    if (live === undefined) return this.#passOn(stream, message);
+    if (live === undefined) return this.#relocate(stream, message);
     stream.live = live;
     const hold = this.#holds.hold(live);
     stream.signal.addEventListener("abort", () => hold[Symbol.dispose](), { once: true });
@@ -199,8 +199,8 @@ export class SocketConnection {
     }
   }
 
-  /** The sandbox has left this node while its client waited for it here. */
-  #passOn(stream: SocketStream, message: SandboxMessage): undefined {
+  /** Handles a sandbox that left this node while its client waited. */
+  #relocate(stream: SocketStream, message: SandboxMessage): undefined {
     this.#remove(stream);
     if (this.#relay === undefined) {
       const error = errorBody(movedOn(message.sandbox), this.#options.requestId);
@@ -273,7 +273,7 @@ function operationOf(message: OpenMessage): OperationId {
 function numberInUse(stream: number): SandboxError {
   return new SandboxError("already_exists", {
     reason: "stream_in_use",
-    message: `stream ${stream} was closed: it was opened twice`,
+    message: `stream ${stream} was closed because it was opened twice`,
     hint: "use each stream number once",
   });
 }

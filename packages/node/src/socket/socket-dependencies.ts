@@ -16,13 +16,13 @@ interface RelayDependencies extends Pick<SocketRelayOptions, "proof" | "silenceM
   readonly peers: Pick<Peers, "isForwardedUpgrade">;
 }
 
-/** What WebSockets need of the node. */
+/** The parts of the node that WebSockets use. */
 export interface SocketDependencies {
   readonly sandboxes: Pick<SandboxService, "create">;
   readonly access: SandboxAccess;
   readonly locator: Locator;
   readonly ownership: Pick<Ownership, "setAttached">;
-  /** Undefined on a standalone node: streams are not relayed. */
+  /** Undefined on a standalone node, which relays no streams. */
   readonly relay?: RelayDependencies | undefined;
   readonly authenticator: Authenticator;
   readonly events: EventLog;

@@ -4,18 +4,17 @@ import { Credit } from "./credit.ts";
 import type { MessageSocket } from "./message-socket.ts";
 import { StdinQueue } from "./stdin-queue.ts";
 
-/** How a stream ended by itself. */
+/** The result of a stream that the client did not close. */
 export type StreamEnd = Omit<Extract<ServerMessage, { type: "end" }>, "type" | "stream">;
 
-/** One of the streams of a connection. */
+/** One stream of a connection. */
 export class SocketStream {
   readonly number: number;
   readonly socket: MessageSocket;
-  /** What the client lets it send. */
   readonly credit: Credit;
-  /** What the client sends on it; only streams of standard input have any. */
+  /** The client's input; undefined unless this is a stdin stream. */
   readonly stdin: StdinQueue | undefined;
-  /** The sandbox that it is about, once that is found. */
+  /** Its sandbox, once that is found. */
   live: LiveSandbox | undefined;
   readonly #ending = new AbortController();
 
@@ -26,7 +25,7 @@ export class SocketStream {
     this.stdin = window === undefined ? new StdinQueue(this.#ending.signal) : undefined;
   }
 
-  /** Aborted when nobody reads it any more. */
+  /** Aborts when the stream ends. */
   get signal(): AbortSignal {
     return this.#ending.signal;
   }
@@ -39,7 +38,7 @@ export class SocketStream {
     this.#send({ type: "opened", stream: this.number, ...fields, ...this.past });
   }
 
-  /** How often its sandbox was set back, when it ever was. */
+  /** How often its sandbox was rolled back, if ever. */
   get past(): { readonly rollbacks?: number } {
     const rollbacks = this.live?.record.rollbacks ?? 0;
     return rollbacks === 0 ? {} : { rollbacks };
@@ -63,7 +62,6 @@ export class SocketStream {
   }
 }
 
-/** What a stream of a sandbox works on. */
 export interface StreamSubject {
   readonly stream: SocketStream;
   readonly live: LiveSandbox;

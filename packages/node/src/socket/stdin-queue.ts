@@ -1,18 +1,17 @@
 import { SandboxError } from "@sandpiper/core";
 import { STDIN_WINDOW_BYTES } from "@sandpiper/protocol";
 
-/** Each costs memory, however few bytes it has. */
+/** Each piece costs memory, even without bytes. */
 const MAX_PIECES = 16_384;
 
 export interface StdinPiece {
-  /** Position of its first byte in all input. */
+  /** Position of its first byte in the input. */
   readonly offset: number;
   readonly bytes: Uint8Array;
-  /** Nothing comes after it. */
   readonly isLast: boolean;
 }
 
-/** Input that waits for its process; at most a window of it. */
+/** Input that waits for its process, up to one window. */
 export class StdinQueue implements AsyncIterable<StdinPiece> {
   readonly #signal: AbortSignal;
   readonly #pieces: StdinPiece[] = [];
@@ -20,7 +19,7 @@ export class StdinQueue implements AsyncIterable<StdinPiece> {
   #isFinished = false;
   #wake: (() => void) | undefined;
 
-  /** The signal ends the loop over it. */
+  /** The signal ends the iteration. */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
     signal.addEventListener("abort", () => this.#wake?.(), { once: true });
@@ -50,7 +49,7 @@ export class StdinQueue implements AsyncIterable<StdinPiece> {
         continue;
       }
       yield piece;
-      // Only now, when the reader asks for more, has it taken this one.
+      // The reader has processed the piece when it asks for the next one.
       this.#waitingBytes -= piece.bytes.length;
     }
   }
@@ -72,8 +71,8 @@ function afterEnd(): SandboxError {
 function tooManyPieces(): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "stdin_window_exceeded",
-    message: `${MAX_PIECES} frames of input wait for the process; no more may`,
-    hint: "send larger frames, or more when earlier ones are acknowledged",
+    message: `the maximum of ${MAX_PIECES} input frames already waits for the process`,
+    hint: "send larger frames, or wait until earlier ones are acknowledged",
     details: { maxFrames: MAX_PIECES },
   });
 }
@@ -81,8 +80,8 @@ function tooManyPieces(): SandboxError {
 function windowExceeded(waitingBytes: number): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "stdin_window_exceeded",
-    message: `${waitingBytes} bytes of input wait for the process; at most ${STDIN_WINDOW_BYTES} may`,
-    hint: "send more when earlier input is acknowledged",
+    message: `${waitingBytes} bytes of input wait for the process; the maximum is ${STDIN_WINDOW_BYTES}`,
+    hint: "wait until earlier input is acknowledged",
     details: { waitingBytes, windowBytes: STDIN_WINDOW_BYTES },
   });
 }

@@ -18,7 +18,7 @@ const outputOf = async (process: { readonly stdout: AsyncIterable<Uint8Array> })
   Buffer.concat(await Array.fromAsync(process.stdout)).toString();
 
 describe("a stdin stream", () => {
-  it("reports the offset that has arrived, acknowledges input, and ends it", async () => {
+  it("reports the offset of earlier input, acknowledges new input, and ends the input", async () => {
     const cat = await startCat();
     await cat.write("abc");
     const client = node.client("/v1/socket");
@@ -35,7 +35,7 @@ describe("a stdin stream", () => {
     expect(await outputOf(cat)).toBe("abcdefghi");
   });
 
-  it("delivers each byte once over many connections that resend unacknowledged input", async () => {
+  it("delivers each byte exactly once when clients reconnect and resend unacknowledged input", async () => {
     const cat = await startCat();
     const input = Array.from({ length: 5000 }, (_, n) => `${n}\n`).join("");
     let acknowledged = 0;
@@ -45,7 +45,7 @@ describe("a stdin stream", () => {
       connections++;
       await client.send(open());
       await client.next();
-      // Starts before the arrived offset, like a client that has missed acknowledgements.
+      // Resends input that has arrived, like a client that has missed acknowledgements.
       for (let at = acknowledged; at < Math.min(input.length, acknowledged + 5000); at += 700) {
         await client.sendStdin(1, at, input.slice(at, at + 700));
       }
@@ -61,7 +61,7 @@ describe("a stdin stream", () => {
     expect(connections).toBeGreaterThan(2);
   });
 
-  it("accepts input before it is opened, so that a client need not wait", async () => {
+  it("accepts input before it answers that it is open", async () => {
     const cat = await startCat();
     const client = node.client("/v1/socket");
     await client.send(open());
@@ -75,7 +75,7 @@ describe("a stdin stream", () => {
     expect(await outputOf(cat)).toBe("at once");
   });
 
-  it("refuses input and an end that leave a gap", async () => {
+  it("refuses input after a gap, and an end after a gap", async () => {
     await startCat();
     const client = node.client("/v1/socket");
     await client.send(open());
@@ -89,7 +89,7 @@ describe("a stdin stream", () => {
     expect((await live.process("cat")).stdinOffset).toBe(0);
   });
 
-  it("fails when pending input exceeds the window", async () => {
+  it("fails when more input waits than the window allows", async () => {
     await startCat();
     const client = node.client("/v1/socket");
     await client.send(open());
@@ -99,7 +99,7 @@ describe("a stdin stream", () => {
     expect(failed.at(-1)).toMatchObject({ stream: 1, error: { reason: "stdin_window_exceeded" } });
   });
 
-  it("fails for an unknown process and for one without input", async () => {
+  it("fails for a process that does not exist or takes no input", async () => {
     const client = node.client("/v1/socket");
     await client.send(open());
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "no_such_process" } });

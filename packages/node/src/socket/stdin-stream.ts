@@ -2,7 +2,7 @@ import { SandboxError } from "@sandpiper/core";
 import type { ClientMessage } from "@sandpiper/protocol";
 import type { StreamEnd, StreamSubject } from "./socket-stream.ts";
 
-/** Brings input to a process, each byte once, however often its client connects and sends it again. */
+/** Writes input to a process. A byte that a client sends again after a reconnect is written once. */
 export async function runStdinStream(
   { stream, live }: StreamSubject,
   message: Extract<ClientMessage, { kind: "stdin" }>,
@@ -13,9 +13,9 @@ export async function runStdinStream(
   for await (const { offset, bytes, isLast } of stream.stdin ?? []) {
     live.touch("stdin");
     if (isLast && offset > position) throw stdinGap(offset, position);
-    const taken = await process.writeAt(offset, bytes, { close: isLast });
+    const writtenTo = await process.writeAt(offset, bytes, { close: isLast });
     if (isLast) return {};
-    position = Math.max(position, taken);
+    position = Math.max(position, writtenTo);
     stream.ack(position);
   }
   return undefined;
@@ -24,8 +24,8 @@ export async function runStdinStream(
 function stdinGap(offset: number, position: number): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "stdin_gap",
-    message: `input was to end at ${offset}, but only ${position} bytes of it have arrived`,
-    hint: "send the bytes in between first",
+    message: `cannot end the input at offset ${offset}: only ${position} bytes have arrived`,
+    hint: "send the missing bytes first",
     details: { offset, position },
   });
 }

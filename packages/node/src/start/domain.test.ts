@@ -6,7 +6,7 @@ import { parseNodeConfig } from "../config/load-node-config.ts";
 import type { NodeConfigOptions } from "../config/node-config.ts";
 import { testDomain } from "../testing/test-domain.ts";
 
-it("offers the default provider, and others only when the node is told to", () => {
+it("offers the default provider, and others only if they are configured", () => {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-parts-"));
   try {
     for (const [config, names] of [

@@ -142,7 +142,7 @@ export function createDomain(config: NodeConfig, storage: Storage, options: Doma
   };
 }
 
-/** Uses a directory of its own: embedded programs must not clear away a node's sandboxes. */
+/** Uses its own directory, so that embedded programs do not remove a node's sandboxes. */
 function configuredProviders({ home, defaultProvider, providers, qemu, ...config }: NodeConfig): Provider[] {
   const { url, runtime, ...rest } = config.docker;
   const docker = { ...rest, url: url ?? undefined, runtime: runtime ?? undefined };

@@ -7,17 +7,16 @@ import { type OwnNode, ownClients } from "../mcp/own-client.ts";
 
 export interface CreateMcpEndpointOptions
   extends Pick<McpEndpointOptions, "authenticator" | "audit" | "metrics" | "logger" | "clock"> {
-  /** This node: the sessions use it as any client does. */
+  /** This node; sessions use it as clients. */
   readonly own: OwnNode;
 }
 
-/** The MCP server of a node, and where it is reached. */
 export function createMcpEndpoint(config: NodeConfig, { own, ...rest }: CreateMcpEndpointOptions): McpEndpoint {
   const { corsOrigins, bodyLimitBytes, mcp } = config;
   const clientOf = ownClients(own);
   const converse = (credential: string): Conversation => {
     const client = clientOf(credential);
-    const onError = (error: Error) => rest.logger.warn({ err: error }, "a sandbox of an MCP session was left");
+    const onError = (error: Error) => rest.logger.warn({ err: error }, "could not destroy a sandbox of an MCP session");
     const session = new McpSession({ client, onError });
     return {
       createServer: () => createMcpServer(session),
@@ -39,7 +38,10 @@ export function createMcpEndpoint(config: NodeConfig, { own, ...rest }: CreateMc
   });
 }
 
-/** A node that only this machine reaches is what a page would get at through a name of its own; others are behind names that nobody told it. */
+/**
+ * Protects a node on a loopback address from DNS rebinding. Undefined elsewhere, where the node does not know the names
+ * that lead to it.
+ */
 function knownHosts({ host, advertiseUrl, mcp: { allowedHosts } }: NodeConfig): readonly string[] | undefined {
   if (!isLoopbackHost(host) && allowedHosts.length === 0) return undefined;
   const advertised = advertiseUrl === null ? [] : [new URL(advertiseUrl).hostname];

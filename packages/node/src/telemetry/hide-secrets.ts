@@ -1,12 +1,12 @@
 const HIDDEN = "[hidden]";
 const MAX_DEPTH = 6;
 
-/** Names of fields whose value lets somebody in, wherever they stand. */
+/** Names of fields that hold a secret, at any depth. */
 const secretNames =
   /^(authorization|proxy-authorization|cookie|set-cookie|key|api-?key|.*(secret|token|password|credential|secret[-_]?access[-_]?key))$/i;
 const credentials = /\b(spk_[0-9a-f]+|spt_[0-9a-f-]+|whs)_[A-Za-z0-9_-]{16,}/g;
 
-/** The same fields without what nobody may read in a log. The names of environment variables stay, their values go. */
+/** Replaces secrets in log fields. Keeps the names of environment variables and drops their values. */
 export function withoutSecrets(fields: object, depth = 0): object {
   if (Array.isArray(fields)) return fields.map((item) => hiddenInside(item, depth));
   return Object.fromEntries(
@@ -18,7 +18,7 @@ export function withoutSecrets(fields: object, depth = 0): object {
   );
 }
 
-/** The same line with every credential cut down to its public part. */
+/** Cuts every credential in a line down to its public part. */
 export function withoutCredentials(line: string): string {
   return line.replaceAll(credentials, `$1_${HIDDEN}`);
 }

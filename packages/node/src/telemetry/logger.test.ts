@@ -19,13 +19,13 @@ describe("the log", () => {
     expect(JSON.parse(line)).toEqual({ level: "info", time, port: 1, msg: "hello" });
   });
 
-  it("is readable text on a terminal, unless JSON is configured", () => {
+  it("is human-readable on a terminal, unless JSON is configured", () => {
     expect(logged({ isTerminal: true }, (logger) => logger.info("hello"))[0]).toContain("INFO");
     expect(logged({ isTerminal: true, logFormat: "json" }, (logger) => logger.info("hello"))[0]).toMatch(/^\{/);
     expect(logged({ logFormat: "pretty" }, (logger) => logger.info({ a: 1 }, "hello"))[0]).toContain('hello {"a":1}');
   });
 
-  it("omits entries below its level", () => {
+  it("omits lines below its level", () => {
     const lines = logged({ logLevel: "warn" }, (logger) => {
       logger.info("no");
       logger.warn("yes");
@@ -33,7 +33,7 @@ describe("the log", () => {
     expect(lines).toHaveLength(1);
   });
 
-  it("includes an error's code, reason and stack", () => {
+  it("contains an error's code, reason and message", () => {
     const err = new SandboxError("not_found", { reason: "no_such_thing", message: "there is none" });
     const [line = ""] = logged({}, (logger) => logger.error({ err }, "failed"));
     expect(JSON.parse(line).err).toMatchObject({

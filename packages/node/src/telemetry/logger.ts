@@ -7,14 +7,14 @@ import { withoutCredentials, withoutSecrets } from "./hide-secrets.ts";
 export type { Logger };
 
 export interface CreateLoggerOptions extends Pick<NodeConfig, "logLevel" | "logFormat"> {
-  /** Where lines go; standard output unless given. */
+  /** Receives the lines; standard output by default. */
   readonly write?: ((line: string) => void) | undefined;
   readonly isTerminal?: boolean | undefined;
 }
 
 const STANDARD_OUTPUT = 1;
 
-/** Lines for people on a terminal, JSON for programs elsewhere; credentials in neither. */
+/** Logs readable lines to a terminal and JSON elsewhere, without credentials. */
 export function createLogger(options: CreateLoggerOptions): Logger {
   const { logLevel, logFormat, write, isTerminal = isatty(STANDARD_OUTPUT) } = options;
   const isPretty = logFormat === "pretty" || (logFormat === "auto" && isTerminal);
@@ -29,10 +29,10 @@ export function createLogger(options: CreateLoggerOptions): Logger {
   return pino(settings, isPretty ? prettyOver(output, isTerminal) : output);
 }
 
-/** Synchronous, so that the last line before an end is written too. */
+/** Synchronous, so that the last line before the process ends is written. */
 function standardOutput() {
   const output = destination({ dest: STANDARD_OUTPUT, sync: true });
-  // Whoever read the log has gone; that is no reason for a node to end.
+  // The node keeps running when the reader of its log has gone.
   output.on("error", () => {});
   return output;
 }

@@ -16,7 +16,7 @@ const pool: PoolResource = {
 const poolLabels = 'provider="gvisor",image="host",memory_mib="256",vcpu_count="2",disk_mib="1024",max_processes="256"';
 
 describe("the metrics of a node", () => {
-  it("are in Prometheus format and include those of the process", async () => {
+  it("have Prometheus' text format and include those of the process", async () => {
     const { contentType, text } = await new NodeMetrics().render();
     expect(contentType).toBe("text/plain; version=0.0.4; charset=utf-8");
     expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
@@ -45,7 +45,7 @@ describe("the metrics of a node", () => {
     );
   });
 
-  it("show the current sandboxes and pools at each scrape", async () => {
+  it("show the current sandboxes and pools at each scrape, without those that are gone", async () => {
     const metrics = new NodeMetrics();
     let sandboxes = [{ provider: "gvisor", state: "ready", count: 7 }];
     let pools = [pool];
@@ -62,7 +62,7 @@ describe("the metrics of a node", () => {
     expect(text).not.toMatch(/^sandpiper_(sandboxes|pool_ready|pool_hits_total)\{/m);
   });
 
-  it("are separate for two nodes in one program", async () => {
+  it("are separate for two nodes in one process", async () => {
     const [one, other] = [new NodeMetrics(), new NodeMetrics()];
     one.observeExec("gvisor", 1);
     expect((await other.render()).text).not.toContain('sandpiper_exec_duration_seconds_count{provider="gvisor"}');

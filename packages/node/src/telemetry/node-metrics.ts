@@ -8,7 +8,7 @@ export interface SandboxCount {
   readonly count: number;
 }
 
-/** Asked at each scrape. */
+/** Read at each scrape. */
 export interface MetricSources {
   readonly sandboxes: () => readonly SandboxCount[];
   readonly pools: () => readonly PoolResource[];
@@ -16,16 +16,16 @@ export interface MetricSources {
 }
 
 export interface RequestObservation {
-  /** Its id in the OpenAPI document, and not its path: paths hold ids without end. */
+  /** The operation's id in the OpenAPI document; a path would make one time series per sandbox. */
   readonly operation: string;
   readonly status: number;
   readonly seconds: number;
 }
 
-/** From what an agent does by itself to what a slow machine takes for a boot. */
+/** From a call to an agent to a boot on a slow machine. */
 const QUICK_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** The numbers of one node, in a registry of its own. */
+/** The metrics of one node, in its own registry. */
 export class NodeMetrics {
   readonly #registry = new Registry();
   readonly #create: Histogram<"provider" | "start">;
@@ -41,26 +41,26 @@ export class NodeMetrics {
     this.#create = new Histogram({
       ...duration,
       name: "sandpiper_create_duration_seconds",
-      help: "From the request for a sandbox until it is ready or has failed.",
+      help: "Time from the request for a sandbox until it is ready or has failed.",
       labelNames: ["provider", "start"],
     });
     this.#exec = new Histogram({
       ...duration,
       name: "sandpiper_exec_duration_seconds",
-      help: "From the request for a command until its end.",
+      help: "Time from the request for a command until its end.",
       labelNames: ["provider"],
     });
     this.#checkpoint = new Histogram({
       ...duration,
       name: "sandpiper_checkpoint_duration_seconds",
-      help: "Of saving a sandbox.",
+      help: "Time to save a sandbox.",
       labelNames: ["provider"],
     });
     this.#request = new Histogram({
       registers,
       buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
       name: "sandpiper_http_request_duration_seconds",
-      help: "From the head of a request until the end of its answer.",
+      help: "Time from a request's headers until the end of its answer.",
       labelNames: ["operation", "status"],
     });
     this.#webhooks = new Counter({
@@ -73,7 +73,7 @@ export class NodeMetrics {
     new Gauge({
       registers,
       name: "sandpiper_sandboxes",
-      help: "Sandboxes there are.",
+      help: "Number of sandboxes.",
       labelNames: ["provider", "state"],
       collect() {
         this.reset();
@@ -83,7 +83,7 @@ export class NodeMetrics {
     new Gauge({
       registers,
       name: "sandpiper_mcp_sessions",
-      help: "MCP sessions there are.",
+      help: "Number of open MCP sessions.",
       collect() {
         this.set(read().mcpSessions());
       },
@@ -92,7 +92,7 @@ export class NodeMetrics {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** From now on the gauges show these. */
+  /** Sets what the gauges read. */
   collectFrom(sources: MetricSources): void {
     this.#sources = sources;
   }

@@ -10,21 +10,21 @@ import { NodeMetrics } from "./node-metrics.ts";
 const document = await readFile(join(import.meta.dirname, "../../../../docs/observability.md"), "utf8");
 
 describe("docs/observability.md", () => {
-  it("lists exactly the metrics of Sandpiper", async () => {
+  it("names exactly Sandpiper's metrics", async () => {
     const { text } = await new NodeMetrics().render();
     const exported = [...text.matchAll(/^# TYPE (sandpiper_\w+) /gm)].map(([, name]) => name);
     const named = [...document.matchAll(/`(sandpiper_\w+)`/g)].map(([, name]) => name);
     expect(named.toSorted()).toEqual(exported.toSorted());
   });
 
-  it("lists exactly the kinds of events", () => {
+  it("names exactly the kinds of events", () => {
     const [, table = ""] = /\n\| kind \| when \|\n(.*?)\n\n/s.exec(document) ?? [];
     const rows = table.split("\n").map((row) => row.split(" | ")[0] ?? "");
     const named = rows.flatMap((row) => [...row.matchAll(/`([\w.]+)`/g)].map(([, name]) => name));
     expect(named.toSorted()).toEqual(eventKindSchema.options.toSorted());
   });
 
-  it("shows a receiver that accepts genuine requests and rejects forged ones", async () => {
+  it("shows a receiver that accepts only genuine requests", async () => {
     const directory = await mkdtemp(join(tmpdir(), "sandpiper-docs-"));
     try {
       const file = join(directory, "receiver.ts");

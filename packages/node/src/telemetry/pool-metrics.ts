@@ -4,18 +4,18 @@ import { Counter, Gauge, type Registry } from "prom-client";
 const labelNames = ["provider", "image", "memory_mib", "vcpu_count", "disk_mib", "max_processes"] as const;
 
 const gauges = {
-  target: "Instances to be kept ready.",
-  ready: "Instances that are ready and belong to nobody yet.",
-  booting: "Instances that are being made ready.",
+  target: "Target size of the warm pool.",
+  ready: "Started instances in the warm pool.",
+  booting: "Instances that are booting for the warm pool.",
 } as const;
 
 const counters = {
-  hits: "Sandboxes that got a ready instance.",
-  misses: "Sandboxes that had to boot their own.",
-  failures: "Boots of the pool that failed.",
+  hits: "Sandboxes that got an instance from the warm pool.",
+  misses: "Sandboxes that had to boot an instance.",
+  failures: "Failed boots for the warm pool.",
 } as const;
 
-/** What the pools say of themselves at each scrape, by everything that shapes their instances. */
+/** Registers the pools' own counts, labeled with everything that shapes their instances. */
 export function registerPoolMetrics(registry: Registry, pools: () => readonly PoolResource[]): void {
   const registers = [registry];
   for (const [field, help] of entriesOf(gauges)) {
@@ -37,7 +37,7 @@ export function registerPoolMetrics(registry: Registry, pools: () => readonly Po
       help,
       labelNames,
       collect() {
-        // The pool is the one who counts; this only repeats it.
+        // The pool does the counting.
         this.reset();
         for (const pool of pools()) this.inc(labelsOf(pool), pool[field]);
       },

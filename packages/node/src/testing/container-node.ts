@@ -10,7 +10,7 @@ export interface ContainerNodeOptions {
   readonly provider: Provider;
 }
 
-/** The parts of a node whose only provider is of the test's choice, and a key's holder. */
+/** A node's domain with one given provider, and the principal of a key. */
 export function containerNode({ home, config = {}, provider }: ContainerNodeOptions) {
   const clock = new FakeClock();
   const errors: SandboxError[] = [];
@@ -20,7 +20,7 @@ export function containerNode({ home, config = {}, provider }: ContainerNodeOpti
     onError: (error) => errors.push(error),
   });
   const owner = parts.authenticator.authenticate(parts.keys.create({ name: "test", tenant: "mine" }).key);
-  /** As when its program dies. */
+  /** Simulates the death of the node's process. */
   const abandon = () => {
     parts.registry.release();
     parts.database[Symbol.dispose]();

@@ -1,7 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** A record with everything that a test does not care about. */
+/** Fills in the fields that a test does not care about. */
 export function sandboxRecord(fields: Partial<SandboxRecord> = {}): SandboxRecord {
   return {
     id: createSandboxId(),

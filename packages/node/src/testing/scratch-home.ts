@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type NodeDatabase, openDatabase } from "../records/database.ts";
 
-/** A node's directory for one test. */
+/** A temporary home directory of a node. */
 export class ScratchHome implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "sandpiper-home-"));
   readonly databasePath = join(this.path, "node.db");
@@ -14,7 +14,7 @@ export class ScratchHome implements Disposable {
     return this.#database;
   }
 
-  /** As after a restart of the node. */
+  /** Simulates a restart of the node. */
   reopen(): NodeDatabase {
     this.#database?.[Symbol.dispose]();
     this.#database = undefined;

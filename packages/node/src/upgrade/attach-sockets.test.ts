@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => node[Symbol.asyncDispose]());
 
 describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-000000000000"])("WS %s", (path) => {
-  it("answers 401 with the standard error body without a valid credential", async () => {
+  it("answers 401 with the usual error body without a valid credential, before it does anything", async () => {
     const revoked = node.makeKey();
     node.keys.revoke(revoked.id);
     for (const credential of [undefined, "spk_00000000_wrong", "spt_x", revoked.key]) {
@@ -29,12 +29,12 @@ describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-0000000
     expect(node.records.live()).toEqual([]);
   });
 
-  it("ignores a credential in the query", async () => {
+  it("accepts no credential in the query", async () => {
     const { status } = await node.client(`${path}?token=${node.ownerKey}`, {}).refused;
     expect(status).toBe(401);
   });
 
-  it("accepts a browser's credential in the subprotocols", async () => {
+  it("accepts a browser's credential in its subprotocols", async () => {
     const client = node.client(path, { protocols: [SOCKET_PROTOCOL, `bearer.${node.ownerKey}`] });
     await client.opened();
     expect(client.webSocket.protocol).toBe(SOCKET_PROTOCOL);
@@ -51,14 +51,14 @@ describe.each(["/v1/socket", "/create", "/attach/00000000-0000-4000-8000-0000000
     await from(`http://127.0.0.1:${node.port}`).opened();
   });
 
-  it("refuses connections while the node stops", async () => {
+  it("refuses clients while the node is stopping", async () => {
     node.beginStopping();
     expect(await node.client(path).refused).toMatchObject({ status: 503, body: { reason: "node_stopping" } });
   });
 });
 
-describe("a node's WebSocket", () => {
-  it("exists at no other path", async () => {
+describe("a WebSocket of the node", () => {
+  it("answers 404 at any other path", async () => {
     for (const path of ["/", "/v1/sockets", "/attach/", "/attach/a/b", "/create/x"]) {
       const { status, body } = await node.client(path).refused;
       expect([status, errorBodySchema.parse(body).reason]).toEqual([404, "no_such_route"]);
@@ -75,7 +75,7 @@ describe("a node's WebSocket", () => {
     expect((await node.client(`/attach/${resource.id}`, { credential }).refused).status).toBe(403);
   });
 
-  it("survives clients that disconnect during the handshake", async () => {
+  it("survives a client that resets the connection during the handshake", async () => {
     const socket = connect(node.port, "127.0.0.1");
     await once(socket, "connect");
     socket.write(
@@ -89,7 +89,7 @@ describe("a node's WebSocket", () => {
     const client = node.client("/v1/socket");
     await client.opened();
     await node.sockets.close();
-    expect(await client.closed).toEqual({ code: 1001, reason: "the node stops" });
+    expect(await client.closed).toEqual({ code: 1001, reason: "the node is stopping" });
   });
 
   it("is closed when its client stops answering pings", async () => {
@@ -100,7 +100,7 @@ describe("a node's WebSocket", () => {
     silent.webSocket.pause();
     await clock.advance(20_000);
     await pinged;
-    // The responsive client's pong must arrive before the next ping.
+    // The pong of the lively client must arrive before the next heartbeat.
     await lively.send({ type: "close", stream: 0 });
     await roundTrip(lively);
     await clock.advance(20_000);

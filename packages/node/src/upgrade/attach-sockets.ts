@@ -11,16 +11,13 @@ import { requireOrigin } from "../http/require-origin.ts";
 import { attachSession } from "../session/attach-session.ts";
 import { createSession } from "../session/create-session.ts";
 import { SessionRegistry } from "../session/session-registry.ts";
-import { startHeartbeat } from "../socket/heartbeat.ts";
-import { closeCodes, MessageSocket } from "../socket/message-socket.ts";
+import { closeCodes, MessageSocket, startHeartbeat } from "../socket/message-socket.ts";
 import { SocketAudit } from "../socket/socket-audit.ts";
 import { SocketConnection } from "../socket/socket-connection.ts";
 import type { SocketDependencies } from "../socket/socket-dependencies.ts";
-import { refuseUpgrade } from "./refuse-upgrade.ts";
-import { type SocketRoute, socketRoute } from "./socket-route.ts";
-import { chooseSubprotocol, credentialOf } from "./upgrade-request.ts";
+import { chooseSubprotocol, credentialOf, refuseUpgrade, type SocketRoute, socketRoute } from "./upgrade-request.ts";
 
-/** A session sends its code in one message; elsewhere a message is a piece of input or a process to start. */
+/** A session sends all its code in one message, so its limit is larger. */
 const MAX_MESSAGE_BYTES = { session: 16 * 1024 * 1024, socket: 2 * 1024 * 1024 } as const;
 /** How long clients may take to close their connection when the node stops. */
 const CLOSE_MS = 1000;
@@ -86,14 +83,10 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     const audit = new SocketAudit({ sink: dependencies.audit, principal, requestId });
     logger.debug("client connected");
     socket.closed.then(() => logger.debug("client disconnected"));
-    if (route.name === "socket") {
-      new SocketConnection({ socket, principal, dependencies, logger, requestId, audit, credential });
-    }
-    if (route.name !== "socket") {
-      const context = { socket, principal, dependencies, sessions, logger, audit };
-      if (route.name === "create") createSession(context, route.query);
-      else attachSession(context, route);
-    }
+    const context = { socket, principal, dependencies, sessions, logger, audit };
+    if (route.name === "create") createSession(context, route.query);
+    else if (route.name === "attach") attachSession(context, route);
+    else new SocketConnection({ socket, principal, dependencies, logger, requestId, audit, credential });
   };
 
   server.on("upgrade", upgrade);
@@ -101,7 +94,7 @@ export function attachSockets(server: HttpServer | HttpsServer, dependencies: So
     async close() {
       isClosing = true;
       const leaving = [...open];
-      for (const socket of leaving) socket.close(closeCodes.goingAway, "the node stops");
+      for (const socket of leaving) socket.close(closeCodes.goingAway, "the node is stopping");
       const cancel = clock.schedule(CLOSE_MS, () => {
         for (const socket of leaving) socket.terminate();
       });
@@ -115,18 +108,17 @@ interface Admission {
   readonly route: SocketRoute;
   readonly principal: Principal;
   readonly requestId: string;
-  /** Authenticates relayed streams; undefined: streams are not relayed. */
+  /** Authenticates relayed streams; undefined if the node does not relay them. */
   readonly credential: string | undefined;
 }
 
 function acceptor(maxPayload: number): WebSocketServer {
-  const handleProtocols = chooseSubprotocol;
   return new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload,
-    handleProtocols,
+    handleProtocols: chooseSubprotocol,
   });
 }
 

@@ -11,27 +11,27 @@ export interface WebhookRequest {
   readonly body: string;
   readonly sentAt: Date;
   readonly signal: AbortSignal;
-  /** Also to this machine and to private networks. */
+  /** Allows this machine and private networks. */
   readonly allowPrivate: boolean;
 }
 
-/** The receiver makes the same from what it got, and compares. The time is signed too, so that nobody can send it again later. */
+/** Lets the receiver check the sender. The signature covers the time, so that a request cannot be replayed later. */
 export function webhookSignature(secret: string, { timestamp, body }: { timestamp: number; body: string }): string {
   return `v1=${createHmac("sha256", secret).update(`${timestamp}.${body}`).digest("hex")}`;
 }
 
-/** False for a host that is, as it stands there, none of the public internet. What a name means shows when connecting. */
+/** False for a private address. A name is checked again when it is resolved. */
 export function canBePublic(url: URL): boolean {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(host) !== 0) return isPublicAddress(host);
   return !/(^|\.)localhost\.?$/i.test(host);
 }
 
-/** Sends one event once. Rejects with what went wrong; a redirect is a failure, since it could lead anywhere. */
+/** Sends one event once. Follows no redirects, because they could lead to a private address. */
 export function postWebhook(options: WebhookRequest): Promise<void> {
   const { url: text, secret, eventId, body, sentAt, signal, allowPrivate } = options;
   const url = new URL(text);
-  if (!allowPrivate && !canBePublic(url)) return Promise.reject(new Error(`${url.hostname} is no public address`));
+  if (!allowPrivate && !canBePublic(url)) return Promise.reject(new Error(`${url.hostname} is not a public address`));
   const timestamp = Math.floor(sentAt.getTime() / 1000);
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest;
@@ -52,10 +52,10 @@ export function postWebhook(options: WebhookRequest): Promise<void> {
     request.on("error", reject);
     request.on("response", (response) => {
       const status = response.statusCode ?? 0;
-      // What the answer says is of no use, and could be endless.
+      // The body is not needed, and could be endless.
       response.destroy();
       if (status >= 200 && status < 300) resolve();
-      else reject(new Error(`it answered with status ${status}`));
+      else reject(new Error(`the receiver answered with status ${status}`));
     });
     request.end(body);
   });

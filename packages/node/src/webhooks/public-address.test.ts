@@ -2,8 +2,8 @@ import type { LookupAddress } from "node:dns";
 import { describe, expect, it } from "vitest";
 import { isPublicAddress, publicLookup } from "./public-address.ts";
 
-describe("a public address", () => {
-  it.each(["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111"])("is %s", (address) => {
+describe("isPublicAddress", () => {
+  it.each(["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111"])("accepts %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
@@ -33,12 +33,12 @@ describe("a public address", () => {
     "ff02::1",
     "localhost",
     "",
-  ])("is not %s", (address) => {
+  ])("rejects %s", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });
 
-describe("the lookup of a webhook's host", () => {
+describe("publicLookup", () => {
   const answers = (addresses: readonly string[]) =>
     publicLookup((_hostname, _options, callback) =>
       callback(
@@ -55,7 +55,7 @@ describe("the lookup of a webhook's host", () => {
     expect(await ask(lookup, false)).toBe("1.1.1.1");
   });
 
-  it("fails when there is no public address", async () => {
+  it("fails when a name has no public address", async () => {
     expect(await ask(answers(["127.0.0.1"]), true)).toBeInstanceOf(Error);
   });
 });

@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupOptions, lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 
-/** Addresses that are not of the public internet: this machine, private networks, what is reserved. */
+/** Addresses outside the public internet: this machine, private networks, reserved ranges. */
 const special = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
@@ -21,7 +21,7 @@ for (const [network, prefix] of [
 ] as const) {
   special.addSubnet(network, prefix, "ipv4");
 }
-/** Everything of IPv6 that is not global unicast, and the parts of that which lead back into IPv4. */
+/** Only global unicast is public in IPv6, without the ranges that map to IPv4. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet("2000::", 3, "ipv6");
 for (const [network, prefix] of [
@@ -35,7 +35,7 @@ for (const [network, prefix] of [
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);
   if (version === 4) return !special.check(address, "ipv4");
-  // With a zone (%eth0) it is an address of a link.
+  // An address with a zone (%eth0) is link-local.
   if (version !== 6 || address.includes("%")) return false;
   return globalUnicast.check(address, "ipv6") && !special.check(address, "ipv6");
 }
@@ -46,18 +46,15 @@ export type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/**
- * For the moment of connecting: a name that was public when somebody checked it may mean this machine a second later, so
- * what counts is the address that is connected to.
- */
+/** Checks the address that is connected to, because a name that was public before may resolve to this machine now. */
 export function publicLookup(resolve: Resolve = lookup): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, []);
-      const open = addresses.filter(({ address }) => isPublicAddress(address));
-      const [first] = open;
-      if (first === undefined) return callback(new Error(`${hostname} is no public address`), []);
-      return options.all ? callback(null, open) : callback(null, first.address, first.family);
+      const allowed = addresses.filter(({ address }) => isPublicAddress(address));
+      const [first] = allowed;
+      if (first === undefined) return callback(new Error(`${hostname} is not a public address`), []);
+      return options.all ? callback(null, allowed) : callback(null, first.address, first.family);
     });
   };
 }

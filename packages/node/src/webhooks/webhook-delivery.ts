@@ -7,9 +7,9 @@ export interface DeliverableWebhook extends WebhookResource {
 }
 
 export interface WebhookDeliveryOptions {
-  /** Those after an id, and then each as it happens. */
+  /** Yields the events after an id, and then new ones as they happen. */
   readonly follow: (query: { readonly after: number }, signal: AbortSignal) => AsyncIterable<EventBody>;
-  /** It was taken, or given up. */
+  /** Called when an event was delivered or given up. */
   readonly settled: (event: EventBody) => void;
   readonly attempted: (outcome: "delivered" | "failed" | "given_up", event: EventBody, error?: Error) => void;
   readonly allowPrivate: boolean;
@@ -17,15 +17,15 @@ export interface WebhookDeliveryOptions {
   readonly signal: AbortSignal;
 }
 
-/** 1, 2, 4 … seconds between ten attempts: a receiver may be away for eight minutes without missing anything. */
+/** 1, 2, 4 … seconds between ten attempts: a receiver may be down for eight minutes without missing an event. */
 const MAX_ATTEMPTS = 10;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 300_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
 /**
- * Sends a webhook its events one after the other until the signal ends it. An event is settled before the next one is
- * sent, so after a restart it goes on where it was; the receiver may see one event twice, never one out of order.
+ * Sends a webhook its events in order until the signal aborts. Each event is settled before the next one is sent: after
+ * a restart, the receiver may get one event twice, but none out of order.
  */
 export async function deliverEvents(webhook: DeliverableWebhook, options: WebhookDeliveryOptions): Promise<void> {
   const { follow, settled, signal } = options;
@@ -58,7 +58,8 @@ async function deliver(webhook: DeliverableWebhook, event: EventBody, options: W
 async function attemptOnce(webhook: DeliverableWebhook, event: EventBody, options: WebhookDeliveryOptions) {
   const { allowPrivate, clock, signal } = options;
   const timeout = new AbortController();
-  const forget = clock.schedule(ATTEMPT_TIMEOUT_MS, () => timeout.abort(new Error("it did not answer in time")));
+  const onTimeout = () => timeout.abort(new Error(`the receiver did not answer within ${ATTEMPT_TIMEOUT_MS} ms`));
+  const cancel = clock.schedule(ATTEMPT_TIMEOUT_MS, onTimeout);
   try {
     await postWebhook({
       url: webhook.url,
@@ -72,6 +73,6 @@ async function attemptOnce(webhook: DeliverableWebhook, event: EventBody, option
   } catch (thrown) {
     throw timeout.signal.aborted ? timeout.signal.reason : thrown;
   } finally {
-    forget();
+    cancel();
   }
 }

@@ -26,7 +26,7 @@ let clock: FakeClock;
 let server: Server;
 let url: string;
 let received: Received[];
-/** The status of the next response; undefined for no response. */
+/** Returns the status of the next answer, or undefined to not answer. */
 let answer: (request: Received) => number | undefined;
 let failures: WebhookFailure[];
 const opened: Webhooks[] = [];
@@ -74,11 +74,11 @@ function emit(kind: EventKind = "sandbox.ready"): number {
 const ids = () => received.map(({ headers }) => Number(headers["sandpiper-event-id"]));
 const arrived = (expected: readonly number[]) => expect.poll(ids).toEqual(expected);
 const failed = (count: number) => expect.poll(() => failures).toHaveLength(count);
-/** Advances the clock to the next attempt. */
+/** Advances the clock exactly to the next attempt. */
 const pauseAfter = (attempt: number) => clock.advance(1000 * 2 ** (attempt - 1));
 
 describe("a webhook", () => {
-  it("receives the events after its creation, in order and signed", async () => {
+  it("gets the events after its creation, in order and signed", async () => {
     emit();
     const { secret } = open().create({ url });
     const expected = [emit("sandbox.created"), emit("sandbox.ready"), emit("sandbox.destroyed")];
@@ -96,7 +96,7 @@ describe("a webhook", () => {
     ]);
   });
 
-  it("receives only the kinds of events it subscribed to", async () => {
+  it("gets only the kinds of events that it asked for", async () => {
     open().create({ url, kinds: ["sandbox.failed"] });
     emit();
     const wanted = emit("sandbox.failed");
@@ -111,7 +111,7 @@ describe("a webhook", () => {
     expect(webhooks.list()).toEqual([shown]);
   });
 
-  it("is retried with doubling delays until it accepts an event, in order", async () => {
+  it("is retried with exponential backoff until it accepts an event, and keeps the order", async () => {
     answer = ({ headers }) => (received.length <= 3 && headers["sandpiper-event-id"] === "1" ? 500 : 200);
     open().create({ url });
     const [one, two] = [emit(), emit()];
@@ -123,10 +123,10 @@ describe("a webhook", () => {
       await expect.poll(() => received.length).toBeGreaterThan(index + 1);
     }
     await arrived([one, one, one, one, two]);
-    expect(failures[0]?.error.message).toBe("it answered with status 500");
+    expect(failures[0]?.error.message).toBe("the receiver answered with status 500");
   });
 
-  it("drops an event that it never accepts, and continues with the next", async () => {
+  it("skips an event that its receiver rejects ten times", async () => {
     const outcomes: string[] = [];
     const bad = emit() + 1;
     answer = ({ headers }) => (headers["sandpiper-event-id"] === String(bad) ? 500 : 200);
@@ -144,7 +144,7 @@ describe("a webhook", () => {
     await expect.poll(() => webhooks.list()[0]?.lastEventId).toBe(good);
   });
 
-  it("does not delay another webhook", async () => {
+  it("does not delay other webhooks when its receiver fails", async () => {
     answer = ({ headers }) => (headers.host?.startsWith("localhost") ? 500 : 200);
     const webhooks = open();
     webhooks.create({ url: url.replace("127.0.0.1", "localhost") });
@@ -154,17 +154,17 @@ describe("a webhook", () => {
     await expect.poll(() => fine().map(({ headers }) => Number(headers["sandpiper-event-id"]))).toEqual([one, two]);
   });
 
-  it("times out when it does not respond", async () => {
+  it("fails an attempt that its receiver does not answer within 10 seconds", async () => {
     answer = () => undefined;
     open().create({ url });
     emit();
     await expect.poll(() => received).toHaveLength(1);
     await clock.advance(10_000);
     await failed(1);
-    expect(failures[0]?.error.message).toBe("it did not answer in time");
+    expect(failures[0]?.error.message).toBe("the receiver did not answer within 10000 ms");
   });
 
-  it("does not follow redirects", async () => {
+  it("follows no redirects", async () => {
     answer = () => 302;
     open().create({ url });
     const id = emit();
@@ -173,7 +173,7 @@ describe("a webhook", () => {
     expect(ids()).toEqual([id]);
   });
 
-  it("receives the events it missed after a node restart, and none twice", async () => {
+  it("gets the events that it missed during a restart of the node, and no event twice", async () => {
     const first = open();
     first.create({ url });
     const taken = emit();
@@ -186,7 +186,7 @@ describe("a webhook", () => {
     await arrived([taken, ...missed]);
   });
 
-  it("receives nothing after its removal, also during a retry delay", async () => {
+  it("gets no more events once it is removed, even between two attempts", async () => {
     answer = () => 500;
     const webhooks = open();
     const { id } = webhooks.create({ url });
@@ -213,13 +213,13 @@ describe("a webhook to a private address", () => {
     expect(webhooks.list()).toEqual([]);
   });
 
-  it("gets no connection when it was created while private addresses were allowed", async () => {
+  it("gets no requests if it was created while private addresses were allowed", async () => {
     records.add({ url }, { lastEventId: 0 });
     records.add({ url: url.replace("127.0.0.1", "localhost") }, { lastEventId: 0 });
     open({ allowPrivate: false });
     emit();
     await failed(2);
-    expect(failures.every(({ error }) => error.message.includes("no public address"))).toBe(true);
+    expect(failures.every(({ error }) => error.message.includes("not a public address"))).toBe(true);
     expect(received).toEqual([]);
   });
 });

@@ -3,7 +3,6 @@ import type { CreateWebhookBody, EventBody, WebhookResource } from "@sandpiper/p
 import { canBePublic } from "./post-webhook.ts";
 import { type DeliverableWebhook, deliverEvents } from "./webhook-delivery.ts";
 
-/** Where webhooks are kept. */
 interface WebhookRecords {
   add(body: CreateWebhookBody, options: { readonly lastEventId: number }): DeliverableWebhook;
   list(): readonly DeliverableWebhook[];
@@ -12,7 +11,6 @@ interface WebhookRecords {
   setLastEventId(id: string, lastEventId: number): void;
 }
 
-/** Where events come from. */
 interface WebhookEvents {
   readonly newestId: number;
   follow(query: { readonly after: number }, signal: AbortSignal): AsyncIterable<EventBody>;
@@ -24,7 +22,7 @@ export interface WebhooksOptions {
   readonly allowPrivate: boolean;
   readonly clock?: Clock | undefined;
   readonly countDelivery?: ((outcome: "delivered" | "failed" | "given_up") => void) | undefined;
-  /** Told of each attempt that failed, and of events that were given up. */
+  /** Called for each failed attempt. */
   readonly onFailure?: ((failure: WebhookFailure) => void) | undefined;
 }
 
@@ -40,7 +38,7 @@ interface Delivery {
   readonly done: Promise<void>;
 }
 
-/** Tells others what happens on the node, each at its own pace. */
+/** Posts events to webhooks. A slow receiver does not delay the others. */
 export class Webhooks implements AsyncDisposable {
   readonly #options: WebhooksOptions;
   readonly #deliveries = new Map<string, Delivery>();
@@ -49,12 +47,12 @@ export class Webhooks implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Goes on with what earlier runs of the node left to be told. */
+  /** Resumes the deliveries of the node's previous process. */
   start(): void {
     for (const webhook of this.#options.records.list()) this.#deliver(webhook);
   }
 
-  /** It gets what happens from now on. */
+  /** The webhook gets the events from now on. */
   create(body: CreateWebhookBody): WebhookResource & { readonly secret: string } {
     const { records, events, allowPrivate } = this.#options;
     if (!allowPrivate && !canBePublic(new URL(body.url))) throw privateWebhook(body.url);
@@ -67,7 +65,7 @@ export class Webhooks implements AsyncDisposable {
     return this.#options.records.list().map(withoutSecret);
   }
 
-  /** Nothing more is sent once this has returned. */
+  /** Nothing is sent after this resolves. */
   async remove(id: string): Promise<void> {
     this.#options.records.remove(id);
     await this.#stop(id);
@@ -115,8 +113,8 @@ function withoutSecret({ id, url, kinds, createdAt, lastEventId }: DeliverableWe
 function privateWebhook(url: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "private_webhook",
-    message: `the webhook ${url} is not on the public internet`,
-    hint: "to let webhooks call this machine and private networks, start the node with allowPrivateWebhooks",
+    message: `the webhook's URL ${url} is not on the public internet`,
+    hint: "to allow webhooks to this machine and private networks, start the node with --allow-private-webhooks",
     details: { url },
   });
 }

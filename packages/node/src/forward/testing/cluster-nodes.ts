@@ -32,9 +32,9 @@ interface TestPeer {
   readonly answer: Answer;
 }
 
-/** Nodes that know each other and forward requests, with answers that a test writes. */
+/** Nodes that know each other and forward requests; tests supply their answers. */
 export class ClusterNodes implements AsyncDisposable {
-  /** By its id: which node holds a sandbox. */
+  /** Sandbox ids and the nodes that own them. */
   readonly holders = new Map<string, string>();
   readonly nudges: string[] = [];
   readonly #undo = new AsyncDisposableStack();
@@ -66,7 +66,7 @@ export class ClusterNodes implements AsyncDisposable {
     return serving.url;
   }
 
-  /** Forwards requests about sandboxes of other nodes, completes lists, and answers the rest as the test says. */
+  /** Forwards requests about sandboxes of other nodes, completes lists, and gives the test's answer to the rest. */
   async #fetch({ id, peers, answer }: TestPeer, request: Request, bindings: Bindings): Promise<Response> {
     const requestId = requestIdOf(request, () => crypto.randomUUID());
     try {
@@ -118,7 +118,7 @@ export class ClusterNodes implements AsyncDisposable {
 
   #node(id: string) {
     const node = this.#nodes.get(id);
-    if (node === undefined) throw new Error(`there is no node ${id}`);
+    if (node === undefined) throw new Error(`no node ${id}`);
     return node;
   }
 }

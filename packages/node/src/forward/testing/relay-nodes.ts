@@ -8,7 +8,7 @@ import { NODE_PROOF_HEADER, NodeProof } from "../../cluster/node-proof.ts";
 import type { Location } from "../../handoff/locator.ts";
 import { MessageSocket } from "../../socket/message-socket.ts";
 import { readClientMessage, UnreadableMessage } from "../../socket/read-client-message.ts";
-import { refuseUpgrade } from "../../upgrade/refuse-upgrade.ts";
+import { refuseUpgrade } from "../../upgrade/upgrade-request.ts";
 import { SocketRelay } from "../socket-relay.ts";
 
 const key = new Uint8Array(32);
@@ -19,23 +19,23 @@ export interface Owner {
   readonly url: string;
   readonly sockets: WebSocket[];
   readonly headers: IncomingHttpHeaders[];
-  /** Instead of letting anybody in. */
+  /** Refuses every client if set. */
   refusal: SandboxError | undefined;
   onMessage: (socket: WebSocket, data: Buffer, isBinary: boolean) => void;
   stop(): Promise<void>;
 }
 
-/** A node whose clients' streams are relayed, and the nodes they are relayed to. */
+/** A node that relays streams, and the nodes it relays to. */
 export class RelayNodes implements AsyncDisposable {
   readonly holders = new Map<string, Location>();
-  /** What the first node was left to serve itself. */
+  /** Messages that the relaying node serves itself. */
   readonly here: string[] = [];
-  /** How often it has stopped reading from its client. */
+  /** How often it has paused reading from its client. */
   holds = 0;
   find: (sandbox: string) => Promise<Location> = async (id) => this.holders.get(id) ?? HERE;
   readonly #undo = new AsyncDisposableStack();
 
-  /** Resolves with a client that is connected to the first node. */
+  /** Resolves with a client that is connected to the relaying node. */
   async connect({ clock = systemClock as Clock } = {}) {
     const { server, url } = await this.#listen();
     const acceptor = new WebSocketServer({ server });
@@ -132,7 +132,7 @@ export class RelayNodes implements AsyncDisposable {
   }
 }
 
-/** With every connection, also those that have become WebSockets. */
+/** Also closes WebSockets. */
 async function stop(server: Server, connections: ReadonlySet<Socket>): Promise<void> {
   for (const connection of connections) connection.destroy();
   if (server.listening) await new Promise((resolve) => server.close(resolve));

@@ -3,7 +3,7 @@ import { MockProvider } from "@sandpiper/providers";
 import { type Header, pack } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestNode, errorOf, type RequestBody, type TestNode } from "../testing/test-node.ts";
-import { archiveName } from "./archive-name.ts";
+import { archiveName } from "./unpack-archive.ts";
 
 let node: TestNode;
 let at: string;
@@ -25,8 +25,8 @@ async function archiveOf(...entries: readonly (EntryHeader & { readonly content?
 const unpack = (path: string, bytes: RequestBody) => node.request("PUT", `${at}/archive?path=${path}`, { bytes });
 const read = async (path: string) => (await node.request("GET", `${at}?path=${path}`)).text();
 
-describe("archives", () => {
-  it("carry a directory out and in again", async () => {
+describe("an archive", () => {
+  it("copies a directory", async () => {
     const long = `deep/${"x".repeat(90)}/${"y".repeat(90)}`;
     for (const [path, bytes] of Object.entries({
       a: "one",
@@ -51,7 +51,7 @@ describe("archives", () => {
     expect(await read(`/tmp/to/new/${long}`)).toBe("three");
   });
 
-  it("of nothing are empty, and of what is no directory an error", async () => {
+  it("of an empty directory is empty, and of anything but a directory an error", async () => {
     await node.request("POST", `${at}/mkdir`, { json: { path: "/tmp/nothing" } });
     const empty = await node.request("GET", `${at}/archive?path=/tmp/nothing`);
     const bytes = await empty.arrayBuffer();
@@ -70,13 +70,13 @@ describe("archives", () => {
     ["a device", { name: "null", type: "character-device" as const, devmajor: 1, devminor: 3 }, "unsupported_entry"],
     ["a pipe", { name: "pipe", type: "fifo" as const }, "unsupported_entry"],
     ["a hard link", { name: "passwd", type: "link" as const, linkname: "/etc/passwd" }, "unsupported_entry"],
-  ])("with %s are refused", async (_, entry, reason) => {
+  ])("with %s is refused", async (_, entry, reason) => {
     const response = await unpack("/tmp/refused", await archiveOf(entry));
     expect(await errorOf(response)).toMatchObject({ status: 400, reason });
     expect((await node.request("GET", `${at}/stat?path=/tmp/refused`)).status).toBe(404);
   });
 
-  it("that are none, or cut short, are refused", async () => {
+  it("is refused if it is invalid or truncated", async () => {
     const whole = await archiveOf({ name: "a", content: "x".repeat(5000) });
     for (const bytes of [Buffer.from("no archive".repeat(100)), whole.subarray(0, 2000), whole.subarray(0, 700)]) {
       expect(await errorOf(await unpack("/tmp/bad", bytes))).toMatchObject({ status: 400, reason: "bad_archive" });
@@ -84,9 +84,9 @@ describe("archives", () => {
     expect((await node.request("GET", `${at}/stat?path=/tmp/bad/a`)).status).toBe(404);
   });
 
-  it("that hold more than the sandbox's disk are refused by what they announce", async () => {
+  it("is refused if its headers announce more than the sandbox's disk", async () => {
     const huge = await archiveOf({ name: "a", content: "" });
-    // A header that announces 2 GiB, with its checksum made right.
+    // A header that announces 2 GiB, with a valid checksum.
     huge.write("20000000000 ", 124, "latin1");
     huge.write("        ", 148, "latin1");
     const sum = huge.subarray(0, 512).reduce((total, byte) => total + byte, 0);
@@ -96,8 +96,8 @@ describe("archives", () => {
   });
 });
 
-describe("the name of an entry", () => {
-  it("is taken relative to the directory", () => {
+describe("archiveName", () => {
+  it("returns a path relative to the target directory, and refuses one that leads outside", () => {
     expect(["./a/b", "a//b/", "a/./b"].map(archiveName)).toEqual(["a/b", "a/b", "a/b"]);
     expect(["./", "."].map(archiveName)).toEqual(["", ""]);
     for (const name of ["..", "a/..", "/a", "a\0b"]) expect(() => archiveName(name)).toThrow("lead outside");

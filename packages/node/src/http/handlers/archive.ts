@@ -5,7 +5,7 @@ import { packDirectory } from "./pack-directory.ts";
 import { unpackArchive } from "./unpack-archive.ts";
 
 const MIB = 1024 * 1024;
-/** What headers and padding may add to the files of an archive. */
+/** Allows for the headers and the padding of an archive. */
 const ARCHIVE_OVERHEAD = 2;
 
 export const archiveHandlers: Handlers<"readArchive" | "writeArchive"> = {

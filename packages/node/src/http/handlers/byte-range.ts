@@ -15,13 +15,13 @@ interface RangeRequest {
 const ONE_RANGE = /^bytes=(\d{0,15})-(\d{0,15})$/;
 
 /**
- * Which bytes of a file are asked for; undefined: all of it. A range that holds no byte cannot be given. Headers that
- * ask for several ranges, or for units other than bytes, are not heeded, as HTTP allows.
+ * The requested range of a file; undefined means the whole file. An empty range is an error. Headers with several
+ * ranges or other units than bytes are ignored, as HTTP allows.
  */
-export function byteRange(asked: RangeRequest, sizeBytes: number): ByteRange | undefined {
-  const { header, offset, lengthBytes } = asked;
+export function byteRange(request: RangeRequest, sizeBytes: number): ByteRange | undefined {
+  const { header, offset, lengthBytes } = request;
   const isInQuery = (offset ?? 0) > 0 || lengthBytes !== undefined;
-  if (isInQuery && header !== null) throw askedTwice();
+  if (isInQuery && header !== null) throw twoRanges();
   if (isInQuery) return clamp(offset ?? 0, lengthBytes ?? sizeBytes, sizeBytes);
   const [, first, last] = ONE_RANGE.exec(header ?? "") ?? [];
   if (first === undefined || last === undefined || (first === "" && last === "")) return undefined;
@@ -35,16 +35,16 @@ function clamp(offset: number, wanted: number, sizeBytes: number): ByteRange {
   if (lengthBytes > 0) return { offset, lengthBytes };
   throw new SandboxError("invalid_argument", {
     reason: "range_not_satisfiable",
-    message: `there are no bytes to read from ${offset} on: the file has ${sizeBytes}`,
-    hint: "ask for a range inside the file",
+    message: `no bytes at offset ${offset}: the file has ${sizeBytes} bytes`,
+    hint: "request a range inside the file",
     details: { sizeBytes },
   });
 }
 
-function askedTwice(): SandboxError {
+function twoRanges(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "invalid_query",
-    message: "a range was asked for both in the query and in the Range header",
+    message: "the request has a range both in the query and in the Range header",
     hint: "use one of them",
   });
 }

@@ -25,7 +25,7 @@ async function checkpoint(json: object = {}) {
 }
 
 describe("checkpoints", () => {
-  it("are made, listed newest first, found by id or name, and deleted", async () => {
+  it("are created, listed newest first, found by id or name, and deleted", async () => {
     const first = await checkpoint({ name: "first", ttlMs: 60_000 });
     const second = await checkpoint();
     expect(first).toMatchObject({ name: "first", sandboxId: id, fidelity: "memory" });
@@ -41,16 +41,16 @@ describe("checkpoints", () => {
     });
   });
 
-  it("need no body to be made", async () => {
+  it("are created without a body", async () => {
     expect((await ask("POST", "/checkpoints")).status).toBe(201);
   });
 
-  it.each(["../x", "a/b", "", "0b6e2c52-1d5a-4a3e-8d0e-6a7f4f1d2c3b"])("have no name such as %j", async (name) => {
+  it.each(["../x", "a/b", "", "0b6e2c52-1d5a-4a3e-8d0e-6a7f4f1d2c3b"])("cannot have the name %j", async (name) => {
     const refused = await ask("POST", "/checkpoints", { name });
     expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "invalid_body" });
   });
 
-  it("may be made, listed and gone back to with the sandbox's own token, which makes no other sandboxes", async () => {
+  it("can be created, listed and rolled back to with the sandbox's token, which cannot fork", async () => {
     const asked = (method: string, path: string) => node.request(method, `/v1/sandboxes/${id}${path}`, { key: token });
     expect((await asked("POST", "/checkpoints")).status).toBe(201);
     expect((await asked("GET", "/checkpoints")).status).toBe(200);
@@ -58,7 +58,7 @@ describe("checkpoints", () => {
     expect(await errorOf(await asked("POST", "/fork"))).toMatchObject({ status: 403, reason: "missing_scope" });
   });
 
-  it("are what a new sandbox may start from, which then has its shape from there", async () => {
+  it("define the shape of a sandbox that is created from them", async () => {
     const { id: from } = await checkpoint();
     const refused = await node.request("POST", "/v1/sandboxes", { json: { checkpoint: from, memoryMib: 64 } });
     expect(await errorOf(refused)).toMatchObject({ status: 400, details: { issues: [{ path: "memoryMib" }] } });
@@ -66,7 +66,7 @@ describe("checkpoints", () => {
 });
 
 describe("a sandbox", () => {
-  it("is forked into as many as are asked for, one unless said", async () => {
+  it("is forked into the requested number of copies, one by default", async () => {
     const { name } = await checkpoint({ name: "base" });
     const forks = async (json: object) => {
       const response = await ask("POST", "/fork", json);
@@ -84,13 +84,13 @@ describe("a sandbox", () => {
     ["pause", { state: "paused" }],
     ["resume", { state: "ready" }],
     ["handoff", { state: "ready" }],
-  ])("answers %s with what it is then", async (verb, expected) => {
+  ])("answers %s with its new state", async (verb, expected) => {
     const response = await ask("POST", `/${verb}`);
     expect(response.status).toBe(200);
     expect(routes.resumeSandbox.answer.schema.parse(await response.json())).toMatchObject({ id, ...expected });
   });
 
-  it("is set back to its newest checkpoint, or to one by name", async () => {
+  it("is rolled back to its newest checkpoint, or to a named one", async () => {
     const first = await checkpoint({ name: "first" });
     const second = await checkpoint();
     for (const [json, expected] of [

@@ -31,7 +31,7 @@ async function setUp(provider = containerMock()) {
   };
 }
 
-/** The events of an answer, each with what it tells. */
+/** The kind and the data of each event of an answer. */
 async function eventsOf(answer: Response) {
   const blocks = (await answer.text()).split("\n\n").filter((block) => block.startsWith("event: "));
   return blocks.map((block) => {
@@ -41,7 +41,7 @@ async function eventsOf(answer: Response) {
 }
 
 describe("a container", () => {
-  it("is made as it is asked for, and tells where its ports are reached", async () => {
+  it("is created as requested, and shows the addresses of its ports", async () => {
     const { create, request } = await setUp();
     const container = { network: "bridge", ports: [3000], project: "web", isRootReadOnly: true };
     const made = await create({ image: "base:1", container });
@@ -50,7 +50,7 @@ describe("a container", () => {
     expect(await create()).toMatchObject({ image: "python:3.13-slim", container: null, addresses: {} });
   });
 
-  it("does not show what its repository is opened with", async () => {
+  it("does not show the credentials of its repository", async () => {
     const { create, records } = await setUp();
     const workspace = { git: "https://me:secret@git.example/a.git", ref: "main" };
     const made = await create({ container: { network: "bridge", workspace } });
@@ -58,7 +58,7 @@ describe("a container", () => {
     expect(records.get(made.id as never)?.container?.workspace).toEqual(workspace);
   });
 
-  it("is refused where the provider makes none, and with what is no option", async () => {
+  it("is refused if the provider has no containers, or an option is invalid", async () => {
     const { request } = await setUp(new MockProvider());
     const create = (container: object) => request("POST", "/v1/sandboxes", { json: { provider: "mock", container } });
     expect(await errorOf(await create({ ports: [80] }))).toMatchObject({ status: 400, reason: "no_containers" });
@@ -67,7 +67,7 @@ describe("a container", () => {
     }
   });
 
-  it("does not keep others from booting while its image is fetched", async () => {
+  it("does not keep others from booting while its image is pulled", async () => {
     const { create, engine } = await setUp();
     const gate = Promise.withResolvers<void>();
     engine.beforePull = () => gate.promise;
@@ -80,7 +80,7 @@ describe("a container", () => {
 });
 
 describe("POST /v1/images/pull", () => {
-  it("tells how far each layer is, and when it is done", async () => {
+  it("reports the progress of each layer, and its end", async () => {
     const { pull, engine } = await setUp();
     engine.registry.set("new:1", "sha256:new");
     const answer = await pull({ image: "new:1" });
@@ -98,7 +98,7 @@ describe("POST /v1/images/pull", () => {
     expect(engine.pulls).toEqual(["new:1", "new:1"]);
   });
 
-  it("tells why it came to nothing", async () => {
+  it("reports why it failed", async () => {
     const { pull } = await setUp();
     const [[kind, error] = []] = await eventsOf(await pull({ image: "nowhere:1" }));
     expect([kind, error]).toMatchObject(["error", { code: "not_found", reason: "image_not_found" }]);
@@ -108,7 +108,7 @@ describe("POST /v1/images/pull", () => {
     expect(await errorOf(await plain.pull({ image: "a:1" }))).toMatchObject({ status: 501, reason: "no_containers" });
   });
 
-  it("has a provider of virtual machines fetch what they need, and no path of the node's machine", async () => {
+  it("makes a provider of virtual machines fetch its image, but no path of the node's machine", async () => {
     const provide: Provider["provide"] = async (rootfs, { onProgress }) =>
       onProgress?.({ image: rootfs, layer: "kernel", status: "building", doneBytes: 0, totalBytes: undefined });
     const { pull } = await setUp(Object.assign(new MockProvider(), { provide }));
@@ -120,7 +120,7 @@ describe("POST /v1/images/pull", () => {
     expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "no_such_image" });
   });
 
-  it("stops waiting when whoever asked has gone", async () => {
+  it("cancels the pull when its caller leaves", async () => {
     const { listen, engine } = await setUp();
     engine.registry.set("large:1", "sha256:large");
     const stopped = Promise.withResolvers<void>();
@@ -144,7 +144,7 @@ describe("POST /v1/images/pull", () => {
 describe("caches", () => {
   const container = { project: "web", caches: [{ name: "npm", path: "/root/.npm" }] };
 
-  it("are a tenant's own, also when another calls its project the same", async () => {
+  it("are separate for each tenant, even with the same project name", async () => {
     const { create, caches, owner, key, engine } = await setUp();
     const other = key({ tenant: "other" });
     const mine = await create({ container });
@@ -166,7 +166,7 @@ describe("caches", () => {
     expect(cache?.usedBy.toSorted()).toEqual([one.id, two.id, three?.id].toSorted());
   });
 
-  it("are cleared when nobody uses them, by those whose they are", async () => {
+  it("can be cleared by their tenant when no sandbox uses them", async () => {
     const { create, caches, owner, key, request } = await setUp();
     const { id } = await create({ container });
     const clear = (path: string, options = {}) => request("DELETE", `/v1/caches/${path}`, options);
@@ -183,7 +183,7 @@ describe("caches", () => {
 });
 
 describe("POST /v1/sandboxes/{id}/rebuild", () => {
-  it("answers with the sandbox as it is then; its token is enough", async () => {
+  it("answers with the rebuilt sandbox, also with the sandbox's token", async () => {
     const { create, request, engine } = await setUp();
     const { id, token } = await create({ image: "base:1" });
     engine.images.set("base:1", "sha256:new");

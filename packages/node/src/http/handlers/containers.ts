@@ -14,7 +14,7 @@ export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listC
     return eventResponse(call, async function* (signal) {
       const report = new PullReport();
       const pulled = pull({ signal, onProgress: report.add }).finally(() => report.end());
-      // Reported below, to a reader that is still there.
+      // Reported below.
       pulled.catch(() => {});
       for await (const progress of report) yield { kind: "progress", data: progress };
       try {

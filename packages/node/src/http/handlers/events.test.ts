@@ -15,7 +15,7 @@ async function setUp(deps: TestNodeOptions["deps"] = {}) {
   return node;
 }
 
-/** Reads server-sent events until there are as many as wanted. */
+/** Reads the given number of server-sent events. */
 async function take(response: Response, count: number) {
   const blocks: string[] = [];
   let rest = "";
@@ -54,7 +54,7 @@ describe("events", () => {
     expect(await list("", node.key({ scopes: ["admin"] }))).toHaveLength(6);
   });
 
-  it("are replayed and then told as they happen, from the id that was seen last", async () => {
+  it("are replayed after the last seen id, then sent as they happen", async () => {
     const node = await setUp();
     await using server = await node.listen();
     await node.create();
@@ -72,17 +72,17 @@ describe("events", () => {
     ).toMatchObject({ status: 400 });
   });
 
-  it("send a sign of life while nothing happens", async () => {
+  it("include a heartbeat while nothing happens", async () => {
     const clock = new FakeClock();
     const node = await setUp({ clock });
     const response = await node.request("GET", "/v1/events", { headers: sse });
     const reader = response.body?.getReader();
     const next = async () => Buffer.from((await reader?.read())?.value ?? []).toString();
     expect(await next()).toBe(":\n\n");
-    const sign = next();
+    const heartbeat = next();
     await expect.poll(() => clock.pending).toBeGreaterThan(0);
     clock.advance(15_000);
-    expect(await sign).toBe(":\n\n");
+    expect(await heartbeat).toBe(":\n\n");
     await reader?.cancel();
     expect(clock.pending).toBe(0);
   });

@@ -21,19 +21,19 @@ export const eventHandlers: Handlers<"listEvents"> = {
   },
 };
 
-/** A browser that reconnects says what it has seen, whatever stands in the address. */
+/** A browser that reconnects sends the last id it has seen, which overrides the query. */
 function lastEventId(request: Request): number | undefined {
   const text = request.headers.get("last-event-id");
   if (text === null || text === "") return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new SandboxError("invalid_argument", {
     reason: "invalid_last_event_id",
-    message: "the Last-Event-ID header is no id of an event",
-    hint: "send the id of the last event that you have seen, or leave the header away",
+    message: "the Last-Event-ID header is not the id of an event",
+    hint: "send the id of the last event that you have seen, or omit the header",
   });
 }
 
-/** Undefined: all of them. */
+/** Undefined for admins, who see all tenants. */
 function tenantOf(principal: Principal): string | undefined {
   return principal.kind === "key" && principal.scopes.includes("admin") ? undefined : principal.tenant;
 }

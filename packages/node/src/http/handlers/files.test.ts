@@ -39,7 +39,7 @@ describe("files", () => {
     expect((await ask("DELETE", "?path=/tmp/d&missingOk=true")).status).toBe(204);
   });
 
-  it("stay inside the sandbox whatever their path", async () => {
+  it("stay inside the sandbox for any path", async () => {
     expect(await errorOf(await ask("GET", "?path=../../../../../../etc/passwd"))).toMatchObject({ status: 404 });
     await put("../../../../../tmp/up", "inside");
     expect(await text("/tmp/up")).toBe("inside");
@@ -68,7 +68,7 @@ describe("files", () => {
     expect((await range("&offset=1", "bytes=0-1"))[0]).toBe(400);
   });
 
-  it("say their size, also when only that is asked", async () => {
+  it("have a Content-Length, also for HEAD", async () => {
     await put("/tmp/sized", "12345");
     await put("/tmp/empty", "");
     await using server = await node.listen();
@@ -78,7 +78,7 @@ describe("files", () => {
     expect([empty.status, await empty.text()]).toEqual([200, ""]);
   });
 
-  it("pass both ways as they are, over a real connection", async () => {
+  it("are transferred unchanged over a real connection", async () => {
     await using server = await node.listen();
     const content = randomBytes(5 * 1024 * 1024 + 17);
     const written = await server.fetch("PUT", `${at}?path=/tmp/big`, { bytes: content });
@@ -93,7 +93,7 @@ describe("files", () => {
     }
   });
 
-  it("that arrive in part are not there", async () => {
+  it("are not changed by an upload that is interrupted", async () => {
     await put("/tmp/kept", "as before");
     await using server = await node.listen();
     const live = node.access.open(node.authenticator.authenticate(node.owner), id, { readOnly: false });
@@ -114,7 +114,7 @@ describe("files", () => {
     expect(await listed()).toEqual(atFirst);
   });
 
-  it("that fail while they are read cut the connection", async () => {
+  it("close the connection when reading them fails", async () => {
     const failing = await createTestNode({ provider: new MockProvider() });
     await using _ = failing;
     const sandbox = await failing.create();
@@ -129,10 +129,10 @@ describe("files", () => {
       while (!(await reader?.read())?.done);
     };
     await expect(drain()).rejects.toThrow();
-    await expect.poll(() => failing.logged.map(({ message }) => message)).toContain("an answer was cut short");
+    await expect.poll(() => failing.logged.map(({ message }) => message)).toContain("aborted an answer");
   });
 
-  it("are watched until the watcher leaves", async () => {
+  it("are watched until the caller leaves", async () => {
     await using server = await node.listen();
     expect(await errorOf(await ask("GET", "/watch?path=/nowhere"))).toMatchObject({ status: 404 });
     const left = new AbortController();

@@ -7,7 +7,7 @@ import { streamResponse } from "../stream-response.ts";
 import { type ByteRange, byteRange } from "./byte-range.ts";
 
 const MIB = 1024 * 1024;
-/** One answer is made in memory. */
+/** The whole list is held in memory. */
 const MAX_LISTED = 100_000;
 
 export const fileHandlers: Handlers<
@@ -26,7 +26,7 @@ export const fileHandlers: Handlers<
     const live = call.open();
     const { sizeBytes } = await live.files.stat(path, { signal: call.request.signal });
     const range = byteRange({ header: call.request.headers.get("range"), offset, lengthBytes }, sizeBytes);
-    // Files that say they are empty may not be: those of /proc are made while they are read.
+    // Files of /proc have a size of 0 and are not empty.
     const length = range?.lengthBytes ?? (sizeBytes === 0 ? undefined : sizeBytes);
     const source = async function* (signal: AbortSignal) {
       using _ = live.hold("file");
@@ -89,7 +89,7 @@ export const fileHandlers: Handlers<
     const { path, recursive } = call.query;
     const live = call.open();
     const left = new AbortController();
-    // Also when the reader leaves before the answer is first asked for anything.
+    // The reader may leave before it reads the answer.
     call.request.signal.addEventListener("abort", () => left.abort(), { once: true });
     const watcher = await live.files.watch(path, { recursive, signal: left.signal });
     const source = async function* (signal: AbortSignal) {
@@ -105,8 +105,8 @@ export const fileHandlers: Handlers<
 function tooManyFiles(path: string): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "too_many_files",
-    message: `${path} holds more than ${MAX_LISTED} files and directories`,
-    hint: "list it by parts with a smaller depth, or read it as an archive",
+    message: `${path} contains more than ${MAX_LISTED} files and directories`,
+    hint: "list its subdirectories with a smaller depth, or read it as an archive",
     details: { limit: MAX_LISTED },
   });
 }

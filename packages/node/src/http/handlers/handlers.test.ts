@@ -5,11 +5,11 @@ import { handlerGroups, handlers } from "./handlers.ts";
 describe("the handlers", () => {
   const named = Object.values(handlerGroups).flatMap((group) => Object.keys(group));
 
-  it("are one for every operation of the table, and none besides", () => {
+  it("exist for exactly the operations of the table", () => {
     expect(Object.keys(handlers).sort()).toEqual(Object.keys(routes).sort());
   });
 
-  it("stand in one resource each", () => {
+  it("belong to one resource each", () => {
     expect(named.toSorted()).toEqual([...new Set(named)].sort());
     expect(named.toSorted()).toEqual(Object.keys(handlers).sort());
   });

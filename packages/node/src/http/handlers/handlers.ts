@@ -6,13 +6,12 @@ import { eventHandlers } from "./events.ts";
 import { fileHandlers } from "./files.ts";
 import { keyHandlers } from "./keys.ts";
 import { nodeHandlers } from "./node.ts";
-import { clusterHandlers } from "./nodes.ts";
 import { poolHandlers } from "./pools.ts";
 import { processHandlers } from "./processes.ts";
 import { sandboxHandlers } from "./sandboxes.ts";
 import { webhookHandlers } from "./webhooks.ts";
 
-/** By resource; no operation stands in two of them. */
+/** The handlers by resource. */
 export const handlerGroups = {
   sandboxes: sandboxHandlers,
   checkpoints: checkpointHandlers,
@@ -24,11 +23,10 @@ export const handlerGroups = {
   keys: keyHandlers,
   pools: poolHandlers,
   webhooks: webhookHandlers,
-  nodes: clusterHandlers,
   node: nodeHandlers,
 } as const;
 
-/** Every operation of the REST interface. */
+/** The handlers of all operations. */
 export const handlers: Handlers = {
   ...sandboxHandlers,
   ...checkpointHandlers,
@@ -40,6 +38,5 @@ export const handlers: Handlers = {
   ...keyHandlers,
   ...poolHandlers,
   ...webhookHandlers,
-  ...clusterHandlers,
   ...nodeHandlers,
 };

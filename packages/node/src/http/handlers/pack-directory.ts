@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { type FileEntry, SandboxError, type SandboxFiles } from "@sandpiper/core";
 import { type Header, type Pack, pack } from "tar-stream";
 
-/** A directory as a tar archive, made while it is read. What is neither file, directory nor symlink is left out. */
+/** Streams a directory as a tar archive. Skips everything but files, directories and symlinks. */
 export async function* packDirectory(
   files: SandboxFiles,
   path: string,
@@ -10,7 +10,7 @@ export async function* packDirectory(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const archive = pack();
   const entries = files.list(path, { depth: 0, signal });
-  // Before anything is sent: a directory that is not there is an error, not an empty archive.
+  // Before the answer begins, so that a missing directory is an error and not an empty archive.
   const first = await entries.next();
   const filled = fill(archive, { files, path, signal }, first, entries).catch((thrown: unknown) => {
     archive.destroy(thrown as Error);
@@ -67,7 +67,7 @@ async function addFile(archive: Pack, { files, path, signal }: Source, header: E
   try {
     next = lengthBytes === 0 ? { done: true, value: undefined } : await content.next();
   } catch (thrown) {
-    // Removed since the directory was listed, as if it had been so before.
+    // Skip a file that was removed since the directory was listed.
     if (SandboxError.from(thrown).code === "not_found") return;
     throw thrown;
   }
@@ -80,7 +80,7 @@ async function addFile(archive: Pack, { files, path, signal }: Source, header: E
       if (sink.write(bytes)) continue;
       await Promise.race([new Promise<void>((resolve) => sink.once("drain", () => resolve())), ended.promise]);
     }
-    // A file that became shorter than it was listed makes this fail, and the archive with it.
+    // Fails the archive if the file has become shorter since it was listed.
     sink.end(null);
     await ended.promise;
   } finally {

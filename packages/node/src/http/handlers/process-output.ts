@@ -6,13 +6,13 @@ export interface ProcessOutputOptions {
   /** Attached at `from`. */
   readonly process: ProcessHandle;
   readonly from: number;
-  /** Undefined: to its end, whenever that comes. */
+  /** Undefined follows the process to its end. */
   readonly to: number | undefined;
   readonly source: "stdout" | "stderr" | "all";
   readonly signal: AbortSignal;
 }
 
-/** A process's output as plain bytes. Plain bytes cannot show a gap, so a gap is an error. */
+/** Streams a process's output. Plain bytes cannot show a gap, so a gap is an error. */
 export async function* processOutput(options: ProcessOutputOptions): AsyncGenerator<Uint8Array, void, undefined> {
   const { live, process, from, to = Number.POSITIVE_INFINITY, source, signal } = options;
   if (from >= to) return;
@@ -22,7 +22,7 @@ export async function* processOutput(options: ProcessOutputOptions): AsyncGenera
     if (chunk.dropped > 0) throw droppedOutput(process.id, chunk.dropped);
     live.touch("output");
     const bytes = chunk.bytes.subarray(0, to - chunk.offset);
-    // A terminal's output is nobody's error output.
+    // A terminal's output counts as stdout.
     const isWanted = source === "all" || (chunk.source === "stderr") === (source === "stderr");
     if (isWanted) yield bytes;
     if (chunk.offset + chunk.bytes.length >= to) return;
@@ -33,6 +33,6 @@ function droppedOutput(process: string, dropped: number): SandboxError {
   return new SandboxError("data_loss", {
     reason: "output_dropped",
     message: `${dropped} bytes of the output of process ${process} were dropped before they were read`,
-    hint: "read faster, or start it with a larger journalBytes",
+    hint: "read faster, or start the process with a larger journalBytes",
   });
 }

@@ -19,7 +19,7 @@ async function ask(method: string, path: string, options?: RequestOptions) {
 }
 
 describe("processes", () => {
-  it("are started, fed, read, waited for and forgotten", async () => {
+  it("are started, get input, are read, waited for and deleted", async () => {
     const started = processResourceSchema.parse(await ask("POST", "", { json: { argv: ["cat"], stdin: true } }));
     expect(started).toMatchObject({ isRunning: true, exitCode: null, argv: ["cat"] });
     const { id } = started;
@@ -47,7 +47,7 @@ describe("processes", () => {
     await ask("DELETE", "/once");
   });
 
-  it("can be signalled, with or without SIG", async () => {
+  it("get signals, whose names may lack SIG", async () => {
     for (const signal of ["TERM", "SIGKILL"]) {
       const { id } = await ask("POST", "", { json: { command: "sleep 600" } });
       await ask("POST", `/${id}/signal`, { json: { signal, target: "tree" } });
@@ -62,7 +62,7 @@ describe("processes", () => {
     await ask("DELETE", `/${id}`);
   });
 
-  it("that go on are waited for no longer than asked", async () => {
+  it("are waited for no longer than timeoutMs", async () => {
     const { id } = await ask("POST", "", { json: { command: "sleep 600" } });
     for (let each = 0; each < 3; each++) {
       expect(await errorOf(await node.request("GET", `${at}/${id}/wait?timeoutMs=5`))).toMatchObject({
@@ -73,7 +73,7 @@ describe("processes", () => {
     await ask("DELETE", `/${id}`);
   });
 
-  it("give their output by source", async () => {
+  it("have their output filtered by source", async () => {
     const { id } = await ask("POST", "", { json: { command: "echo out; echo err >&2" } });
     await ask("GET", `/${id}/wait`);
     const read = async (source: string) => (await node.request("GET", `${at}/${id}/output?source=${source}`)).text();
@@ -81,7 +81,7 @@ describe("processes", () => {
     await ask("DELETE", `/${id}`);
   });
 
-  it("are followed to their end, and left when the reader leaves", async () => {
+  it("are followed to their end, also after another reader leaves", async () => {
     await using server = await node.listen();
     const { id } = await ask("POST", "", { json: { argv: ["cat"], stdin: true } });
     await ask("POST", `/${id}/stdin`, { bytes: "before " });
@@ -97,7 +97,7 @@ describe("processes", () => {
     await ask("DELETE", `/${id}`);
   });
 
-  it("whose sandbox is destroyed cut the connection of those who follow", async () => {
+  it("close the connection of a reader when their sandbox is destroyed", async () => {
     await using server = await node.listen();
     const sandbox = await node.create();
     const own = `/v1/sandboxes/${sandbox.id}/processes`;

@@ -1,10 +1,10 @@
-import { type ProcessSummary, SandboxError, systemClock } from "@sandpiper/core";
+import { type ProcessExit, type ProcessHandle, type ProcessSummary, SandboxError, systemClock } from "@sandpiper/core";
 import type { ProcessResource } from "@sandpiper/protocol";
+import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 import type { Handlers } from "../call.ts";
 import { readWholeBody } from "../read-body.ts";
 import { streamResponse } from "../stream-response.ts";
 import { processOutput } from "./process-output.ts";
-import { sharedWait } from "./shared-wait.ts";
 
 export const processHandlers: Handlers<
   | "startProcess"
@@ -75,17 +75,18 @@ export const processHandlers: Handlers<
   async waitForProcess({ request, params, query, deps, open }) {
     const { clock = systemClock } = deps;
     const live = open();
-    const waited = sharedWait(live, await live.attach(params.process, 0));
-    const givenUp = Promise.withResolvers<never>();
-    const leave = () => givenUp.reject(new SandboxError("canceled", { reason: "aborted", message: "the caller left" }));
+    const exit = sharedWait(live, await live.attach(params.process, 0));
+    const stopped = Promise.withResolvers<never>();
+    const message = "the caller disconnected";
+    const leave = () => stopped.reject(new SandboxError("canceled", { reason: "aborted", message }));
     request.signal.addEventListener("abort", leave, { once: true });
     const { timeoutMs } = query;
     const stop =
       timeoutMs === undefined
         ? undefined
-        : clock.schedule(timeoutMs, () => givenUp.reject(stillRunning(params.process, timeoutMs)));
+        : clock.schedule(timeoutMs, () => stopped.reject(stillRunning(params.process, timeoutMs)));
     try {
-      return await Promise.race([waited, givenUp.promise]);
+      return await Promise.race([exit, stopped.promise]);
     } finally {
       stop?.();
       request.signal.removeEventListener("abort", leave);
@@ -107,8 +108,29 @@ function processResource(process: ProcessSummary): ProcessResource {
 function stillRunning(process: string, timeoutMs: number): SandboxError {
   return new SandboxError("deadline_exceeded", {
     reason: "still_running",
-    message: `process ${process} has not ended within ${timeoutMs} ms`,
+    message: `process ${process} did not end within ${timeoutMs} ms`,
     hint: "wait again, or read its output with follow=true",
     details: { process },
   });
+}
+
+const waits = new WeakMap<LiveSandbox, Map<string, Promise<ProcessExit>>>();
+
+/**
+ * Waits for the end of a process with one call to the agent for all callers. A wait cannot be canceled, so repeated
+ * requests with a short time limit would exhaust the sandbox's concurrent calls.
+ */
+function sharedWait(live: LiveSandbox, process: ProcessHandle): Promise<ProcessExit> {
+  let ofSandbox = waits.get(live);
+  if (ofSandbox === undefined) {
+    ofSandbox = new Map();
+    waits.set(live, ofSandbox);
+  }
+  const running = ofSandbox.get(process.id);
+  if (running !== undefined) return running;
+  const wait = process.wait();
+  const settled = () => ofSandbox.delete(process.id);
+  wait.then(settled, settled);
+  ofSandbox.set(process.id, wait);
+  return wait;
 }

@@ -1,7 +1,7 @@
 import type { PullProgress } from "@sandpiper/core";
 import type { PullProgressBody } from "@sandpiper/protocol";
 
-/** What a pull tells, for a reader who may be slow: of each layer only the newest waits. */
+/** Queues the progress of a pull for a slow reader: only the newest state of each layer waits. */
 export class PullReport implements AsyncIterable<PullProgressBody> {
   readonly #waiting = new Map<string, PullProgressBody>();
   #isOver = false;

@@ -10,17 +10,17 @@ beforeAll(async () => {
 afterAll(() => node[Symbol.asyncDispose]());
 
 describe("sandboxes", () => {
-  it("are made, described, listed, changed and destroyed", async () => {
-    const made = await node.create({ name: "one", labels: { team: "a", tier: "x" }, metadata: { n: [1, null] } });
-    expect(sandboxResourceSchema.parse(made)).toMatchObject({
+  it("are created, read, listed, updated and destroyed", async () => {
+    const created = await node.create({ name: "one", labels: { team: "a", tier: "x" }, metadata: { n: [1, null] } });
+    expect(sandboxResourceSchema.parse(created)).toMatchObject({
       state: "ready",
       name: "one",
       metadata: { n: [1, null] },
     });
-    const at = `/v1/sandboxes/${made.id}`;
-    expect(await (await node.request("GET", at)).json()).toEqual(made);
+    const at = `/v1/sandboxes/${created.id}`;
+    expect(await (await node.request("GET", at)).json()).toEqual(created);
     const listed = await node.request("GET", "/v1/sandboxes?label=team%3Da&label=tier&limit=10&state=ready");
-    expect(await listed.json()).toEqual({ items: [made], nextCursor: null });
+    expect(await listed.json()).toEqual({ items: [created], nextCursor: null });
     expect(await (await node.request("GET", "/v1/sandboxes?label=team%3Db")).json()).toMatchObject({ items: [] });
     const changed = await node.request("PATCH", at, { json: { ttlMs: 60_000, labels: {} } });
     expect(routes.updateSandbox.answer.schema.parse(await changed.json())).toMatchObject({ ttlMs: 60_000, labels: {} });
@@ -49,18 +49,18 @@ describe("sandboxes", () => {
     expect(await errorOf(await node.request("GET", "/v1/sandboxes?limit=2&limit=3"))).toMatchObject({ status: 400 });
   });
 
-  it("are made once for one idempotency key", async () => {
+  it("are created once for one idempotency key", async () => {
     const headers = { "idempotency-key": "k1" };
     const [first, second] = await Promise.all([node.create({}, { headers }), node.create({}, { headers })]);
     expect(second.id).toBe(first.id);
     expect((await node.create({}, { headers })).id).toBe(first.id);
     const other = { json: { provider: "mock", name: "other" }, headers };
     expect(await errorOf(await node.request("POST", "/v1/sandboxes", other))).toMatchObject({ status: 409 });
-    const insane = { json: { provider: "mock" }, headers: { "idempotency-key": "a b" } };
-    expect(await errorOf(await node.request("POST", "/v1/sandboxes", insane))).toMatchObject({ status: 400 });
+    const invalid = { json: { provider: "mock" }, headers: { "idempotency-key": "a b" } };
+    expect(await errorOf(await node.request("POST", "/v1/sandboxes", invalid))).toMatchObject({ status: 400 });
   });
 
-  it("can be used with their own token, which opens nothing else", async () => {
+  it("can be used with their own token, which gives access to nothing else", async () => {
     const { id, token: key } = await node.create();
     expect((await node.request("GET", `/v1/sandboxes/${id}`, { key })).status).toBe(200);
     expect((await node.request("POST", `/v1/sandboxes/${id}/exec`, { key, json: { command: "true" } })).status).toBe(
@@ -70,14 +70,14 @@ describe("sandboxes", () => {
     expect((await node.request("POST", "/v1/sandboxes", { key, json: {} })).status).toBe(403);
   });
 
-  it("say what they use", async () => {
+  it("report their resource use", async () => {
     const { id } = await node.create();
     sandboxMetricsSchema.parse(await (await node.request("GET", `/v1/sandboxes/${id}/metrics`)).json());
   });
 });
 
 describe("exec", () => {
-  it("answers with the command's end, whatever it is", async () => {
+  it("answers with the result of the command, whether it succeeds or fails", async () => {
     const { id } = await node.create({ env: { WHO: "you" } });
     const exec = async (json: object) => {
       const response = await node.request("POST", `/v1/sandboxes/${id}/exec`, { json });
@@ -98,7 +98,7 @@ describe("exec", () => {
     ]);
   });
 
-  it("wants one command and nothing unknown", async () => {
+  it("requires exactly one command and refuses unknown fields", async () => {
     const { id } = await node.create();
     for (const json of [{}, { command: "a", argv: ["b"] }, { argv: [] }, { command: "a", shell: true }]) {
       expect(await errorOf(await node.request("POST", `/v1/sandboxes/${id}/exec`, { json }))).toMatchObject({

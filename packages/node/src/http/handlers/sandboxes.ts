@@ -61,6 +61,6 @@ function invalidIdempotencyKey(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "invalid_idempotency_key",
     message: "the Idempotency-Key header is not 1 to 255 visible ASCII characters",
-    hint: "use a new UUID for each sandbox that you want",
+    hint: "use a new UUID for each sandbox",
   });
 }

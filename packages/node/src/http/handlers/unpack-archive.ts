@@ -2,20 +2,19 @@ import { SandboxError } from "@sandpiper/core";
 import { type Extract, extract } from "tar-stream";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 import { inPieces } from "../request-bytes.ts";
-import { archiveName } from "./archive-name.ts";
 import { UnpackTarget } from "./unpack-target.ts";
 
 export interface UnpackOptions {
-  /** The directory to unpack into; made where it is missing. */
+  /** The target directory; created if it does not exist. */
   readonly path: string;
-  /** Of all files together. */
+  /** Limit for all files together. */
   readonly limitBytes: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Unpacks a tar archive as it arrives. Names, sizes and links come from whoever made it: nothing is written outside the
- * directory, nor through a link that leads elsewhere. What came before an entry that is refused stays.
+ * Unpacks a tar archive as it arrives. The archive is not trusted: nothing is written outside the target directory or
+ * through a link. Entries before a refused one stay.
  */
 export async function unpackArchive(
   live: LiveSandbox,
@@ -42,7 +41,7 @@ export async function unpackArchive(
     }
   } catch (thrown) {
     reader.destroy();
-    // What made the feeding fail made the reading fail, and that made everything else fail.
+    // Report the first cause: a failed source makes the reader fail, and that the entry.
     throw cause ?? (flaw === undefined ? thrown : badArchive(flaw));
   }
   await fed;
@@ -62,12 +61,23 @@ async function unpackEntry(target: UnpackTarget, entry: Entry): Promise<void> {
   if (type === "symlink" && linkname) return target.symlink(at, linkname);
   throw new SandboxError("invalid_argument", {
     reason: "unsupported_entry",
-    message: `the archive holds ${JSON.stringify(name.slice(0, 256))}, a ${type ?? "thing"} that is not unpacked`,
-    hint: "archives may hold files, directories and symlinks; tar's --hard-dereference turns hard links into files",
+    message: `the archive contains ${JSON.stringify(name.slice(0, 256))} of the unsupported type ${type ?? "unknown"}`,
+    hint: "include only files, directories and symlinks; tar's --hard-dereference turns hard links into files",
   });
 }
 
-/** Rejects with what the source threw; ends quietly when the reader has given up. */
+/** An entry's path relative to the target directory; empty for that directory itself. */
+export function archiveName(name: string): string {
+  const parts = name.split("/").filter((part) => part !== "" && part !== ".");
+  if (!name.startsWith("/") && !name.includes("\0") && !parts.includes("..")) return parts.join("/");
+  throw new SandboxError("invalid_argument", {
+    reason: "path_escapes",
+    message: `the archive contains ${JSON.stringify(name.slice(0, 256))}, which could lead outside the target directory`,
+    hint: "create the archive with relative names and without ..",
+  });
+}
+
+/** Rejects with the source's error. Resolves early when the reader is destroyed. */
 async function feed(reader: Extract, archive: AsyncIterable<Uint8Array>): Promise<void> {
   const closed = new Promise<void>((resolve) => reader.once("close", () => resolve()));
   for await (const bytes of archive) {
@@ -81,7 +91,7 @@ async function feed(reader: Extract, archive: AsyncIterable<Uint8Array>): Promis
 function badArchive(flaw: Error): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "bad_archive",
-    message: `the body is no tar archive that can be read: ${flaw.message}`,
+    message: `the request's body is not a valid tar archive: ${flaw.message}`,
     hint: "send an uncompressed tar archive",
   });
 }
@@ -89,8 +99,8 @@ function badArchive(flaw: Error): SandboxError {
 function tooLarge(limitBytes: number): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "body_too_large",
-    message: `the files of the archive are larger than the sandbox's disk of ${limitBytes} bytes`,
-    hint: "send less, or create the sandbox with a larger diskMib",
+    message: `the archive's files are larger than the sandbox's disk of ${limitBytes} bytes`,
+    hint: "send a smaller archive, or create the sandbox with a larger diskMib",
     details: { limitBytes },
   });
 }

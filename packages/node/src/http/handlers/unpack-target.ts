@@ -2,21 +2,21 @@ import { posix } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 
-/** What its owner needs on a directory while it is being filled. */
+/** The owner must be able to write to a directory while it is filled. */
 const OWNER_BITS = 0o700;
-/** Arguments of one command that makes links; the kernel takes about 128 KiB of each. */
+/** Limit for the arguments of one command that creates links; the kernel allows about 128 KiB. */
 const LINKS_AT_ONCE_BYTES = 64 * 1024;
 const MAX_LINKS = 100_000;
-/** Directories that are remembered; beyond that they are looked at again. */
+/** Maximum number of remembered directories. */
 const MAX_KNOWN = 10_000;
 const MAKE_LINKS = 'while [ $# -gt 1 ]; do ln -sfT -- "$1" "$2" || exit 1; shift 2; done';
 
-/** The directory an archive is unpacked into. Links are made last, so that no entry of the archive can go through one. */
+/** The directory that an archive is unpacked into. Links are created last, so that no entry can go through one. */
 export class UnpackTarget {
   readonly #live: LiveSandbox;
   readonly #root: string;
   readonly #signal: AbortSignal;
-  /** Directories that are known to be no links; true: made here, so that nothing else was in it. */
+  /** Paths that are known to be directories and not links; true if this archive created them. */
   readonly #directories = new Map<string, boolean>();
   readonly #links: { readonly target: string; readonly at: string }[] = [];
 
@@ -65,12 +65,12 @@ export class UnpackTarget {
     if (exitCode === 0) return;
     throw new SandboxError("failed_precondition", {
       reason: "link_failed",
-      message: `the links of the archive could not be made: ${stderr.trim()}`,
+      message: `could not create the archive's links: ${stderr.trim()}`,
       hint: "unpack into a directory that the sandbox's user may write to",
     });
   }
 
-  /** Makes a directory with those above it, none of which may be a link. */
+  /** Creates a directory and its parents, none of which may be a link. Resolves to whether it is new. */
   async #ensure(at: string, mode: number | undefined): Promise<boolean> {
     const known = this.#directories.get(at);
     if (known !== undefined) return known;
@@ -93,12 +93,12 @@ export class UnpackTarget {
     if (kind === "directory") return;
     throw new SandboxError("failed_precondition", {
       reason: "path_through_link",
-      message: `${this.#path(at)} is a ${kind}, and the archive has entries below it`,
-      hint: "remove it first, or unpack elsewhere",
+      message: `${this.#path(at)} is a ${kind}, but the archive has entries below it`,
+      hint: "remove it first, or unpack into another directory",
     });
   }
 
-  /** Writing goes through links; an archive replaces them. */
+  /** Removes a link in the file's place, because a write would follow it. */
   async #replaceLink(at: string): Promise<void> {
     if (await this.#ensure(parentOf(at), undefined)) return;
     const { files } = this.#live;
@@ -123,7 +123,7 @@ function parentOf(at: string): string {
 function noName(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "bad_archive",
-    message: "the archive holds an entry without a name that is no directory",
+    message: "the archive contains a file or link without a name",
     hint: "send an archive of a directory",
   });
 }
@@ -131,7 +131,7 @@ function noName(): SandboxError {
 function tooManyLinks(): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "too_many_links",
-    message: `the archive holds more than ${MAX_LINKS} symlinks`,
+    message: `the archive contains more than ${MAX_LINKS} symlinks`,
     hint: "unpack it in parts",
     details: { limit: MAX_LINKS },
   });

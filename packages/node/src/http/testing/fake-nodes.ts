@@ -1,7 +1,7 @@
 import type { NodeResource } from "@sandpiper/protocol";
 import type { NodeDirectory } from "../../cluster/standalone-nodes.ts";
 
-/** A node that knows one other. */
+/** A directory of this node and one other. */
 export class FakeNodes implements NodeDirectory {
   readonly drains: (number | undefined)[] = [];
 

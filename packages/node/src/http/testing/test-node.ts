@@ -37,8 +37,8 @@ export interface RequestOptions {
 
 export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
 
-/** A whole node but for its daemon, on a provider of the test's choice. */
-export async function createTestNode({ provider, deps: given }: TestNodeOptions) {
+/** A complete node with the given provider, without its daemon. */
+export async function createTestNode({ provider, deps: overrides }: TestNodeOptions) {
   await using undo = new AsyncDisposableStack();
   const home = mkdtempSync(join(tmpdir(), "sandpiper-http-"));
   undo.defer(() => rmSync(home, { recursive: true, force: true }));
@@ -66,7 +66,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     bodyLimitBytes: 64 * 1024,
     corsOrigins: [],
-    ...given,
+    ...overrides,
   });
 
   const key = (body: Partial<CreateKeyBody> = {}) => keys.create({ name: "test", ...body }).key;
@@ -82,7 +82,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     signal: options.signal ?? null,
     duplex: "half",
   });
-  /** Asks without a server; a `key` that is given as undefined is not sent, and no `key` is the owner's. */
+  /** Sends a request without a server, with the owner's key unless `key` is set; `key: undefined` sends none. */
   const request = async (method: string, path: string, options: RequestOptions = {}) =>
     app.request(path, init(method, options));
   const owned = undo.move();
@@ -97,7 +97,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
     key,
     owner,
     request,
-    /** The same over a real connection. */
+    /** Sends requests over a real connection. */
     async listen() {
       const serving = await serve({ app, host: "127.0.0.1", port: 0 });
       const fetchFrom = (method: string, path: string, options: RequestOptions = {}) =>
@@ -121,7 +121,7 @@ export async function createTestNode({ provider, deps: given }: TestNodeOptions)
   };
 }
 
-/** What a refused request was told. */
+/** The status and the error of a refused request. */
 export async function errorOf(response: Response): Promise<ErrorBody & { status: number }> {
   return { status: response.status, ...errorBodySchema.parse(await response.json()) };
 }

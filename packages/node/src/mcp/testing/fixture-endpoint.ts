@@ -9,7 +9,7 @@ export interface FixtureEndpoint extends AsyncDisposable {
   readonly apiKey: string;
 }
 
-/** The node's `/mcp` with the fixture server instead of the product's: same admission, sessions and transport. */
+/** The node's `/mcp` with the fixture server instead of the product's: same authentication, sessions and transport. */
 export async function startFixtureEndpoint(provider: Provider): Promise<FixtureEndpoint> {
   await using undo = new AsyncDisposableStack();
   const mcp = {

@@ -5,7 +5,7 @@ import { registerFixtureTools } from "./fixture-tools.ts";
 
 const description = "for the conformance package";
 
-/** The server that the conformance package's scenarios expect; it tests the endpoint in front of it. */
+/** The server that the conformance package's scenarios expect. */
 export function createFixtureServer(): McpServer {
   const capabilities = { logging: {}, resources: { subscribe: true } };
   const server = new McpServer({ name: "conformance-fixture", version: "1.0.0" }, { capabilities });
@@ -31,20 +31,23 @@ function registerResources(server: McpServer): void {
 }
 
 function registerPrompts(server: McpServer): void {
-  const said = (text: string) => ({ role: "user" as const, content: { type: "text" as const, text } });
+  const userText = (text: string) => ({ role: "user" as const, content: { type: "text" as const, text } });
   server.registerPrompt("test_simple_prompt", { description }, () => ({
-    messages: [said("This is a simple prompt for testing.")],
+    messages: [userText("This is a simple prompt for testing.")],
   }));
   const argsSchema = z.object({ arg1: completable(z.string(), () => ["paris", "park"]), arg2: z.string() });
   server.registerPrompt("test_prompt_with_arguments", { description, argsSchema }, ({ arg1, arg2 }) => ({
-    messages: [said(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
+    messages: [userText(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`)],
   }));
   const withUri = { description, argsSchema: z.object({ resourceUri: z.string() }) };
   server.registerPrompt("test_prompt_with_embedded_resource", withUri, ({ resourceUri: uri }) => {
     const resource = { uri, mimeType: "text/plain", text: "Embedded resource content for testing." };
-    return { messages: [{ role: "user", content: { type: "resource", resource } }, said("Please process it.")] };
+    return { messages: [{ role: "user", content: { type: "resource", resource } }, userText("Please process it.")] };
   });
   server.registerPrompt("test_prompt_with_image", { description }, () => ({
-    messages: [{ role: "user", content: { type: "image", data: IMAGE, mimeType: "image/png" } }, said("Look at it.")],
+    messages: [
+      { role: "user", content: { type: "image", data: IMAGE, mimeType: "image/png" } },
+      userText("Look at it."),
+    ],
   }));
 }

@@ -11,7 +11,7 @@ const embedded = (uri: string, mimeType: string, words: string) => ({
   resource: { uri, mimeType, text: words },
 });
 
-/** The tools without arguments; the conformance package defines them. */
+/** The tools without arguments. The conformance package defines them. */
 const plainTools: Readonly<Record<string, (ctx: ServerContext) => CallToolResult | Promise<CallToolResult>>> = {
   test_simple_text: () => ({ content: [text("This is a simple text response for testing.")] }),
   test_image_content: () => ({ content: [image] }),
@@ -79,7 +79,7 @@ async function asked(
   properties: Readonly<Record<string, object>>,
   message = "?",
 ): Promise<CallToolResult> {
-  // Sent as part of this call: otherwise it travels on the client's own stream, perhaps too late.
+  // Sent as part of this call. Otherwise it would use the client's own stream, which may not be open yet.
   const params = { mode: "form", message, requestedSchema: { type: "object", properties } };
   const answer = await mcpReq.send({ method: "elicitation/create", params });
   return { content: [text(`Elicitation completed: ${JSON.stringify(answer)}`)] };

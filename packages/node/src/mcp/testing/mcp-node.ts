@@ -30,7 +30,7 @@ export const initialize = {
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } },
 };
 
-/** The parts of a response that tests read. */
+/** The fields that tests read. */
 export interface McpAnswer {
   readonly result: {
     readonly tools: readonly { readonly name: string }[];
@@ -41,13 +41,13 @@ export interface McpAnswer {
 
 export type McpNode = Awaited<ReturnType<typeof startMcpNode>>;
 
-/** A whole node that listens, with the given provider. */
-export async function startMcpNode({ provider, config: given, clock }: McpNodeOptions) {
+/** Starts a complete node with the given provider. */
+export async function startMcpNode({ provider, config: overrides, clock }: McpNodeOptions) {
   await using undo = new AsyncDisposableStack();
   const home = mkdtempSync(join(tmpdir(), "sandpiper-mcp-"));
   undo.defer(() => rmSync(home, { recursive: true, force: true }));
-  // The API offers no mock provider.
-  const config = { ...parseNodeConfig({ home, port: 0, ...given }), defaultProvider: provider.name } as NodeConfig;
+  // The configuration's schema does not allow the mock provider.
+  const config = { ...parseNodeConfig({ home, port: 0, ...overrides }), defaultProvider: provider.name } as NodeConfig;
   const logger = createLogger({ logLevel: "silent", logFormat: "json" });
   const node = undo.use(await startNode(config, { logger, providers: [provider], clock }));
   const adminKey = readFileSync(node.apiKeyFile, "utf8").trim();
@@ -100,7 +100,7 @@ export async function startMcpNode({ provider, config: given, clock }: McpNodeOp
   };
 }
 
-/** The error of a refused request. */
+/** The status and the error of a refused request. */
 export async function refusalOf(response: Response) {
   const { error } = (await response.json()) as { error: { code: number; message: string; data?: { reason: string } } };
   return { status: response.status, code: error.code, message: error.message, reason: error.data?.reason };

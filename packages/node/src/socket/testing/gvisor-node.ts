@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createProvider } from "../../embedded/create-provider.ts";
 import { type SocketNode, startSocketNode } from "./socket-node.ts";
 
-/** A node with its WebSockets and real sandboxes; disposing it removes all of them. */
+/** Starts a node with WebSockets and gVisor sandboxes. Disposing it removes all of them. */
 export async function startGvisorNode(): Promise<SocketNode> {
   const home = await mkdtemp(join(tmpdir(), "sandpiper-socket-gvisor-"));
   const provider = createProvider("gvisor", { home });

@@ -20,10 +20,10 @@ export interface SocketNodeOptions {
   readonly corsOrigins?: readonly string[];
 }
 
-/** A node with nothing but its WebSockets, on a free port. */
+/** Starts a node with WebSockets only, on a free port. */
 export async function startSocketNode({ provider, clock, corsOrigins }: SocketNodeOptions) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-socket-"));
-  // The API offers no mock provider.
+  // The configuration's schema does not allow the mock provider.
   const config = { ...parseNodeConfig({ home }), defaultProvider: provider.name } as NodeConfig;
   const parts = testDomain(config, { providers: [provider], onError: () => {} });
   const { sandboxes, access, registry, phase, authenticator, keys } = parts;

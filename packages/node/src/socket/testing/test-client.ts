@@ -14,12 +14,12 @@ export interface Refusal {
 
 type Received = Record<string, unknown> | DataFrame;
 
-/** A raw WebSocket whose messages a test reads one by one. */
+/** A WebSocket that queues its messages. */
 export class TestClient {
   readonly webSocket: WebSocket;
   /** How the server closed the connection. */
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** The response when the server refused the connection. */
+  /** The answer if the server refuses the connection. */
   readonly refused: Promise<Refusal>;
   readonly #received: Received[] = [];
   readonly #waiting: ((message: Received) => void)[] = [];
@@ -79,13 +79,13 @@ export class TestClient {
     return messages;
   }
 
-  /** Messages up to and including the first match. */
-  async until(fits: (message: Received) => boolean): Promise<Received[]> {
+  /** The messages up to the first that matches, including it. */
+  async until(matches: (message: Received) => boolean): Promise<Received[]> {
     const messages: Received[] = [];
     for (;;) {
       const message = await this.next();
       messages.push(message);
-      if (fits(message)) return messages;
+      if (matches(message)) return messages;
     }
   }
 

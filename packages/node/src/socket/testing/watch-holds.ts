@@ -1,6 +1,6 @@
 import type { LiveSandbox } from "../../sandboxes/live-sandbox.ts";
 
-/** Records the start of each activity of a sandbox as `+client`, and its end as `-client`. */
+/** Records holds of the sandbox as `+client`, and their release as `-client`. */
 export function watchHolds(live: LiveSandbox): readonly string[] {
   const held: string[] = [];
   const original = live.hold.bind(live);
