@@ -18,14 +18,14 @@ describe("cutting pages into chunks", () => {
     expect(pages.length / pieces.length).toBeLessThan(128);
   });
 
-  it.each([0, 1, 777, 3999])("keeps nearly all chunks when a page is put in at %d", (at) => {
+  it.each([0, 1, 777, 3999])("keeps nearly all chunks when a page is inserted at %d", (at) => {
     const before = chunksOf(pages);
     const after = chunksOf(pages.toSpliced(at, 0, randomPage(99_999)));
     const changed = [...after].filter((chunk) => !before.has(chunk));
     expect(changed.length).toBeLessThanOrEqual(3);
   });
 
-  it("keeps nearly all chunks when a page is taken out or overwritten", () => {
+  it("keeps nearly all chunks when a page is removed or overwritten", () => {
     const before = chunksOf(pages);
     const shorter = chunksOf(pages.toSpliced(1234, 1));
     const other = chunksOf(pages.with(2000, randomPage(88_888)));
@@ -33,7 +33,7 @@ describe("cutting pages into chunks", () => {
     expect([...other].filter((chunk) => !before.has(chunk)).length).toBeLessThanOrEqual(3);
   });
 
-  it("cuts the same wherever a buffer ends", () => {
+  it("makes the same cuts regardless of where a buffer ends", () => {
     const whole = cutPages(wordsOf(pages), true);
     const first = cutPages(wordsOf(pages.slice(0, 1024)), false);
     expect(first).toEqual(whole.slice(0, first.length));
@@ -43,7 +43,7 @@ describe("cutting pages into chunks", () => {
     expect(rest.map((piece) => piece.end + end)).toEqual(whole.slice(first.length).map((piece) => piece.end));
   });
 
-  it("leaves out long stretches of zeros and keeps short ones", () => {
+  it("omits long runs of zeros and keeps short ones", () => {
     const zeros = (count: number) => Array.from({ length: count }, () => Buffer.alloc(PAGE_BYTES));
     const some = pages.slice(0, 20);
     const pieces = cutPages(wordsOf([...zeros(100), ...some, ...zeros(3), ...some, ...zeros(5000)]), true);
@@ -55,7 +55,7 @@ describe("cutting pages into chunks", () => {
     expect(pieces.at(-1)?.end).toBe(5143);
   });
 
-  it("takes a page for empty only when all of it is", () => {
+  it("treats a page as empty only if all of its bytes are zero", () => {
     const almost = Array.from({ length: 100 }, () => {
       const page = Buffer.alloc(PAGE_BYTES);
       page[PAGE_BYTES - 1] = 1;

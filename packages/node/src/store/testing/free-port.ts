@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** One that nobody listened on a moment ago; for programs that must be told theirs. */
+/** A currently free port, for programs that need a port number as an argument. */
 export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");

@@ -13,20 +13,20 @@ const PAUSE_MS = 50;
 
 export interface S3Server extends AsyncDisposable {
   readonly endpoint: string;
-  /** What a process needs to reach it, in the AWS SDK's own variables. */
+  /** The AWS SDK's variables that a process needs to reach the server. */
   readonly env: Readonly<Record<string, string>>;
   createBucket(name: string): Promise<void>;
-  /** As another program would. */
+  /** Writes an object as another program would, without Sandpiper's mark. */
   putRaw(bucket: string, key: string, bytes: Uint8Array): Promise<void>;
 }
 
-/** A real S3 server on a loopback port, with its objects in a directory of its own; the first call ever builds it. */
+/** Starts a real S3 server on a loopback port with its objects in a temporary directory. The first call on a machine builds it. */
 export async function startS3Server(): Promise<S3Server> {
   const program = await provideS3Server();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-s3-"));
   const address = `127.0.0.1:${await freePort()}`;
   const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
-  // Without --sidecar: with it updates were lost, most likely since it keeps an object's tag apart from its content.
+  // Without --sidecar, which lost updates, most likely because it stores an object's tag apart from its content.
   const child = spawn(program, ["--port", address, "--region", REGION, "--keep-alive", "--quiet", "posix", directory], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
