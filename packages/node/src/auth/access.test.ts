@@ -23,7 +23,7 @@ function outcome(...[principal, access, options]: Parameters<typeof requireAcces
   }
 }
 
-/** What each may do: [looking, changing]. */
+/** The outcome of each access: [reading, changing]. */
 const table: [string, Principal, Record<Access, [string, string]>][] = [
   [
     "an admin",
@@ -48,7 +48,7 @@ const table: [string, Principal, Record<Access, [string, string]>][] = [
     },
   ],
   [
-    "a key for looking",
+    "a read-only key",
     key("read"),
     {
       anyone: ["allowed", "allowed"],
@@ -72,17 +72,20 @@ const table: [string, Principal, Record<Access, [string, string]>][] = [
 ];
 
 describe.each(table)("%s", (_, principal, expected) => {
-  it.each(Object.entries(expected) as [Access, [string, string]][])("at a route for %s", (access, outcomes) => {
-    for (const sandbox of [undefined, own]) {
-      expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
-    }
-  });
+  it.each(Object.entries(expected) as [Access, [string, string]][])(
+    "has its access to %s routes",
+    (access, outcomes) => {
+      for (const sandbox of [undefined, own]) {
+        expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
+      }
+    },
+  );
 });
 
-describe("a sandbox of others", () => {
+describe("another tenant's sandbox", () => {
   it.each([
     ["another tenant's key", key("sandboxes")],
-    ["another tenant's key for looking", key("read")],
+    ["another tenant's read-only key", key("read")],
     ["another sandbox's token", token],
   ])("does not exist for %s", (_, principal) => {
     for (const readOnly of [true, false]) {
@@ -90,28 +93,28 @@ describe("a sandbox of others", () => {
     }
   });
 
-  it("does not exist for the token of a sandbox of the same tenant", () => {
+  it("does not exist for another sandbox's token, even within the same tenant", () => {
     const sandbox = { id: createSandboxId(), tenant: "a" };
     expect(outcome(token, "sandbox", { readOnly: true, sandbox })).toBe("not_found");
   });
 
-  it("is refused with the very words for one that never was", () => {
+  it("is refused with the same error as an unknown id", () => {
     expect(() => requireAccess(key("sandboxes"), "sandbox", { readOnly: true, sandbox: foreign })).toThrow(
       noSuchSandbox(foreign.id),
     );
   });
 
-  it("is open to admins", () => {
+  it("is accessible to admins", () => {
     expect(outcome(key("admin"), "sandbox", { readOnly: false, sandbox: foreign })).toBe("allowed");
   });
 });
 
 describe("a key with several scopes", () => {
-  it("may do what any of them allows", () => {
+  it("may do what any of its scopes allows", () => {
     expect(outcome(key("read", "sandboxes"), "sandbox", { readOnly: false, sandbox: own })).toBe("allowed");
   });
 
-  it("with none may do nothing", () => {
+  it("may do nothing if the list is empty", () => {
     expect(outcome(key(), "read", { readOnly: true })).toBe("permission_denied");
   });
 });

@@ -17,8 +17,8 @@ function setUp() {
   return { clock, valid, ended, follow };
 }
 
-describe("a credential that is watched", () => {
-  it("ends what it opened within a second of its own end, once, and nothing else", async () => {
+describe("a watched credential", () => {
+  it("is reported once, within a second, when it becomes invalid", async () => {
     const { clock, valid, ended, follow } = setUp();
     follow("a");
     follow("b");
@@ -31,7 +31,7 @@ describe("a credential that is watched", () => {
     expect(ended).toHaveLength(1);
   });
 
-  it("is forgotten when nobody needs it, and then costs no timer", async () => {
+  it("is not reported after its watch was disposed", async () => {
     const { clock, valid, ended, follow } = setUp();
     const first = follow("a");
     first[Symbol.dispose]();

@@ -29,33 +29,33 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe("the database", () => {
-  it("is for its owner only, with everything that belongs to it", () => {
+  it("and all its files are accessible to their owner only", () => {
     home.database.prepare("DELETE FROM events").run();
     const modes = readdirSync(home.path).map((name) => [name, statSync(join(home.path, name)).mode & 0o777]);
     expect(modes).toContainEqual(["node.db-wal", 0o600]);
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
   });
 
-  it("is closed to others again when somebody opened it up", () => {
+  it("gets mode 0600 back when it is opened after its mode was changed", () => {
     home.reopen();
     chmodSync(home.databasePath, 0o644);
     home.reopen();
     expect(statSync(home.databasePath).mode & 0o777).toBe(0o600);
   });
 
-  it("makes the directories it is in, for their owner only", () => {
+  it("creates its parent directories with mode 0700", () => {
     const path = join(home.path, "deep", "er", "node.db");
     using _ = openDatabase(path);
     expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
   });
 
-  it("writes ahead, so that a commit waits for no disk", () => {
+  it("uses a write-ahead log, so that a commit does not wait for the disk", () => {
     expect(home.database.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     expect(home.database.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
     expect(home.database.prepare("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
   });
 
-  it("takes back everything of a transaction that fails, also what a transaction in it wrote", () => {
+  it("rolls back a failed transaction together with its nested transactions", () => {
     const { database } = home;
     const insert = () => database.prepare("INSERT INTO idempotencyKeys VALUES ('t', 'k', 'f', 'i', 0)").run();
     expect(() =>
@@ -68,14 +68,14 @@ describe("the database", () => {
     expect(database.transaction(insert).changes).toBe(1);
   });
 
-  it("refuses a path that it cannot use, and says so", () => {
+  it("reports database_unusable if its path is a directory", () => {
     mkdirSync(home.databasePath);
     expect(refusal()).toMatchObject({ code: "failed_precondition", reason: "database_unusable" });
   });
 });
 
 describe("migrations", () => {
-  it("bring an older database to the newest version and keep what it holds", () => {
+  it("upgrade an older database to the newest version and keep its data", () => {
     const steps = ["CREATE TABLE a (x)", "INSERT INTO a VALUES (1)", "ALTER TABLE a ADD COLUMN y DEFAULT 2"];
     openDatabase(home.databasePath, { migrations: steps.slice(0, 2) })[Symbol.dispose]();
     for (let start = 0; start < 2; start += 1) {
@@ -85,7 +85,7 @@ describe("migrations", () => {
     }
   });
 
-  it("change nothing when one fails", () => {
+  it("change nothing if one of them fails", () => {
     openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)"] })[Symbol.dispose]();
     const broken = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"];
     expect(() => openDatabase(home.databasePath, { migrations: broken })).toThrow("already exists");
@@ -93,7 +93,7 @@ describe("migrations", () => {
     expect(database.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "a" }]);
   });
 
-  it("leave no half of a database when the first start fails", () => {
+  it("leave no partial database when the first start fails", () => {
     expect(() => openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)", "nonsense"] })).toThrow(
       "nonsense",
     );
@@ -103,8 +103,8 @@ describe("migrations", () => {
   });
 });
 
-describe("a database that cannot be trusted", () => {
-  it("is refused when it was written by a newer version, and stays as it is", () => {
+describe("an unusable database", () => {
+  it("is refused and left unchanged if a newer version wrote it", () => {
     openDatabase(home.databasePath, { migrations: [...migrations, "CREATE TABLE later (x)"] })[Symbol.dispose]();
     const before = readFileSync(home.databasePath);
     const error = refusal();
@@ -119,14 +119,14 @@ describe("a database that cannot be trusted", () => {
 
   it.each([
     [
-      "something else",
+      "another kind of file",
       () => writeFileSync(home.databasePath, "this is not a database, but it is rather long".repeat(99)),
     ],
     ["empty", () => truncateSync(home.databasePath, 0)],
-    ["cut off", () => truncateSync(home.databasePath, 5 * 4096)],
+    ["truncated", () => truncateSync(home.databasePath, 5 * 4096)],
     ["overwritten in the middle", () => overwrite(3 * 4096, 4096)],
     ["overwritten at its start", () => overwrite(100, 3000)],
-  ])("is refused when it is %s, and stays as it is", (_, damage) => {
+  ])("is refused and left unchanged if it is %s", (_, damage) => {
     fill();
     damage();
     const before = readFileSync(home.databasePath);
@@ -135,10 +135,10 @@ describe("a database that cannot be trusted", () => {
     expect(error.message).toContain(home.databasePath);
     expect(error.hint).toContain(`mv ${home.databasePath}`);
     expect(readFileSync(home.databasePath).equals(before)).toBe(true);
-    expect(refusal(), "the lock was let go").toMatchObject({ reason: "database_corrupt" });
+    expect(refusal(), "the lock was released").toMatchObject({ reason: "database_corrupt" });
   });
 
-  it("keeps also the changes that were not yet in its main file", () => {
+  it("keeps its write-ahead log unchanged", () => {
     fill();
     const main = readFileSync(home.databasePath);
     const wal = crashedWal();
@@ -150,7 +150,7 @@ describe("a database that cannot be trusted", () => {
 });
 
 describe("a database that was moved away", () => {
-  it("is replaced by an empty one, and its last changes, left behind, are kept apart", () => {
+  it("is replaced by an empty one, and the write-ahead log it left is renamed", () => {
     fill();
     const wal = crashedWal();
     rmSync(home.databasePath);
@@ -161,7 +161,7 @@ describe("a database that was moved away", () => {
 });
 
 describe("a second node on the same directory", () => {
-  it("is refused in the same process, and told who is there", () => {
+  it("is refused in the same process, with the owner's pid in the error", () => {
     home.reopen();
     expect(refusal()).toMatchObject({
       code: "failed_precondition",
@@ -171,7 +171,7 @@ describe("a second node on the same directory", () => {
     expect(refusal().message).toContain(String(process.pid));
   });
 
-  it("is refused by the kernel also after an attempt in the same process", async () => {
+  it("is refused in another process after a refused attempt in the owner's process", async () => {
     home.reopen();
     refusal();
     const program = `
@@ -185,7 +185,7 @@ describe("a second node on the same directory", () => {
     expect(stdout.trim()).toBe("home_in_use");
   });
 
-  it("is refused while another process has it, and let in after that one was killed, with all that it wrote", async () => {
+  it("is refused while another process uses it, and finds all its data after that process is killed", async () => {
     const program = `
       const { openDatabase } = await import(${JSON.stringify(join(import.meta.dirname, "database.ts"))});
       const database = openDatabase(${JSON.stringify(home.databasePath)});
@@ -226,7 +226,7 @@ function overwrite(offset: number, length: number): void {
   writeFileSync(home.databasePath, readFileSync(home.databasePath).fill(0xa5, offset, offset + length));
 }
 
-/** What a writer that was killed leaves beside the main file. */
+/** The write-ahead log that a killed writer leaves. */
 function crashedWal(): Buffer {
   const sqlite = new DatabaseSync(home.databasePath);
   sqlite.exec("INSERT INTO events (at, kind, details) VALUES (1, 'node.started', '{}')");

@@ -23,28 +23,28 @@ const entry = {
 };
 
 describe("the audit log", () => {
-  it("keeps who did what, in order, also after a restart", () => {
+  it("keeps its entries in order across a restart", () => {
     const log = new SqliteAuditLog(home.database, { clock });
-    const stranger = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
+    const anonymous = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
     log.add(entry);
-    log.add(stranger);
+    log.add(anonymous);
     const items = log.list({ after: 0, limit: 9 });
     const at = clock.now().toISOString();
     expect(items).toEqual([
       { id: 1, at, ...entry },
-      { id: 2, at, ...stranger },
+      { id: 2, at, ...anonymous },
     ]);
     expect(auditListSchema.parse({ items })).toEqual({ items });
     expect(new SqliteAuditLog(home.reopen()).list({ after: 0, limit: 9 })).toEqual(items);
   });
 
-  it("is read from an id, so many at a time", () => {
+  it("lists a limited number of entries after an id", () => {
     const log = new SqliteAuditLog(home.database);
     for (let i = 0; i < 5; i += 1) log.add(entry);
     expect(log.list({ after: 1, limit: 2 }).map(({ id }) => id)).toEqual([2, 3]);
   });
 
-  it("keeps the newest and forgets the rest, also across restarts", () => {
+  it("keeps only the newest entries, also across restarts", () => {
     const log = new SqliteAuditLog(home.database, { maxEntries: 10 });
     for (let i = 0; i < 250; i += 1) log.add(entry);
     expect(log.list({ after: 0, limit: 1000 }).map(({ id }) => id)).toEqual([
@@ -56,7 +56,7 @@ describe("the audit log", () => {
     expect(home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()).toEqual({ stored: 4 });
   });
 
-  it("is written at the end of a turn, and before its database is closed", async () => {
+  it("is written at the end of the event loop turn, and before its database is closed", async () => {
     const stored = () => home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()?.["stored"];
     const log = new SqliteAuditLog(home.database);
     log.add(entry);
@@ -68,7 +68,7 @@ describe("the audit log", () => {
     expect(stored()).toBe(2);
   });
 
-  it("survives a disk that takes nothing for a while, and loses nothing", async () => {
+  it("keeps entries in memory while writes fail, and writes them later", async () => {
     const errors: string[] = [];
     const log = new SqliteAuditLog(home.database, { onError: ({ message }) => errors.push(message) });
     home.database.prepare("PRAGMA query_only = ON").run();

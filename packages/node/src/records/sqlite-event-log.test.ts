@@ -32,7 +32,7 @@ function emit(count: number, fields: { tenant?: string | null; sandboxId?: null 
   return Array.from({ length: count }, (_, n) => target.emit({ ...event, details: { n } }));
 }
 
-/** Follows into an array that grows. */
+/** Collects the ids of followed events. */
 function follow(query: EventQuery, target = log): { ids: number[]; ended: Promise<void> } {
   const ids: number[] = [];
   const read = async () => {
@@ -46,7 +46,7 @@ function upTo(last: number, first = 1): number[] {
 }
 
 describe("the event log", () => {
-  it("keeps events in order, as they were emitted", () => {
+  it("keeps events in the order in which they were emitted", () => {
     const events = emit(3);
     const withoutDetails = log.emit({ kind: "node.started", tenant: null, sandboxId: null });
     expect(log.list({ after: 0, limit: 10 })).toEqual([...events, withoutDetails]);
@@ -60,13 +60,13 @@ describe("the event log", () => {
     expect(eventSchema.safeParse(withoutDetails).success).toBe(true);
   });
 
-  it("is read from an id, so many at a time", () => {
+  it("lists a limited number of events after an id", () => {
     emit(5);
     expect(log.list({ after: 2, limit: 2 }).map(({ id }) => id)).toEqual([3, 4]);
     expect(log.list({ after: 5, limit: 2 })).toEqual([]);
   });
 
-  it("shows a tenant its own events, and those of the node to none", () => {
+  it("shows a tenant only its own events, and no tenant those of the node", () => {
     emit(1);
     emit(1, { tenant: "b" });
     emit(1, { tenant: null, sandboxId: null });
@@ -75,7 +75,7 @@ describe("the event log", () => {
     expect(log.list({ sandboxId, after: 0, limit: 9 }).map(({ id }) => id)).toEqual([1, 2]);
   });
 
-  it("keeps the newest and forgets the rest, also on disk", () => {
+  it("keeps only the newest events, also on disk", () => {
     const small = new SqliteEventLog(home.database, { maxEvents: 50 });
     emit(320, {}, small);
     expect(small.list({ after: 0, limit: 1000 }).map(({ id }) => id)).toEqual(upTo(320, 271));
@@ -83,7 +83,7 @@ describe("the event log", () => {
     expect(stored).toBeLessThan(150);
   });
 
-  it("never gives an id twice, also when all events were forgotten and the node was restarted", () => {
+  it("never reuses an id, even after all events were removed and the node restarted", () => {
     emit(3);
     expect(new SqliteEventLog(home.reopen(), { maxEvents: 0 }).list({ after: 0, limit: 9 })).toEqual([]);
     const again = new SqliteEventLog(home.reopen());
@@ -91,19 +91,19 @@ describe("the event log", () => {
     expect(emit(1, {}, again)[0]?.id).toBe(4);
   });
 
-  it("tells listeners what is stored, until they leave", () => {
-    const heard: EventBody[] = [];
+  it("calls listeners with stored events until they unsubscribe", () => {
+    const received: EventBody[] = [];
     const subscription = log.subscribe((event) => {
       expect(log.list({ after: event.id - 1, limit: 1 })).toEqual([event]);
-      heard.push(event);
+      received.push(event);
     });
     const [first] = emit(1);
     subscription[Symbol.dispose]();
     emit(1);
-    expect(heard).toEqual([first]);
+    expect(received).toEqual([first]);
   });
 
-  it("has after a kill -9 every event that was emitted", async () => {
+  it("keeps every emitted event after a kill -9", async () => {
     const url = (name: string) => JSON.stringify(join(import.meta.dirname, name));
     const program = `
       const { openDatabase } = await import(${url("../records/database.ts")});
@@ -117,13 +117,13 @@ describe("the event log", () => {
     const writer = spawn(process.execPath, ["--input-type=module", "-e", program], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    let told = "";
+    let output = "";
     writer.stdout.on("data", (chunk) => {
-      told += chunk;
-      if (told.length > 2000) writer.kill("SIGKILL");
+      output += chunk;
+      if (output.length > 2000) writer.kill("SIGKILL");
     });
     await once(writer, "close");
-    const last = Number(told.slice(0, told.lastIndexOf("\n")).split("\n").at(-1));
+    const last = Number(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1));
     using database = openDatabase(join(home.path, "killed.db"));
     const ids = new SqliteEventLog(database).list({ after: 0, limit: 100_000 }).map(({ id }) => id);
     expect(last).toBeGreaterThan(100);
@@ -132,7 +132,7 @@ describe("the event log", () => {
 });
 
 describe("following the event log", () => {
-  it("replays from an id and goes on with what happens, without gap or repeat", async () => {
+  it("replays events after an id and then yields new ones, without gaps or repeats", async () => {
     emit(700);
     const reader = follow({ after: 100 });
     for (let burst = 0; burst < 20; burst += 1) {
@@ -143,7 +143,7 @@ describe("following the event log", () => {
     expect(reader.ids).toEqual(upTo(1000, 101));
   });
 
-  it("goes at the reader's pace and keeps nothing in memory for it", async () => {
+  it("yields all events to a slow reader", async () => {
     const reader = log.follow({ after: 0 }, stop.signal);
     const first = reader.next();
     emit(1000);
@@ -154,7 +154,7 @@ describe("following the event log", () => {
     expect(ids).toEqual(upTo(2000));
   });
 
-  it("goes on with the oldest that is left for a reader that fell too far behind", async () => {
+  it("continues with the oldest remaining event for a reader that fell too far behind", async () => {
     const small = new SqliteEventLog(home.database, { maxEvents: 300 });
     const reader = small.follow({ after: 0 }, stop.signal);
     const first = reader.next();
@@ -162,7 +162,7 @@ describe("following the event log", () => {
     expect((await first).value?.id).toBe(701);
   });
 
-  it("sees only what its query fits", async () => {
+  it("yields only events that match the query", async () => {
     const own = follow({ tenant: "a", after: 0 });
     const other = follow({ tenant: "b", sandboxId, after: 0 });
     emit(2);
@@ -173,14 +173,14 @@ describe("following the event log", () => {
     await expect.poll(() => [own.ids, other.ids]).toEqual([[1, 2, 6], [3]]);
   });
 
-  it("starts now for an id that was never given", async () => {
+  it("starts with the next event for an id that was never assigned", async () => {
     emit(2);
     const reader = follow({ after: 5000 });
     emit(1);
     await expect.poll(() => reader.ids).toEqual([3]);
   });
 
-  it("ends with its signal, while it waits and while it has more to read", async () => {
+  it("ends when its signal aborts, both while it waits and while it has more to read", async () => {
     emit(500);
     const reader = follow({ after: 0 });
     await expect.poll(() => reader.ids.length).toBe(500);

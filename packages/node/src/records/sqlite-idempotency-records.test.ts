@@ -19,7 +19,7 @@ afterEach(() => home[Symbol.dispose]());
 const request = { tenant: "a", key: "k", fingerprint: "f" };
 
 describe("idempotency records", () => {
-  it("give a repeated request the sandbox of the first, also after a restart", () => {
+  it("find the sandbox of the first request for a repeated one, also after a restart", () => {
     const id = createSandboxId();
     expect(records.find(request)).toBeUndefined();
     records.add(request, id);
@@ -27,7 +27,7 @@ describe("idempotency records", () => {
     expect(new SqliteIdempotencyRecords(home.reopen(), { clock }).find(request)).toBe(id);
   });
 
-  it("refuse a key that came with another request", () => {
+  it("refuse a key that was used with another request", () => {
     records.add(request, createSandboxId());
     expect(() => records.find({ ...request, fingerprint: "g" })).toThrow(
       expect.objectContaining({ code: "conflict", reason: "idempotency_key_reused" }),
@@ -39,7 +39,7 @@ describe("idempotency records", () => {
     expect(records.find({ ...request, tenant: "b", fingerprint: "g" })).toBeUndefined();
   });
 
-  it("forget a key after a day", async () => {
+  it("expire after a day", async () => {
     records.add(request, createSandboxId());
     await clock.advance(24 * 3_600_000 - 1);
     expect(records.find(request)).toBeDefined();
@@ -49,7 +49,7 @@ describe("idempotency records", () => {
     expect(home.database.prepare("SELECT key FROM idempotencyKeys").all()).toEqual([{ key: "other" }]);
   });
 
-  it("take the newer sandbox where the first is no longer known", () => {
+  it("are replaced when the key is added again", () => {
     const id = createSandboxId();
     records.add(request, createSandboxId());
     records.add(request, id);

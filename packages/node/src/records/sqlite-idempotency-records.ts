@@ -3,7 +3,7 @@ import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
 import type { IdempotencyRecords, IdempotentRequest } from "./sandbox-record.ts";
 
-/** Longer than anybody retries a request. */
+/** Longer than clients retry a request. */
 const KEY_LIFE_MS = 24 * 3_600_000;
 
 const FIND = `SELECT fingerprint, sandboxId FROM idempotencyKeys
@@ -27,8 +27,8 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
     if (first["fingerprint"] === fingerprint) return first["sandboxId"] as SandboxId;
     throw new SandboxError("conflict", {
       reason: "idempotency_key_reused",
-      message: `the idempotency key ${JSON.stringify(key)} came with another request before`,
-      hint: "use a new key for each request, and the same one only to repeat it unchanged",
+      message: `the idempotency key ${JSON.stringify(key)} was already used with a different request`,
+      hint: "use a new key for each request, and repeat a key only to retry the same request",
     });
   }
 

@@ -39,19 +39,19 @@ describe("sandbox records", () => {
   it.each([
     ["everything set", full],
     ["nothing optional", sandboxRecord()],
-  ])("come back as they were, with %s, also after a restart", (_, record) => {
+  ])("are read as they were written, with %s, also after a restart", (_, record) => {
     records.add(record);
     expect(records.get(record.id)).toEqual(record);
     expect(new SqliteSandboxRecords(home.reopen()).get(record.id)).toEqual(record);
   });
 
-  it("know each id once", () => {
+  it("have unique ids", () => {
     records.add(full);
     expect(thrown(() => records.add({ ...full, name: "other" }))).toMatchObject({ code: "already_exists" });
     expect(records.get(full.id)?.name).toBe(full.name);
   });
 
-  it("change what may change and nothing else", () => {
+  it("change only in the given fields", () => {
     const [one, other] = [sandboxRecord(), sandboxRecord()];
     records.add(one);
     records.add(other);
@@ -61,7 +61,7 @@ describe("sandbox records", () => {
     expect(records.get(other.id)).toEqual(other);
   });
 
-  it("do not know what was never added", () => {
+  it("are not found under an id that was never added", () => {
     const id = createSandboxId();
     expect(records.get(id)).toBeUndefined();
     expect(thrown(() => records.change(id, { name: "x" }))).toMatchObject({
@@ -70,7 +70,7 @@ describe("sandbox records", () => {
     });
   });
 
-  it("count as live, and against their key, until they fail or are destroyed", () => {
+  it("count as live, and towards their key's quota, until they fail or are destroyed", () => {
     const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5 };
     const [creating, paused] = [
       sandboxRecord({ ...mine, state: "creating" }),
@@ -87,7 +87,7 @@ describe("sandbox records", () => {
     expect(records.usage("other")).toEqual({ sandboxes: 0, memoryMib: 0, vcpuCount: 0 });
   });
 
-  it("forget those that ended before an instant", () => {
+  it("are pruned if their sandbox ended before the given instant", () => {
     const old = sandboxRecord({ state: "destroyed", endedAt: new Date(10) });
     const recent = sandboxRecord({ state: "failed", endedAt: new Date(20) });
     const live = sandboxRecord();
@@ -98,7 +98,7 @@ describe("sandbox records", () => {
 });
 
 describe("the list of sandboxes", () => {
-  it("shows the newest first, in pages without gap or repeat, also those of one millisecond", () => {
+  it("is newest first, in pages without gaps or repeats, also within one millisecond", () => {
     const all = Array.from({ length: 25 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + Math.floor(i / 7)) }));
     for (const record of all) records.add(record);
     const expected = all.map(({ id }) => id).reverse();
@@ -108,7 +108,7 @@ describe("the list of sandboxes", () => {
     expect(records.list({ limit: 25 }).nextCursor).toBeNull();
   });
 
-  it("goes on where it was, whatever is made, destroyed or forgotten meanwhile", () => {
+  it("continues at its cursor while sandboxes are created, destroyed and pruned", () => {
     const all = Array.from({ length: 6 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + i) }));
     for (const record of all) records.add(record);
     const { nextCursor, items } = records.list({ limit: 3 });
@@ -119,7 +119,7 @@ describe("the list of sandboxes", () => {
     expect(rest.items.map(({ id }) => id)).toEqual([all[2]?.id, all[1]?.id, all[0]?.id]);
   });
 
-  it("has destroyed ones only for those who ask for them", () => {
+  it("includes destroyed sandboxes only on request", () => {
     const [ready, failed, destroyed] = (["ready", "failed", "destroyed"] as const).map((state) =>
       sandboxRecord({ state }),
     );
@@ -129,7 +129,7 @@ describe("the list of sandboxes", () => {
     expect(pages({ limit: 9, state: "failed" })).toEqual([failed?.id]);
   });
 
-  it("has only those that fit every filter", () => {
+  it("contains only sandboxes that match every filter", () => {
     const a = sandboxRecord({ tenant: "a", name: "n", labels: { team: "x", "app.kubernetes.io/name": "1" } });
     const b = sandboxRecord({ tenant: "b", provider: "gvisor", name: "n", labels: { team: "y" } });
     for (const record of [a, b]) records.add(record);
@@ -176,14 +176,14 @@ describe("the list of sandboxes", () => {
     "!!!",
     Buffer.from("1/2").toString("base64url"),
     Buffer.from(`-1/${full.id}`).toString("base64url"),
-  ])("refuses the cursor %j", (cursor) => {
+  ])("refuses the invalid cursor %j", (cursor) => {
     expect(thrown(() => records.list({ limit: 1, cursor }))).toMatchObject({
       code: "invalid_argument",
       reason: "bad_cursor",
     });
   });
 
-  it("reads a page by an index, without sorting, however many sandboxes there are or were", () => {
+  it("reads a page by an index, without sorting, for any number of sandboxes", () => {
     const plan = home.database
       .prepare(`EXPLAIN QUERY PLAN SELECT * FROM sandboxes WHERE state <> 'destroyed' AND tenant = :tenant
         ORDER BY createdAt DESC, sequence DESC LIMIT 10`)
