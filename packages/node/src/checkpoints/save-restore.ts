@@ -54,7 +54,7 @@ export class SaveRestore {
     // Taken before the save: the checkpoint contains everything up to this moment.
     const createdAt = clock.now();
     const { changes } = live;
-    live.tellSave("begun");
+    live.notifySave("begun");
     try {
       const same = options.stopAs === undefined ? await this.#unchanged(id, before) : undefined;
       const { pausedMs } =
@@ -88,13 +88,13 @@ export class SaveRestore {
       await state.commit({ record: after, requirements, checkpoints: kept });
       if (options.stopAs !== undefined) registry.change(id, { state: options.stopAs });
       this.#newest.set(live, { changes, checkpoint: checkpointId });
-      live.tellSave("done");
+      live.notifySave("done");
       const removal = this.#removeAll(id, dropped);
       // Callers that wait for a stopped sandbox must not wait for the deletions.
       if (options.stopAs === undefined) await removal;
       return checkpoint;
     } catch (thrown) {
-      live.tellSave("failed");
+      live.notifySave("failed");
       if (sandbox.state === "stopped") await this.#restart(record, sandbox, scratch.path);
       throw thrown;
     } finally {

@@ -8,7 +8,7 @@ export interface CreateOnceOptions {
   readonly registry: Pick<SandboxRegistry, "record">;
 }
 
-/** Creates one sandbox per idempotency key: a repeated request gets the first one's sandbox, also while it is created. */
+/** Creates one sandbox per idempotency key. A repeated request gets the same sandbox, even while it is being created. */
 export class CreateOnce {
   readonly #options: CreateOnceOptions;
   readonly #requests = new Map<string, { readonly fingerprint: string; readonly creation: Promise<SandboxRecord> }>();
@@ -29,7 +29,7 @@ export class CreateOnce {
       try {
         return await running.creation;
       } catch (thrown) {
-        // The first caller has left. This one, often the same client on a new connection, has not.
+        // The first caller disconnected. This one, often the same client on a new connection, did not.
         if (SandboxError.from(thrown).code !== "canceled" || signal?.aborted) throw thrown;
       }
     }
@@ -52,7 +52,7 @@ export class CreateOnce {
 function keyReused(key: string): SandboxError {
   return new SandboxError("conflict", {
     reason: "idempotency_key_reused",
-    message: `the idempotency key ${JSON.stringify(key)} was used for a different request before`,
-    hint: "use a new key for each request, and repeat a key only with an identical request",
+    message: `the idempotency key ${JSON.stringify(key)} was already used with a different request`,
+    hint: "use a new key for each request, and repeat a key only to retry the same request",
   });
 }
