@@ -1,6 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { IdempotencyRecords, IdempotentRequest, SandboxRecord } from "../records/sandbox-record.ts";
+import { idempotencyKeyReused } from "../records/sqlite-idempotency-records.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface CreateOnceOptions {
@@ -25,7 +26,7 @@ export class CreateOnce {
     const { idempotency, registry } = this.#options;
     const name = JSON.stringify([request.tenant, request.key]);
     for (let running = this.#requests.get(name); running !== undefined; running = this.#requests.get(name)) {
-      if (running.fingerprint !== request.fingerprint) throw keyReused(request.key);
+      if (running.fingerprint !== request.fingerprint) throw idempotencyKeyReused(request.key);
       try {
         return await running.creation;
       } catch (thrown) {
@@ -47,12 +48,4 @@ export class CreateOnce {
       this.#requests.delete(name);
     }
   }
-}
-
-function keyReused(key: string): SandboxError {
-  return new SandboxError("conflict", {
-    reason: "idempotency_key_reused",
-    message: `the idempotency key ${JSON.stringify(key)} was already used with a different request`,
-    hint: "use a new key for each request, and repeat a key only to retry the same request",
-  });
 }

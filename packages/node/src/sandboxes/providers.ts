@@ -116,7 +116,7 @@ export class Providers {
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
     const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
     if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
-    // `fetchImage` has already pulled the image if the policy says so.
+    // `fetchImage` has already pulled the image if the policy requires it.
     const imagePullPolicy = container?.imagePullPolicy === "never" ? "never" : "missing";
     return { container: { ...container, image, imagePullPolicy }, ...limits };
   }
