@@ -23,7 +23,7 @@ function outcome(...[principal, access, options]: Parameters<typeof requireAcces
   }
 }
 
-/** The outcomes for each principal: [read, write]. */
+/** The outcome of each access: [reading, changing]. */
 const table: [string, Principal, Record<Access, [string, string]>][] = [
   [
     "an admin",
@@ -48,7 +48,7 @@ const table: [string, Principal, Record<Access, [string, string]>][] = [
     },
   ],
   [
-    "a key with the scope read",
+    "a read-only key",
     key("read"),
     {
       anyone: ["allowed", "allowed"],
@@ -73,7 +73,7 @@ const table: [string, Principal, Record<Access, [string, string]>][] = [
 
 describe.each(table)("%s", (_, principal, expected) => {
   it.each(Object.entries(expected) as [Access, [string, string]][])(
-    "gets the documented answer on routes for %s",
+    "has its access to %s routes",
     (access, outcomes) => {
       for (const sandbox of [undefined, own]) {
         expect([true, false].map((readOnly) => outcome(principal, access, { readOnly, sandbox }))).toEqual(outcomes);
@@ -82,10 +82,10 @@ describe.each(table)("%s", (_, principal, expected) => {
   );
 });
 
-describe("a sandbox of another tenant", () => {
+describe("another tenant's sandbox", () => {
   it.each([
     ["another tenant's key", key("sandboxes")],
-    ["another tenant's key for looking", key("read")],
+    ["another tenant's read-only key", key("read")],
     ["another sandbox's token", token],
   ])("does not exist for %s", (_, principal) => {
     for (const readOnly of [true, false]) {
@@ -93,12 +93,12 @@ describe("a sandbox of another tenant", () => {
     }
   });
 
-  it("does not exist for the token of a sandbox of the same tenant", () => {
+  it("does not exist for another sandbox's token, even within the same tenant", () => {
     const sandbox = { id: createSandboxId(), tenant: "a" };
     expect(outcome(token, "sandbox", { readOnly: true, sandbox })).toBe("not_found");
   });
 
-  it("is refused with the same error as one that never existed", () => {
+  it("is refused with the same error as an unknown id", () => {
     expect(() => requireAccess(key("sandboxes"), "sandbox", { readOnly: true, sandbox: foreign })).toThrow(
       noSuchSandbox(foreign.id),
     );
@@ -114,7 +114,7 @@ describe("a key with several scopes", () => {
     expect(outcome(key("read", "sandboxes"), "sandbox", { readOnly: false, sandbox: own })).toBe("allowed");
   });
 
-  it("may do nothing without a scope", () => {
+  it("may do nothing if the list is empty", () => {
     expect(outcome(key(), "read", { readOnly: true })).toBe("permission_denied");
   });
 });

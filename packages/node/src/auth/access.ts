@@ -5,22 +5,22 @@ import type { Principal } from "./principal.ts";
 export interface AccessOptions {
   /** Whether the operation changes nothing. */
   readonly readOnly: boolean;
-  /** The sandbox it is about, where that is known. */
+  /** The operation's sandbox, if it has one. */
   readonly sandbox?: { readonly id: SandboxId; readonly tenant: string } | undefined;
 }
 
-/** Throws unless this operation is for this principal; what a sandbox of others is about is not told. */
+/** Throws unless the principal may perform the operation. For a sandbox of another tenant it throws the error of an unknown id. */
 export function requireAccess(principal: Principal, access: Access, options: AccessOptions): void {
   if (access === "anyone" || isAdmin(principal)) return;
   const { readOnly, sandbox } = options;
   if (sandbox !== undefined && !canSee(principal, sandbox)) throw noSuchSandbox(sandbox.id);
   if (principal.kind === "sandbox") {
     if (access === "sandbox") return;
-    throw denied("a sandbox's token opens that sandbox and nothing else", access);
+    throw denied("a sandbox token is valid for its own sandbox only", access);
   }
-  const enough = sufficientScopes(access, readOnly);
-  if (principal.scopes.some((scope) => enough.includes(scope))) return;
-  throw denied(`the key ${principal.keyId} has only the scopes ${principal.scopes.join(", ")}`, enough.join(" or "));
+  const accepted = acceptedScopes(access, readOnly);
+  if (principal.scopes.some((scope) => accepted.includes(scope))) return;
+  throw denied(`the key ${principal.keyId} has only the scopes ${principal.scopes.join(", ")}`, accepted.join(" or "));
 }
 
 export function mayAccess(principal: Principal, access: Access, options: AccessOptions): boolean {
@@ -40,7 +40,7 @@ function canSee(principal: Principal, { id, tenant }: { readonly id: SandboxId; 
   return principal.kind === "sandbox" ? principal.sandboxId === id : principal.tenant === tenant;
 }
 
-function sufficientScopes(access: Exclude<Access, "anyone">, readOnly: boolean): readonly KeyScope[] {
+function acceptedScopes(access: Exclude<Access, "anyone">, readOnly: boolean): readonly KeyScope[] {
   if (access === "admin") return ["admin"];
   return readOnly ? ["read", "sandboxes", "admin"] : ["sandboxes", "admin"];
 }
@@ -48,7 +48,7 @@ function sufficientScopes(access: Exclude<Access, "anyone">, readOnly: boolean):
 function denied(why: string, needed: string): SandboxError {
   return new SandboxError("permission_denied", {
     reason: "missing_scope",
-    message: `this was not done: ${why}`,
+    message: `permission denied: ${why}`,
     hint: `use a key with the scope ${needed === "sandbox" ? "sandboxes" : needed}`,
     details: { needed },
   });

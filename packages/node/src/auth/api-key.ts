@@ -8,12 +8,12 @@ export function apiKeyText(id: string, secret: Uint8Array): string {
   return `spk_${id}_${Buffer.from(secret).toString("base64url")}`;
 }
 
-/** The public part of a key; undefined for what is none. */
+/** The public part of a key; undefined if the text does not have the form of a key. */
 export function apiKeyId(text: string): string | undefined {
   return API_KEY.exec(text)?.[1];
 }
 
-/** Keys are random over their whole length, so a slow hash would protect nothing more. */
+/** Keys are random over their whole length, so a slow hash would add no protection. */
 export function hashApiKey(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }

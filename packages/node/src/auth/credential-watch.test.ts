@@ -18,7 +18,7 @@ function setUp() {
 }
 
 describe("a watched credential", () => {
-  it("ends its own streams once, within a second of its expiry", async () => {
+  it("is reported once, within a second, when it becomes invalid", async () => {
     const { clock, valid, ended, follow } = setUp();
     follow("a");
     follow("b");
@@ -31,7 +31,7 @@ describe("a watched credential", () => {
     expect(ended).toHaveLength(1);
   });
 
-  it("needs no timer after its last stream has ended", async () => {
+  it("is not reported after its watch was disposed", async () => {
     const { clock, valid, ended, follow } = setUp();
     const first = follow("a");
     first[Symbol.dispose]();

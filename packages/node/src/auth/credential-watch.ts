@@ -2,15 +2,15 @@ import type { Clock } from "@sandpiper/core";
 import { SandboxError } from "@sandpiper/protocol";
 import type { Authenticator } from "./principal.ts";
 
-/** What is revoked, expired or destroyed lets nobody stay for much longer than this. */
+/** How long a connection can outlive its credential. */
 const INTERVAL_MS = 500;
 
 interface Watched {
   readonly credential: string | undefined;
-  readonly ended: (error: SandboxError) => void;
+  readonly onInvalid: (error: SandboxError) => void;
 }
 
-/** Looks again and again whether those who stay connected are still let in: one timer for all of them. */
+/** Checks the credentials of open connections at an interval, with one timer for all. */
 export class CredentialWatch {
   readonly #authenticator: Pick<Authenticator, "authenticate">;
   readonly #clock: Clock;
@@ -22,25 +22,25 @@ export class CredentialWatch {
     this.#clock = clock;
   }
 
-  /** Calls `ended` once when the credential is not valid any more, unless what this returns was disposed before. */
-  watch(credential: string | undefined, ended: (error: SandboxError) => void): Disposable {
-    const watched = { credential, ended };
+  /** Calls `onInvalid` once, when the credential is no longer valid. Dispose the result to stop watching. */
+  watch(credential: string | undefined, onInvalid: (error: SandboxError) => void): Disposable {
+    const watched = { credential, onInvalid };
     this.#watched.add(watched);
-    this.#stop ??= this.#clock.schedule(INTERVAL_MS, () => this.#look());
+    this.#stop ??= this.#clock.schedule(INTERVAL_MS, () => this.#check());
     return { [Symbol.dispose]: () => this.#forget(watched) };
   }
 
-  #look(): void {
+  #check(): void {
     this.#stop = undefined;
     for (const watched of [...this.#watched]) {
       try {
         this.#authenticator.authenticate(watched.credential);
       } catch (thrown) {
         this.#watched.delete(watched);
-        watched.ended(SandboxError.from(thrown));
+        watched.onInvalid(SandboxError.from(thrown));
       }
     }
-    if (this.#watched.size > 0) this.#stop ??= this.#clock.schedule(INTERVAL_MS, () => this.#look());
+    if (this.#watched.size > 0) this.#stop ??= this.#clock.schedule(INTERVAL_MS, () => this.#check());
   }
 
   #forget(watched: Watched): void {

@@ -23,7 +23,7 @@ function restart(): KeyService {
 }
 
 describe("a key", () => {
-  it("has the documented format and is shown once", () => {
+  it("has the documented form and is returned only once", () => {
     const created = keys.create({ name: "ci" });
     expect(created.key).toMatch(new RegExp(`^spk_${created.id}_[A-Za-z0-9_-]{43}$`));
     expect(createdKeySchema.parse(created)).toEqual(created);
@@ -31,7 +31,7 @@ describe("a key", () => {
     expect(JSON.stringify(keys.list())).not.toContain(created.key);
   });
 
-  it("has sandbox scope, the default tenant, no quota and no expiry by default", () => {
+  it("defaults to the scope sandboxes and the default tenant, without quota or expiry", () => {
     expect(keys.create({ name: "ci" })).toMatchObject({
       tenant: "default",
       scopes: ["sandboxes"],
@@ -45,21 +45,21 @@ describe("a key", () => {
     );
   });
 
-  it("is stored only as a hash", () => {
+  it("is not stored on disk, only its hash", () => {
     const { key } = keys.create({ name: "ci" });
     const secret = key.slice("spk_12345678_".length);
     const files = ["node.db", "node.db-wal"].map((name) => readFileSync(join(home.path, name)));
     expect(files.some((content) => content.includes(secret))).toBe(false);
   });
 
-  it("is valid after a restart with the same tenant, scopes and quota", () => {
+  it("is valid after a restart, with all its fields", () => {
     const { key, ...resource } = keys.create({ name: "ci", scopes: ["read"], expiresAt: "2030-01-01T00:00:00.000Z" });
     const again = restart();
     expect(again.verify(key)).toMatchObject({ id: resource.id, scopes: ["read"] });
     expect(again.list()).toEqual([resource]);
   });
 
-  it("is refused when any part of it differs", () => {
+  it("is refused if any character differs", () => {
     const { key } = keys.create({ name: "ci" });
     const other = keys.create({ name: "other" });
     const wrong = [
@@ -78,7 +78,7 @@ describe("a key", () => {
     expect(keys.verify(key)).toBeDefined();
   });
 
-  it("is refused after it expires", async () => {
+  it("is refused from the instant it expires", async () => {
     const expiresAt = new Date(clock.now().getTime() + 1000).toISOString();
     const { key } = keys.create({ name: "short", expiresAt });
     await clock.advance(999);
@@ -95,20 +95,20 @@ describe("a key", () => {
     expect(keys.list()).toEqual([]);
   });
 
-  it("is refused immediately and permanently after it is revoked, unlike other keys", async () => {
+  it("is refused immediately and permanently once revoked, while other keys stay valid", async () => {
     const [one, other] = [keys.create({ name: "one" }), keys.create({ name: "other" })];
     expect(keys.verify(one.key)).toBeDefined();
     const { revokedAt } = keys.revoke(one.id);
     expect(revokedAt).toBe(clock.now().toISOString());
     expect(keys.verify(one.key)).toBeUndefined();
     await clock.advance(5);
-    expect(keys.revoke(one.id).revokedAt, "the first time counts").toBe(revokedAt);
+    expect(keys.revoke(one.id).revokedAt, "the first revocation counts").toBe(revokedAt);
     const again = restart();
     expect(again.verify(one.key)).toBeUndefined();
     expect(again.verify(other.key)).toBeDefined();
   });
 
-  it("cannot be revoked if it does not exist", () => {
+  it("that does not exist cannot be revoked", () => {
     expect(() => keys.revoke("00000000")).toThrow(
       expect.objectContaining({ code: "not_found", reason: "no_such_key" }),
     );
@@ -125,7 +125,7 @@ describe("a key", () => {
 describe("the first key", () => {
   const file = () => readFileSync(join(home.path, "api-key"), "utf8");
 
-  it("is an admin key, created at the first start in a file that only its owner can read", () => {
+  it("is an admin key, created at the first start and written to a file with mode 0600", () => {
     const first = keys.firstKey(home.path);
     expect(first).toMatchObject({ name: "first", tenant: "default", scopes: ["admin"] });
     expect(file().trim()).toBe(first?.key);
@@ -142,7 +142,7 @@ describe("the first key", () => {
     expect(again.verify(before.trim())).toBeDefined();
   });
 
-  it("is replaced by a new one when no admin key is left", () => {
+  it("is replaced by a new one if no valid admin key is left", () => {
     const first = keys.firstKey(home.path);
     keys.create({ name: "not an admin" });
     keys.revoke(first?.id ?? "");

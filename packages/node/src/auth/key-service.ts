@@ -22,7 +22,7 @@ export interface KeyServiceOptions {
   readonly randomBytes?: Randomness | undefined;
 }
 
-/** The keys of the node. All are kept in memory too: this is their only writer, and every request looks one up. */
+/** The node's API keys. It caches all of them in memory, because it is their only writer and every request looks one up. */
 export class KeyService implements KeyVerifier {
   readonly #records: SqliteKeyRecords;
   readonly #clock: Clock;
@@ -37,16 +37,16 @@ export class KeyService implements KeyVerifier {
   }
 
   create(body: CreateKeyBody): CreatedKey {
-    const { key, text } = this.#make(body);
+    const { key, text } = this.#newKey(body);
     return this.#add(key, text);
   }
 
-  /** In the order of their making, revoked ones too. */
+  /** Oldest first, including revoked keys. */
   list(): readonly KeyResource[] {
     return [...this.#keys.values()].map(keyResource);
   }
 
-  /** From now on nobody gets in with it. */
+  /** Takes effect immediately. */
   revoke(id: string): KeyResource {
     const key = this.#keys.get(id);
     if (key === undefined) throw noSuchKey(id);
@@ -57,13 +57,13 @@ export class KeyService implements KeyVerifier {
   }
 
   /**
-   * Makes sure that the owner of a node's directory can get in: where no key with the scope `admin` is valid, as at the
-   * first start, one is made and written to `api-key` there. Undefined: there was one.
+   * Creates an admin key and writes it to `api-key` in the node's home if no valid admin key exists, as at the first start.
+   * Undefined if one exists.
    */
   firstKey(home: string): CreatedKey | undefined {
     if (hasUsableAdmin(this.#keys.values(), this.#clock.now())) return undefined;
-    const { key, text } = this.#make(FIRST_KEY);
-    // A key that is on disk but not in the records is replaced at the next start; the reverse would lock everybody out.
+    const { key, text } = this.#newKey(FIRST_KEY);
+    // File first: the next start replaces a key without a record, but a record without the file would lock out the owner.
     writePrivateFile(join(home, "api-key"), `${text}\n`);
     return this.#add(key, text);
   }
@@ -72,7 +72,7 @@ export class KeyService implements KeyVerifier {
     return verifiedKey(this.#keys, text, this.#clock.now());
   }
 
-  #make(body: CreateKeyBody) {
+  #newKey(body: CreateKeyBody) {
     const randomBytes = this.#randomBytes;
     return newKey(body, { now: this.#clock.now(), randomBytes, isTaken: (id) => this.#keys.has(id) });
   }

@@ -6,18 +6,17 @@ import { apiKeyId, apiKeyText, hashApiKey, isUsable } from "./api-key.ts";
 const ID_BYTES = 4;
 const SECRET_BYTES = 32;
 
-/** No key has this hash; an unknown id is compared with it, so that it takes as long as a known one. */
+/** Compared for an unknown id, so that it takes as long as a known one. No key has this hash. */
 const noHash = Buffer.alloc(32);
 
 export type Randomness = (size: number) => Uint8Array;
 
-/** Knows keys. */
 export interface KeyVerifier {
-  /** Undefined for what is no key, unknown, expired or revoked: all take the same way. */
+  /** Undefined for a malformed, unknown, expired or revoked key, in the same time for all. */
   verify(text: string): KeyRecord | undefined;
 }
 
-/** With it the owner of a node's directory gets in first. */
+/** The key that a node creates for its owner at the first start. */
 export const FIRST_KEY = { name: "first", tenant: "default", scopes: ["admin"] } satisfies CreateKeyBody;
 
 export interface NewKeyOptions {
@@ -26,7 +25,7 @@ export interface NewKeyOptions {
   readonly isTaken: (id: string) => boolean;
 }
 
-/** A key with everything that was not said, and its text, which is kept nowhere. */
+/** A key with its defaults, and its text, which is not stored. */
 export function newKey(
   body: CreateKeyBody,
   options: NewKeyOptions,
@@ -51,11 +50,10 @@ export function newKey(
 
 export function verifiedKey(keys: ReadonlyMap<string, KeyRecord>, text: string, now: Date): KeyRecord | undefined {
   const key = keys.get(apiKeyId(text) ?? "");
-  const isRight = timingSafeEqual(hashApiKey(text), key?.hash ?? noHash);
-  return key !== undefined && isRight && isUsable(key, now) ? key : undefined;
+  const isMatch = timingSafeEqual(hashApiKey(text), key?.hash ?? noHash);
+  return key !== undefined && isMatch && isUsable(key, now) ? key : undefined;
 }
 
-/** Whether anybody can get in who may do everything. */
 export function hasUsableAdmin(keys: Iterable<KeyRecord>, now: Date): boolean {
   for (const key of keys) if (key.scopes.includes("admin") && isUsable(key, now)) return true;
   return false;
@@ -65,7 +63,7 @@ export function noSuchKey(id: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_key",
     message: `there is no key ${JSON.stringify(id)}`,
-    hint: "list the keys; a key's id is what stands between its two underscores",
+    hint: "list the keys to see their ids; a key's id is the part between its two underscores",
   });
 }
 
@@ -82,7 +80,7 @@ function parseExpiry(expiresAt: string | null, now: Date): Date | null {
   if (instant > now) return instant;
   throw new SandboxError("invalid_argument", {
     reason: "already_expired",
-    message: `no key was made: expiresAt ${expiresAt} has passed`,
-    hint: "give an instant in the future, or null for a key that does not expire",
+    message: `cannot create the key: expiresAt ${expiresAt} is in the past`,
+    hint: "pass an instant in the future, or null for a key that does not expire",
   });
 }

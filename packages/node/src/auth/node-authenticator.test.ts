@@ -27,26 +27,26 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe("authentication", () => {
-  it("resolves a key to its tenant, scopes and quota", () => {
+  it("finds the tenant, scopes and quota of a key", () => {
     const { key, id, quota } = keys.create({ name: "ci", tenant: "a", scopes: ["read"], quota: { maxSandboxes: 1 } });
     const principal = { kind: "key", keyId: id, tenant: "a", scopes: ["read"], quota };
     expect(authenticator.authenticate(key)).toEqual(principal);
   });
 
-  it("resolves a token to its sandbox and tenant", () => {
+  it("finds the sandbox and tenant of a token", () => {
     const record = sandboxRecord({ tenant: "a" });
     records.add(record);
     const principal = { kind: "sandbox", sandboxId: record.id, tenant: "a" };
     expect(authenticator.authenticate(tokens.tokenOf(record.id))).toEqual(principal);
   });
 
-  it("requires a credential", () => {
+  it("reports no_credential for a missing one", () => {
     for (const credential of [undefined, ""]) {
       expect(refusal(credential)).toMatchObject({ code: "unauthenticated", reason: "no_credential" });
     }
   });
 
-  it("refuses all invalid credentials with the same error", async () => {
+  it("reports the same error for every kind of invalid credential", async () => {
     const revoked = keys.create({ name: "revoked" });
     keys.revoke(revoked.id);
     const expired = keys.create({ name: "expired", expiresAt: new Date(clock.now().getTime() + 1).toISOString() });
@@ -72,7 +72,7 @@ describe("authentication", () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
-  it("accepts the token of a failed sandbox, so that its owner can read the failure", () => {
+  it("accepts the token of a failed sandbox, so that its failure can be read", () => {
     const record = sandboxRecord({ state: "failed" });
     records.add(record);
     expect(authenticator.authenticate(tokens.tokenOf(record.id))).toMatchObject({ sandboxId: record.id });
@@ -87,7 +87,7 @@ describe("authentication", () => {
 });
 
 describe("authentication in a cluster", () => {
-  it("lets the token of a sandbox in that another node holds, and knows its tenant when it comes here", () => {
+  it("accepts the token of another node's sandbox, and finds its tenant once the sandbox moves here", () => {
     const inCluster = new NodeAuthenticator({ keys, tokens, records, cluster: { learn: async () => {} } });
     const record = sandboxRecord({ tenant: "a" });
     const token = tokens.tokenOf(record.id);
@@ -107,5 +107,5 @@ function refusal(credential: string | undefined): SandboxError {
   } catch (thrown) {
     return SandboxError.from(thrown);
   }
-  throw new Error(`${credential} was let in`);
+  throw new Error(`${credential} was accepted`);
 }

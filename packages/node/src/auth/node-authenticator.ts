@@ -12,7 +12,7 @@ export interface NodeAuthenticatorOptions {
   readonly cluster?: { learn(credential: string | undefined): Promise<void> } | undefined;
 }
 
-/** Knows the node's keys and the tokens of its sandboxes. */
+/** Authenticates API keys and sandbox tokens. */
 export class NodeAuthenticator implements Authenticator {
   readonly #options: NodeAuthenticatorOptions;
 
@@ -48,7 +48,7 @@ export class NodeAuthenticator implements Authenticator {
     return record.state === "destroyed" ? undefined : { kind: "sandbox", sandboxId, tenant: record.tenant };
   }
 
-  /** Whose the sandbox is, its record says when it comes here; until then it is nobody's. */
+  /** The tenant is unknown until the sandbox's record arrives at this node. */
   #elsewhere(sandboxId: SandboxId): Principal {
     const { records } = this.#options;
     return {
@@ -61,7 +61,7 @@ export class NodeAuthenticator implements Authenticator {
   }
 }
 
-const hint = "send the header Authorization: Bearer <key>; the node's first key stands in api-key in its directory";
+const hint = "send the header Authorization: Bearer <key>; the node's first key is in the file api-key in its home";
 
 function noCredential(): SandboxError {
   return new SandboxError("unauthenticated", {

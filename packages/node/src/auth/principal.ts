@@ -1,6 +1,6 @@
 import type { KeyScope, Quota, SandboxId } from "@sandpiper/protocol";
 
-/** Who asks: the holder of a key, or of the token of one sandbox. */
+/** An authenticated caller: the holder of a key, or of the token of one sandbox. */
 export type Principal =
   | {
       readonly kind: "key";
@@ -13,13 +13,13 @@ export type Principal =
 
 /** Finds the principal of a credential, which is the text after "Bearer ". */
 export interface Authenticator {
-  /** Throws `unauthenticated`. Takes the same time whatever is wrong with the credential. */
+  /** Throws `unauthenticated`. Takes the same time for every kind of invalid credential. */
   authenticate(credential: string | undefined): Principal;
-  /** As `authenticate`, but looks for a key that this node does not know in the cluster's store first. */
+  /** Like `authenticate`, but first looks up a key that this node does not know in the cluster's store. */
   admit(credential: string | undefined): Promise<Principal>;
 }
 
-/** The name under which the audit log keeps somebody. */
+/** The caller's name in the audit log. */
 export function actorOf(principal: Principal): string {
   return principal.kind === "key" ? principal.keyId : `sandbox:${principal.sandboxId}`;
 }

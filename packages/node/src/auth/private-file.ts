@@ -1,6 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 
-/** Only for its owner, and whole or not there. */
+/** Writes a file with mode 0600 atomically. */
 export function writePrivateFile(path: string, content: string | Uint8Array): void {
   const draft = `${path}.new`;
   rmSync(draft, { force: true });

@@ -17,7 +17,7 @@ describe("a quota", () => {
     ["maxMemoryMib", 767, { used: 512, wanted: 256 }],
     ["maxVcpuCount", 3.4, { used: 3, wanted: 0.5 }],
     ["maxSandboxes", 0, { used: 2, wanted: 1 }],
-  ])("of %s = %d is enforced, and the error names the used, requested and allowed amount", (quota, limit, details) => {
+  ])("of %s = %d is enforced, with usage, demand and limit in the error", (quota, limit, details) => {
     expect(() => requireQuota(key({ [quota]: limit }), usage, wanted)).toThrow(
       expect.objectContaining({
         code: "resource_exhausted",
@@ -27,7 +27,7 @@ describe("a quota", () => {
     );
   });
 
-  it("may be used up completely", () => {
+  it("can be used completely", () => {
     expect(() =>
       requireQuota(key({ maxSandboxes: 3, maxMemoryMib: 768, maxVcpuCount: 3.5 }), usage, wanted),
     ).not.toThrow();
@@ -35,7 +35,7 @@ describe("a quota", () => {
     expect(() => requireQuota(key({ maxVcpuCount: 0.3 }), { ...usage, vcpuCount: 0.1 }, parts)).not.toThrow();
   });
 
-  it("limits nothing when it is not set, and does not apply to a sandbox's token", () => {
+  it("that is not set limits nothing, and a sandbox token has none", () => {
     const token: Principal = { kind: "sandbox", sandboxId: createSandboxId(), tenant: "a" };
     for (const principal of [key({}), token]) expect(() => requireQuota(principal, usage, wanted)).not.toThrow();
   });

@@ -8,10 +8,10 @@ const limits = [
   { quota: "maxVcpuCount", measure: "vcpuCount", unit: "virtual CPUs" },
 ] as const satisfies readonly { quota: keyof Quota; measure: keyof Usage; unit: string }[];
 
-/** Parts of a CPU are added as floating-point numbers: 0.1 and 0.2 must fit into 0.3. */
+/** Fractions of a CPU are added as floating-point numbers: 0.1 + 0.2 must fit into 0.3. */
 const ROUNDING = 1e-9;
 
-/** Throws when a key would take more than it may. */
+/** Throws if the wanted resources would exceed the key's quota. */
 export function requireQuota(principal: Principal, usage: Usage, wanted: Usage): void {
   if (principal.kind !== "key") return;
   for (const { quota, measure, unit } of limits) {
@@ -19,8 +19,8 @@ export function requireQuota(principal: Principal, usage: Usage, wanted: Usage):
     if (limit === null || usage[measure] + wanted[measure] <= limit + ROUNDING) continue;
     throw new SandboxError("resource_exhausted", {
       reason: "quota_exceeded",
-      message: `no sandbox was created: the key ${principal.keyId} may have ${limit} ${unit}, uses ${usage[measure]} and wants ${wanted[measure]} more`,
-      hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota",
+      message: `cannot create the sandbox: the key ${principal.keyId} has a quota of ${limit} ${unit}, of which ${usage[measure]} are used, and the sandbox needs ${wanted[measure]}`,
+      hint: "destroy a sandbox of this key, request fewer resources, or use a key with a larger quota",
       details: { quota, used: usage[measure], wanted: wanted[measure], limit },
     });
   }

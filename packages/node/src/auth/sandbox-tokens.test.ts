@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => home[Symbol.dispose]());
 
-describe("a sandbox's token", () => {
+describe("a sandbox token", () => {
   it("is the sandbox's id, signed with the node's secret", () => {
     const tokens = openSandboxTokens(home.path);
     const id = createSandboxId();
@@ -23,13 +23,13 @@ describe("a sandbox's token", () => {
     expect(tokens.tokenOf(id)).toBe(`spt_${id}_${createHmac("sha256", secret).update(id).digest("base64url")}`);
   });
 
-  it("is accepted for its sandbox, also after a restart", () => {
+  it("is valid for its sandbox, also after a restart", () => {
     const id = createSandboxId();
     const token = openSandboxTokens(home.path).tokenOf(id);
     expect(openSandboxTokens(home.path).verify(token)).toBe(id);
   });
 
-  it("is refused when any part of it was changed", () => {
+  it("is invalid if any part of it was changed", () => {
     const tokens = openSandboxTokens(home.path);
     const [id, other] = [createSandboxId(), createSandboxId()];
     const token = tokens.tokenOf(id);
@@ -50,9 +50,9 @@ describe("a sandbox's token", () => {
     expect(wrong.filter((text) => tokens.verify(text) !== undefined)).toEqual([]);
   });
 
-  it("is refused by another node", () => {
-    using elsewhere = new ScratchHome();
-    const token = openSandboxTokens(elsewhere.path).tokenOf(createSandboxId());
+  it("is invalid on another node", () => {
+    using otherHome = new ScratchHome();
+    const token = openSandboxTokens(otherHome.path).tokenOf(createSandboxId());
     expect(openSandboxTokens(home.path).verify(token)).toBeUndefined();
   });
 });
@@ -63,7 +63,7 @@ describe("the node's secret", () => {
     expect(statSync(join(home.path, "secret")).mode & 0o777).toBe(0o600);
   });
 
-  it("is refused and left unchanged when it is damaged", () => {
+  it("is refused and left unchanged if it is damaged", () => {
     writeFileSync(join(home.path, "secret"), "short");
     expect(() => openSandboxTokens(home.path)).toThrow(
       expect.objectContaining({ code: "data_loss", reason: "secret_corrupt" }),

@@ -7,10 +7,10 @@ import { writePrivateFile } from "./private-file.ts";
 const SECRET_BYTES = 32;
 const TOKEN = /^spt_([0-9a-f-]{36})_([A-Za-z0-9_-]{43})$/;
 
-/** Something is always computed, so that a malformed token takes as long as a wrong one. */
+/** Verified in place of a malformed token, so that it takes as long as a wrong one. */
 const noToken = { id: "00000000-0000-4000-8000-000000000000", signature: "_".repeat(43) };
 
-/** Tokens that open one sandbox each. They are computed from the node's secret and never stored. */
+/** Tokens that grant access to one sandbox each. They are derived from the node's secret and never stored. */
 export class SandboxTokens {
   readonly #secret: Uint8Array;
 
@@ -22,11 +22,11 @@ export class SandboxTokens {
     return `spt_${id}_${this.#signature(id)}`;
   }
 
-  /** Undefined: no token of this node. */
+  /** Undefined if the token is not from this node. */
   verify(token: string): SandboxId | undefined {
     const [, id = noToken.id, signature = noToken.signature] = TOKEN.exec(token) ?? [];
-    const isRight = timingSafeEqual(Buffer.from(this.#signature(id)), Buffer.from(signature));
-    return isRight && isSandboxId(id) && id !== noToken.id ? id : undefined;
+    const isMatch = timingSafeEqual(Buffer.from(this.#signature(id)), Buffer.from(signature));
+    return isMatch && isSandboxId(id) && id !== noToken.id ? id : undefined;
   }
 
   #signature(id: string): string {
@@ -38,7 +38,7 @@ export interface OpenTokensOptions {
   readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
 }
 
-/** With the secret in a node's directory, which is made at first use. */
+/** Uses the secret in the node's home, and creates it at first use. */
 export function openSandboxTokens(home: string, options: OpenTokensOptions = {}): SandboxTokens {
   const { randomBytes = cryptoRandomBytes } = options;
   const path = join(home, "secret");
@@ -47,8 +47,8 @@ export function openSandboxTokens(home: string, options: OpenTokensOptions = {})
   if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
   throw new SandboxError("data_loss", {
     reason: "secret_corrupt",
-    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; it was left as it is`,
-    hint: "restore it from a backup, or remove it: then every sandbox gets a new token and the old ones end",
+    message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
+    hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
     details: { path },
   });
 }

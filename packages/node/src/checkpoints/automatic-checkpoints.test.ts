@@ -5,10 +5,10 @@ import { AutomaticCheckpoints } from "./automatic-checkpoints.ts";
 
 const OFF: CheckpointPolicy = { everyMs: null, onIdle: false, onDisconnect: false, perCommand: false, keepLast: 3 };
 
-function setUp(given: Partial<CheckpointPolicy> | null, { fails = 0 } = {}) {
+function setUp(settings: Partial<CheckpointPolicy> | null, { fails = 0 } = {}) {
   const clock = new FakeClock();
   const id = createSandboxId();
-  const policy = { value: given && { ...OFF, ...given } };
+  const policy = { value: settings && { ...OFF, ...settings } };
   const saves: number[] = [];
   const errors: string[] = [];
   let failures = fails;
@@ -17,32 +17,32 @@ function setUp(given: Partial<CheckpointPolicy> | null, { fails = 0 } = {}) {
     policyOf: () => policy.value,
     async save() {
       saves.push(clock.monotonicMs());
-      if (failures-- > 0) throw new Error("the store is away");
+      if (failures-- > 0) throw new Error("the store is down");
     },
     onError: ({ message }) => errors.push(message),
   });
-  const told: string[] = [];
+  const forwarded: string[] = [];
   const activity = automatic.watch(id, {
-    touch: (what) => void told.push(what),
-    hold: (what) => {
-      told.push(`+${what}`);
-      return { [Symbol.dispose]: () => void told.push(`-${what}`) };
+    touch: (kind) => void forwarded.push(kind),
+    hold: (kind) => {
+      forwarded.push(`+${kind}`);
+      return { [Symbol.dispose]: () => void forwarded.push(`-${kind}`) };
     },
   });
-  return { clock, activity, saves, errors, told, policy };
+  return { clock, activity, saves, errors, forwarded, policy };
 }
 
 describe("automatic checkpoints", () => {
-  it("are none without a policy, and everything is passed on", async () => {
-    const { clock, activity, saves, told } = setUp(null);
+  it("are not taken without a policy, and activity is forwarded", async () => {
+    const { clock, activity, saves, forwarded } = setUp(null);
     activity.touch("file");
     using _ = activity.hold("client");
     await clock.advance(1_000_000);
     expect(saves).toEqual([]);
-    expect(told).toEqual(["file", "+client"]);
+    expect(forwarded).toEqual(["file", "+client"]);
   });
 
-  it("come so often as is said while something changes, and not while nothing does", async () => {
+  it("are taken at the policy's interval, but only after a change", async () => {
     const { clock, activity, saves } = setUp({ everyMs: 10_000 });
     activity.touch("file");
     await clock.advance(9_000);
@@ -56,7 +56,7 @@ describe("automatic checkpoints", () => {
     expect(saves).toHaveLength(2);
   });
 
-  it("go on while a process runs: it changes the sandbox without anybody's doing", async () => {
+  it("are taken while a process runs, because it may change the sandbox", async () => {
     const { clock, activity, saves } = setUp({ everyMs: 10_000 });
     const process = activity.hold("process");
     await clock.advance(45_000);
@@ -68,7 +68,7 @@ describe("automatic checkpoints", () => {
     expect(saves).toHaveLength(length);
   });
 
-  it("come after each command, after the last client, or when it is idle", async () => {
+  it("are taken after each command, after the last client disconnects, or when the sandbox is idle", async () => {
     const command = setUp({ perCommand: true });
     command.activity.hold("exec")[Symbol.dispose]();
     command.activity.hold("client")[Symbol.dispose]();
@@ -94,18 +94,18 @@ describe("automatic checkpoints", () => {
     expect(idle.saves).toHaveLength(1);
   });
 
-  it("that are wanted again while one is taken are taken once more, not many times", async () => {
+  it("are taken only once more if several are requested during a save", async () => {
     const { activity, saves, clock } = setUp({ perCommand: true });
     for (let k = 0; k < 5; k++) activity.hold("exec")[Symbol.dispose]();
     await clock.advance(0);
     expect(saves).toHaveLength(2);
   });
 
-  it("that fail are told of, and tried again in their time", async () => {
+  it("are reported when they fail, and retried at the next interval", async () => {
     const { activity, saves, errors, clock } = setUp({ everyMs: 10_000 }, { fails: 1 });
     activity.touch("file");
     await clock.advance(11_000);
-    expect(errors).toEqual(["the store is away"]);
+    expect(errors).toEqual(["the store is down"]);
     await clock.advance(11_000);
     expect(saves).toHaveLength(2);
   });

@@ -7,17 +7,17 @@ const IDLE_MS = 2000;
 
 export interface AutomaticCheckpointsOptions {
   readonly clock: Clock;
-  /** The current policy; without one, nothing is saved automatically. */
+  /** The sandbox's current policy; without one, it gets no automatic checkpoints. */
   readonly policyOf: (id: SandboxId) => CheckpointPolicy | null | undefined;
   readonly save: (id: SandboxId) => Promise<void>;
-  /** Receives saves that failed. The next save is tried at its own time. */
+  /** Receives failed saves. The next save runs at its regular time. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
 interface Watched {
   readonly id: SandboxId;
   readonly held: Map<Activity, number>;
-  /** Something may have changed since the last save. */
+  /** The sandbox may have changed since the last save. */
   isChanged: boolean;
   isSaving: boolean;
   /** Another save was requested during the current one. */
@@ -27,7 +27,7 @@ interface Watched {
   cancelTimer: () => void;
 }
 
-/** Takes checkpoints by each sandbox's policy, triggered by its activity. */
+/** Takes checkpoints according to each sandbox's policy, triggered by its activity. */
 export class AutomaticCheckpoints {
   readonly #options: AutomaticCheckpointsOptions;
 
@@ -87,7 +87,7 @@ export class AutomaticCheckpoints {
     this.#schedule(watched);
   }
 
-  /** Sets the timer to the first moment a save may be due. */
+  /** Sets the timer to the earliest time a save may be due. */
   #schedule(watched: Watched): void {
     const { clock, policyOf } = this.#options;
     watched.cancelTimer();

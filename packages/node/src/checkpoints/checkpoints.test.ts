@@ -35,7 +35,7 @@ async function setUp(provider = new MockProvider()) {
   const read = async (sandbox: string = id) =>
     (await parts.access.open(owner, sandbox, { readOnly: false }).exec({ command: "cat file" })).stdout.trim();
   const kinds = () => parts.events.list({ after: 0, limit: 1000 }).map(({ kind }) => kind);
-  /** Damages what only the newest checkpoint consists of. */
+  /** Damages the chunks that belong only to the newest checkpoint. */
   const damageNewest = (known: ReadonlySet<string>) => {
     for (const path of globSync(`${home}/store/chunks/**/*`, { withFileTypes: true })) {
       const full = join(path.parentPath, path.name);
@@ -52,7 +52,7 @@ async function setUp(provider = new MockProvider()) {
 }
 
 describe("a checkpoint", () => {
-  it("has a name of its own among those of its sandbox", async () => {
+  it("has a unique name within its sandbox", async () => {
     const { checkpoints, owner, id } = await setUp();
     await checkpoints.create(owner, id, { name: "one" });
     expect(await rejection(checkpoints.create(owner, id, { name: "one" }))).toMatchObject({
@@ -62,7 +62,7 @@ describe("a checkpoint", () => {
     expect(await checkpoints.list(owner, id)).toHaveLength(1);
   });
 
-  it("of a sandbox that nobody has used since the last one costs nothing, and is as good", async () => {
+  it("of a sandbox that was not used since the last one is a copy, taken without a pause", async () => {
     const { checkpoints, owner, id, write, read } = await setUp();
     await write("kept");
     const first = await checkpoints.create(owner, id, { name: "first" });
@@ -76,7 +76,7 @@ describe("a checkpoint", () => {
     expect(await read()).toBe("kept");
   });
 
-  it("of a sandbox in which something runs is always taken", async () => {
+  it("of a sandbox with a running process is always a new one", async () => {
     const { checkpoints, access, owner, id } = await setUp();
     const process = await access.open(owner, id, { readOnly: false }).start({ command: "sleep 1000" });
     await checkpoints.create(owner, id, {});
@@ -84,7 +84,7 @@ describe("a checkpoint", () => {
     await process.kill();
   });
 
-  it("is one of so many that are kept, and is gone from the store when it is not", async () => {
+  it("beyond keepLast is deleted from the store", async () => {
     const { checkpoints, owner, id, write, home } = await setUp();
     for (const name of ["a", "b", "c"]) {
       await write(name);
@@ -94,7 +94,7 @@ describe("a checkpoint", () => {
     expect(readdirSync(join(home, "store/checkpoints", id))).toHaveLength(2);
   });
 
-  it("ends with its time, unless it is all there is of a sandbox", async () => {
+  it("is deleted when it expires, unless it is the only copy of a sandbox", async () => {
     const { checkpoints, owner, id } = await setUp();
     const hasExpired = async ({ expiresAt }: { readonly expiresAt: string | null }) =>
       await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(expiresAt ?? ""));
@@ -110,7 +110,7 @@ describe("a checkpoint", () => {
     expect((await checkpoints.resume(owner, id)).state).toBe("ready");
   });
 
-  it("that cannot be stored leaves the sandbox running, also one that was to stop", async () => {
+  it("that cannot be stored leaves the sandbox running, even if it was to stop", async () => {
     const node = await setUp();
     const { checkpoints, owner, id, write, read, home } = node;
     await write("kept");
@@ -126,7 +126,7 @@ describe("a checkpoint", () => {
     expect((await checkpoints.pause(owner, id)).state).toBe("paused");
   });
 
-  it("goes with its sandbox", async () => {
+  it("is deleted with its sandbox", async () => {
     const { checkpoints, owner, id, sandboxes, home } = await setUp();
     await checkpoints.create(owner, id, {});
     await sandboxes.remove(owner, id);
@@ -134,16 +134,16 @@ describe("a checkpoint", () => {
     expect(readdirSync(join(home, "checkpoints"))).toEqual([]);
   });
 
-  it("belongs to its tenant: others can neither see it nor begin from it", async () => {
+  it("is invisible to other tenants, which cannot create sandboxes from it either", async () => {
     const { checkpoints, forks, owner, id, principal } = await setUp();
     const { id: checkpoint } = await checkpoints.create(owner, id, {});
-    const stranger = principal({ tenant: "others" });
+    const otherTenant = principal({ tenant: "others" });
     for (const refused of [
-      checkpoints.list(stranger, id),
-      checkpoints.create(stranger, id, {}),
-      forks.fork(stranger, id, {}),
-      checkpoints.rollback(stranger, id, {}),
-      forks.createFrom(stranger, {}, checkpoint),
+      checkpoints.list(otherTenant, id),
+      checkpoints.create(otherTenant, id, {}),
+      forks.fork(otherTenant, id, {}),
+      checkpoints.rollback(otherTenant, id, {}),
+      forks.createFrom(otherTenant, {}, checkpoint),
     ])
       expect((await rejection(refused)).code).toBe("not_found");
   });
@@ -151,16 +151,16 @@ describe("a checkpoint", () => {
 
 describe("a sandbox that does not run", () => {
   it.each(["paused", "stopped"] as const)(
-    "and is %s is not restored for others, only to refuse them then",
+    "because it is %s is not restored for a caller without access",
     async (state) => {
       const { checkpoints, locator, authenticator, records, sandboxes, provider, owner, principal, id } = await setUp();
       const { token } = await sandboxes.create(principal(), { provider: "mock" });
       await checkpoints.pause(owner, id);
       records.change(id, { state });
-      for (const stranger of [principal({ tenant: "others" }), authenticator.authenticate(token ?? "")]) {
-        await locator.claim(stranger, id, { purpose: "use", readOnly: true });
+      for (const outsider of [principal({ tenant: "others" }), authenticator.authenticate(token ?? "")]) {
+        await locator.claim(outsider, id, { purpose: "use", readOnly: true });
         const onWaiting = () => expect.unreachable("it is being restored");
-        const refused = locator.bring(stranger, id, { takeover: true, onWaiting });
+        const refused = locator.bring(outsider, id, { takeover: true, onWaiting });
         expect((await rejection(refused)).code).toBe("not_found");
         expect([records.get(id)?.state, provider.size]).toEqual([state, 1]);
       }
@@ -169,7 +169,7 @@ describe("a sandbox that does not run", () => {
 });
 
 describe("a sandbox whose newest checkpoint is damaged", () => {
-  it("goes on from the one before, and says so", async () => {
+  it("is restored from the one before, and the rollback is reported", async () => {
     const { checkpoints, owner, id, write, read, chunks, damageNewest, errors, sandboxes, kinds } = await setUp();
     await write("older");
     const { id: older } = await checkpoints.create(owner, id, {});
@@ -184,7 +184,7 @@ describe("a sandbox whose newest checkpoint is damaged", () => {
     expect(kinds()).toContain("sandbox.rolled_back");
   });
 
-  it("stays as it is when there is none before", async () => {
+  it("stays paused if there is no earlier one", async () => {
     const { checkpoints, owner, id, damageNewest, sandboxes } = await setUp();
     await checkpoints.pause(owner, id);
     damageNewest(new Set());
@@ -193,7 +193,7 @@ describe("a sandbox whose newest checkpoint is damaged", () => {
   });
 });
 
-describe("a sandbox that is changed", () => {
+describe("an updated sandbox", () => {
   it("is saved with its new name and lifetimes", async () => {
     const { checkpoints, sandboxes, ownership, owner, id } = await setUp();
     await checkpoints.pause(owner, id);
@@ -203,7 +203,7 @@ describe("a sandbox that is changed", () => {
 });
 
 describe("a fork", () => {
-  it("counts against the quota before anything is made", async () => {
+  it("counts towards the quota before any instance is created", async () => {
     const node = await setUp();
     const limited = node.principal({ quota: { maxSandboxes: 2 } });
     const { id } = await node.sandboxes.create(limited, { provider: "mock" });
@@ -214,7 +214,7 @@ describe("a fork", () => {
     expect(await node.forks.fork(limited, id, {})).toHaveLength(1);
   });
 
-  it("is all of those that were asked for, or none", async () => {
+  it("creates all requested sandboxes, or none", async () => {
     const provider = new MockProvider();
     const node = await setUp(provider);
     await node.write("kept");
@@ -227,8 +227,8 @@ describe("a fork", () => {
   });
 });
 
-describe("a sandbox that is set back", () => {
-  it("runs on when the checkpoint cannot be had", async () => {
+describe("a sandbox that is rolled back", () => {
+  it("keeps running if the checkpoint is damaged or unknown", async () => {
     const { checkpoints, owner, id, write, read, damageNewest, sandboxes } = await setUp();
     await write("now");
     await checkpoints.create(owner, id, {});
@@ -239,7 +239,7 @@ describe("a sandbox that is set back", () => {
     expect(await read()).toBe("now");
   });
 
-  it("is restored only where it can run", async () => {
+  it("is restored only on a node that meets the checkpoint's requirements", async () => {
     const provider = new MockProvider();
     const { checkpoints, owner, id, sandboxes } = await setUp(provider);
     await checkpoints.pause(owner, id);
@@ -254,27 +254,27 @@ describe("a sandbox that is set back", () => {
   });
 });
 
-describe("a paused sandbox whose time is over", () => {
-  it("is destroyed, with its checkpoints, unless it was to be paused then", async () => {
+describe("a paused sandbox that expires", () => {
+  it("is destroyed with its checkpoints, unless its onExpiry is pause", async () => {
     const { sandboxes, checkpoints, registry, locator, clock, owner, ownership } = await setUp();
-    const made = await Promise.all(
+    const created = await Promise.all(
       (["destroy", "pause"] as const).map((onExpiry) =>
         sandboxes.create(owner, { provider: "mock", ttlMs: 3_600_000, onExpiry }),
       ),
     );
-    for (const { id } of made) await checkpoints.pause(owner, id);
+    for (const { id } of created) await checkpoints.pause(owner, id);
     await expireAtRest({ registry, sandboxes, locator, clock });
-    expect(made.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["paused", "paused"]);
+    expect(created.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["paused", "paused"]);
     const later = { ...clock, now: () => new Date(Date.now() + 7_200_000) };
     await expireAtRest({ registry, sandboxes, locator, clock: later });
-    expect(made.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["destroyed", "paused"]);
-    const saved = await Promise.all(made.map(({ id }) => ownership.peek(id)));
+    expect(created.map(({ id }) => sandboxes.get(owner, id).state)).toEqual(["destroyed", "paused"]);
+    const saved = await Promise.all(created.map(({ id }) => ownership.peek(id)));
     expect(saved.map((each) => each !== undefined)).toEqual([false, true]);
   });
 });
 
-describe("a lifetime that ends in a pause", () => {
-  it("saves the sandbox instead of destroying it", async () => {
+describe("a sandbox with onExpiry pause", () => {
+  it("is saved instead of destroyed when it expires", async () => {
     const { sandboxes, owner, checkpoints } = await setUp();
     const { id } = await sandboxes.create(owner, { provider: "mock", ttlMs: 50, onExpiry: "pause" });
     await expect.poll(() => sandboxes.get(owner, id).state).toBe("paused");
@@ -282,7 +282,7 @@ describe("a lifetime that ends in a pause", () => {
   });
 });
 
-describe("a sandbox whose checkpoints keep files", () => {
+describe("a sandbox whose checkpoints save only files", () => {
   const setUpFiles = async () => {
     const parts = await setUp(new MockProvider({ checkpoint: "filesystem" }));
     await parts.write("kept");
@@ -291,13 +291,13 @@ describe("a sandbox whose checkpoints keep files", () => {
   };
   const lost = { code: "gone", reason: "process_lost" };
 
-  it("says so, and so do they", async () => {
+  it("has fidelity filesystem, and so have its checkpoints", async () => {
     const { checkpoints, sandboxes, owner, id } = await setUpFiles();
     expect(sandboxes.get(owner, id).fidelity).toBe("filesystem");
     expect((await checkpoints.create(owner, id, {})).fidelity).toBe("filesystem");
   });
 
-  it("goes on with its files after a pause, and says of each process that it is lost", async () => {
+  it("keeps its files through a pause, and reports its processes as lost", async () => {
     const { checkpoints, access, owner, id, read, process } = await setUpFiles();
     await checkpoints.pause(owner, id);
     await checkpoints.resume(owner, id);
@@ -306,7 +306,7 @@ describe("a sandbox whose checkpoints keep files", () => {
     expect(await rejection(access.open(owner, id, { readOnly: false }).attach(process, 0))).toMatchObject(lost);
   });
 
-  it("keeps its processes when it is saved and runs on, and its forks have none", async () => {
+  it("keeps its processes when it is forked, and the fork has none", async () => {
     const { forks, access, owner, id, read, process } = await setUpFiles();
     const [fork] = await forks.fork(owner, id, {});
     expect(await read(fork?.id)).toBe("kept");

@@ -46,7 +46,7 @@ export class Checkpoints {
     return await this.#serialize(record.id, () => this.#save(record.id, { name, ttlMs, keepLast, stopAs }));
   }
 
-  /** Takes a checkpoint as the sandbox's policy asks, if it still has one. */
+  /** Takes a checkpoint for the sandbox's policy, if it still has one. */
   async createAutomatic(id: SandboxId): Promise<void> {
     await this.#serialize(id, async () => {
       const keepLast = this.#options.registry.running(id)?.record.checkpointPolicy?.keepLast;
@@ -71,9 +71,9 @@ export class Checkpoints {
     await this.#serialize(record.id, async () => {
       const state = await ownership.state(record.id);
       const checkpoint = findCheckpoint(state.content, wanted);
-      const { state: now } = this.#now(record);
+      const { state: current } = this.#currentRecord(record);
       const rest = state.content?.checkpoints.filter(({ id }) => id !== checkpoint.id) ?? [];
-      if ((now === "paused" || now === "stopped") && checkpoint.id === state.content?.checkpoints.at(-1)?.id) {
+      if ((current === "paused" || current === "stopped") && checkpoint.id === state.content?.checkpoints.at(-1)?.id) {
         throw checkpointInUse(record.id, checkpoint.id);
       }
       await state.commit({ ...(state.content as SavedSandbox), checkpoints: rest });
@@ -85,7 +85,7 @@ export class Checkpoints {
   async pause(principal: Principal, id: string): Promise<SandboxResource> {
     const record = this.find(principal, id, { readOnly: false });
     await this.pauseNow(record.id);
-    return this.#options.access.resource(principal, this.#now(record));
+    return this.#options.access.resource(principal, this.#currentRecord(record));
   }
 
   async pauseNow(id: SandboxId): Promise<void> {
@@ -103,10 +103,10 @@ export class Checkpoints {
     const { registry, access } = this.#options;
     const record = this.find(principal, id, { readOnly: false });
     const ready = await this.#serialize(record.id, async () => {
-      const now = this.#now(record);
-      if (now.state === "ready") return now;
-      if (now.state !== "paused" && now.state !== "stopped") throw cannotResume(now);
-      const resumed = await this.restoreNewest(now);
+      const current = this.#currentRecord(record);
+      if (current.state === "ready") return current;
+      if (current.state !== "paused" && current.state !== "stopped") throw cannotResume(current);
+      const resumed = await this.restoreNewest(current);
       registry.emit("sandbox.resumed", record);
       return resumed;
     });
@@ -120,8 +120,8 @@ export class Checkpoints {
   }
 
   /**
-   * Restores the newest checkpoint that can be read; the caller holds the sandbox's mutex. If the sandbox ran on after that
-   * checkpoint, as before a crash, this is a rollback.
+   * Restores the newest readable checkpoint; the caller holds the sandbox's mutex. If the sandbox ran after that checkpoint, as
+   * before a crash, this is a rollback.
    */
   async restoreNewest(record: SandboxRecord, instance?: Promise<PreparedSandbox>): Promise<SandboxRecord> {
     const { saveRestore, registry, ownership, onDamaged } = this.#options;
@@ -170,17 +170,17 @@ export class Checkpoints {
       if (expired === undefined || expired.length === 0) continue;
       await this.#serialize(id, async () => {
         const current = await ownership.state(id);
-        const over = new Set(expired.map((checkpoint) => checkpoint.id));
-        // A sandbox that does not run consists of its newest checkpoint.
-        if (registry.record(id)?.state !== "ready") over.delete(current.content?.checkpoints.at(-1)?.id ?? "");
-        const checkpoints = current.content?.checkpoints.filter((checkpoint) => !over.has(checkpoint.id)) ?? [];
+        const removed = new Set(expired.map((checkpoint) => checkpoint.id));
+        // The newest checkpoint is the only copy of a sandbox that does not run.
+        if (registry.record(id)?.state !== "ready") removed.delete(current.content?.checkpoints.at(-1)?.id ?? "");
+        const checkpoints = current.content?.checkpoints.filter((checkpoint) => !removed.has(checkpoint.id)) ?? [];
         await current.commit({ ...(current.content as SavedSandbox), checkpoints });
-        for (const checkpoint of over) await checkpointStore.remove(id, checkpoint);
+        for (const checkpoint of removed) await checkpointStore.remove(id, checkpoint);
       });
     }
   }
 
-  /** The record of a sandbox that has not ended and whose provider takes checkpoints. */
+  /** The record of a sandbox that has not ended and whose provider supports checkpoints. */
   find(principal: Principal, id: string, options: { readonly readOnly: boolean }): SandboxRecord {
     const record = this.#options.access.find(principal, id, options);
     if (record.endedAt !== null) throw ended(record);
@@ -198,7 +198,7 @@ export class Checkpoints {
     return checkpoint;
   }
 
-  /** Loads the checkpoint first: until it is here, the sandbox keeps running. */
+  /** Downloads the checkpoint first; meanwhile the sandbox keeps running. */
   async #rollBack(record: SandboxRecord, wanted: string | undefined): Promise<SandboxRecord> {
     const { saveRestore, checkpointStore, registry } = this.#options;
     const checkpoint = findCheckpoint(await this.#saved(record.id), wanted);
@@ -206,10 +206,11 @@ export class Checkpoints {
     await using scratch = await checkpointStore.scratch();
     await checkpointStore.load(record.id, checkpoint.id, scratch.path);
     if (registry.running(record.id) !== undefined) registry.instance(record.id).sandbox.halt();
-    const { state } = this.#now(record);
+    const { state } = this.#currentRecord(record);
     try {
       await saveRestore.retire(record);
-      const ready = await saveRestore.restoreFrom(this.#markRolledBack(this.#now(record), checkpoint), scratch.path);
+      const target = this.#markRolledBack(this.#currentRecord(record), checkpoint);
+      const ready = await saveRestore.restoreFrom(target, scratch.path);
       await this.#announceRollback(ready);
       return ready;
     } catch (thrown) {
@@ -220,7 +221,7 @@ export class Checkpoints {
     }
   }
 
-  /** Recorded before callers can reach the sandbox: a client that reconnects must see at once that history changed. */
+  /** Records the rollback before callers can reach the sandbox, so that a client that reconnects sees it at once. */
   #markRolledBack(record: SandboxRecord, { id: checkpoint, createdAt }: CheckpointResource): SandboxRecord {
     const { registry, clock } = this.#options;
     const rolledBackTo = { checkpoint, createdAt, at: clock.now().toISOString() };
@@ -234,7 +235,7 @@ export class Checkpoints {
     registry.emit("sandbox.rolled_back", record, record.rolledBackTo ?? {});
   }
 
-  #now({ id }: SandboxRecord): SandboxRecord {
+  #currentRecord({ id }: SandboxRecord): SandboxRecord {
     return this.#options.registry.record(id) as SandboxRecord;
   }
 

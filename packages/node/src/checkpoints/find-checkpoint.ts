@@ -5,14 +5,14 @@ import type { SavedSandbox } from "../ownership/saved-sandbox.ts";
 /** Finds a checkpoint by id or name; the newest if `wanted` is undefined. Throws `no_such_checkpoint`. */
 export function findCheckpoint(saved: SavedSandbox | undefined, wanted: string | undefined): CheckpointResource {
   const checkpoints = saved?.checkpoints ?? [];
-  const found =
+  const checkpoint =
     wanted === undefined
       ? checkpoints.at(-1)
       : checkpoints.find(({ id, name }) => id === wanted || (name !== null && name === wanted));
-  if (found !== undefined) return found;
+  if (checkpoint !== undefined) return checkpoint;
   throw new SandboxError("not_found", {
     reason: "no_such_checkpoint",
     message: wanted === undefined ? "the sandbox has no checkpoint" : `the sandbox has no checkpoint ${wanted}`,
-    hint: "list the sandbox's checkpoints",
+    hint: "list the sandbox's checkpoints to see their ids and names",
   });
 }

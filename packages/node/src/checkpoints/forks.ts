@@ -39,11 +39,11 @@ interface ForkPlan {
   readonly instances: readonly FreeInstance[];
   /** One per fork where a shared quota applies. */
   readonly reservations: readonly QuotaReservation[];
-  /** The checkpoint to fork from; undefined: the sandbox as it is now. */
+  /** The checkpoint to fork from; undefined to fork the current state of the sandbox. */
   readonly checkpoint: string | undefined;
 }
 
-/** Creates sandboxes that begin as copies: of a running sandbox, or of a checkpoint. */
+/** Creates sandboxes as copies of a running sandbox or of a checkpoint. */
 export class Forks {
   readonly #options: ForksOptions;
 
@@ -63,19 +63,19 @@ export class Forks {
       const reservation = await capacity.reserveShared(principal, record);
       if (reservation !== undefined) reservations.push(undo.use(reservation));
     }
-    // Forks share caches with their own tenant's sandboxes, not with the original's.
+    // Forks share caches with the sandboxes of the caller's tenant, not of the original's.
     const key = instanceKey({ ...record, tenant: principal.tenant });
     const instances = Array.from({ length: count }, () => prepared.take(key));
     const forks = instances.map(({ id }) => forkOf({ ...record, id }, principal, body, clock.now()));
-    const made = await registry.serialize(record.id, () =>
+    const created = await registry.serialize(record.id, () =>
       this.#fork(record, { forks, instances, reservations, checkpoint: body.checkpoint }),
     );
     prepared.refill(key, count);
-    for (const fork of made) registry.emit("sandbox.forked", fork, { from: record.id });
-    return made.map((fork) => access.resource(principal, fork));
+    for (const fork of created) registry.emit("sandbox.forked", fork, { from: record.id });
+    return created.map((fork) => access.resource(principal, fork));
   }
 
-  /** Creates a sandbox from a checkpoint of any sandbox that the caller may see, on whichever node it was taken. */
+  /** Creates a sandbox from a checkpoint of any sandbox that the caller can see, taken on any node. */
   async createFrom(principal: Principal, body: CreateSandboxBody, checkpointId: string): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
     const { access, capacity, clock, checkpointStore, ownership, saveRestore, providers } = this.#options;

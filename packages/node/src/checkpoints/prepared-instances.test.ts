@@ -29,8 +29,8 @@ function setUp({ fails = false } = {}) {
   return { clock, alive, prepared, errors };
 }
 
-describe("spare places", () => {
-  it("are made when asked for, and ahead for the shape that was asked for before", async () => {
+describe("prepared instances", () => {
+  it("are created on demand, and in advance for a shape that was used before", async () => {
     const { alive, prepared } = setUp();
     const first = prepared.take(key);
     await first.instance;
@@ -44,7 +44,7 @@ describe("spare places", () => {
     expect(alive.size).toBe(3);
   });
 
-  it("are as many as were needed lately, up to four", async () => {
+  it("are as many as the largest recent fork needed, up to four", async () => {
     const { alive, prepared } = setUp();
     prepared.refill(key, 3);
     expect(alive.size).toBe(3);
@@ -55,7 +55,7 @@ describe("spare places", () => {
     expect(alive.size).toBe(5);
   });
 
-  it("are given up after a while, and at the end", async () => {
+  it("are destroyed after a minute without use, and on disposal", async () => {
     const { alive, prepared, clock } = setUp();
     prepared.refill(key, 1);
     await clock.advance(59_000);
@@ -69,7 +69,7 @@ describe("spare places", () => {
     expect(alive.size).toBe(0);
   });
 
-  it("that cannot be made are told of, and made anew for whoever asks", async () => {
+  it("are reported if their preparation fails, and prepared again on demand", async () => {
     const { prepared, errors, clock } = setUp({ fails: true });
     prepared.refill(key, 1);
     await clock.advance(0);

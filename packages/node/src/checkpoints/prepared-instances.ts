@@ -3,9 +3,9 @@ import { createSandboxId, type PoolKeyBody, type SandboxId } from "@sandpiper/pr
 import { instanceKeyText } from "../sandboxes/instance-key.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 
-/** A caller that forks once often forks again soon; after this time the memory is free again. */
+/** A caller that forks once often forks again soon. After this time the instances are destroyed, to free their memory. */
 const KEEP_MS = 60_000;
-/** Each takes about ten megabytes. */
+/** Each uses about ten megabytes. */
 const MAX_PREPARED = 4;
 
 export interface PreparedInstancesOptions {
@@ -15,7 +15,7 @@ export interface PreparedInstancesOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** A prepared instance under an id that no sandbox has yet. */
+/** A prepared instance with an id that no sandbox has yet. */
 export interface FreeInstance {
   readonly id: SandboxId;
   readonly instance: Promise<PreparedSandbox>;
@@ -29,7 +29,7 @@ interface Shelf {
   cancel: () => void;
 }
 
-/** Instances prepared for forks of shapes that were forked recently: preparing one takes as long as the rest of a fork. */
+/** Prepares instances for shapes that were forked recently, because preparing one takes as long as the rest of a fork. */
 export class PreparedInstances implements AsyncDisposable {
   readonly #options: PreparedInstancesOptions;
   readonly #shelves = new Map<string, Shelf>();
@@ -44,7 +44,7 @@ export class PreparedInstances implements AsyncDisposable {
     return this.#shelves.get(instanceKeyText(key))?.free.shift() ?? this.#prepare(key);
   }
 
-  /** Prepares as many for the next fork, up to the maximum. */
+  /** Prepares the same number for the next fork, up to the maximum. */
   refill(key: PoolKeyBody, count: number): void {
     if (this.#isClosed) return;
     const text = instanceKeyText(key);
@@ -63,12 +63,12 @@ export class PreparedInstances implements AsyncDisposable {
   }
 
   #add(shelf: Shelf): void {
-    const made = this.#prepare(shelf.key);
-    shelf.free.push(made);
-    made.instance.catch((thrown) => {
-      const at = shelf.free.indexOf(made);
-      if (at !== -1) shelf.free.splice(at, 1);
-      this.#options.onError(SandboxError.from(thrown), made.id);
+    const added = this.#prepare(shelf.key);
+    shelf.free.push(added);
+    added.instance.catch((thrown) => {
+      const index = shelf.free.indexOf(added);
+      if (index !== -1) shelf.free.splice(index, 1);
+      this.#options.onError(SandboxError.from(thrown), added.id);
     });
   }
 
@@ -85,7 +85,7 @@ export class PreparedInstances implements AsyncDisposable {
     this.#shelves.delete(text);
     for (const { id, instance } of shelf?.free ?? []) {
       const removal = instance
-        .then((made) => made.destroy())
+        .then((prepared) => prepared.destroy())
         .catch((thrown) => this.#options.onError(SandboxError.from(thrown), id))
         .finally(() => this.#removals.delete(removal));
       this.#removals.add(removal);

@@ -3,8 +3,8 @@ import { requireRestorable } from "./requirements.ts";
 
 const saved = { runtime: "runsc 1", platform: "systrap", cpuFeatures: "avx sse" };
 
-describe("what a checkpoint requires", () => {
-  it("may be exceeded in CPU features, and in nothing else", () => {
+describe("the requirements of a checkpoint", () => {
+  it("allow additional CPU features", () => {
     expect(() => requireRestorable("it", saved, { ...saved, cpuFeatures: "avx avx2 sse" })).not.toThrow();
   });
 
@@ -12,7 +12,7 @@ describe("what a checkpoint requires", () => {
     [{ ...saved, runtime: "runsc 2" }, "runtime is runsc 2, not runsc 1"],
     [{ ...saved, cpuFeatures: "sse" }, "cpuFeatures lack avx"],
     [{ runtime: "runsc 1", cpuFeatures: "avx sse" }, "platform is missing, not systrap"],
-  ])("is named where it is not there: %j", (here, problem) => {
+  ])("are named in the error if a node does not meet them: %j", (here, problem) => {
     expect(() => requireRestorable("checkpoint x", saved, here)).toThrow(
       expect.objectContaining({
         code: "failed_precondition",

@@ -7,7 +7,6 @@ import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import type { Providers } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
-import { keepLast } from "./keep-last.ts";
 import { requireRestorable } from "./requirements.ts";
 
 export interface SaveRestoreOptions {
@@ -41,7 +40,7 @@ export class SaveRestore {
     this.#options = options;
   }
 
-  /** If it fails, the sandbox keeps running as before. */
+  /** If this fails, the sandbox keeps running. */
   async save(id: SandboxId, options: SaveOptions): Promise<CheckpointResource> {
     const { checkpointStore, ownership, registry, clock, observeCheckpoint } = this.#options;
     const { sandbox, record, live } = registry.instance(id);
@@ -51,21 +50,24 @@ export class SaveRestore {
     const requirements = await this.requirements(record);
     const startedAtMs = clock.monotonicMs();
     await using scratch = await checkpointStore.scratch();
-    // Taken before the save: the checkpoint contains everything up to this moment.
+    // Read before the save: the checkpoint contains everything up to this time.
     const createdAt = clock.now();
     const { changes } = live;
-    live.tellSave("begun");
+    live.notifySave("begun");
     try {
-      const same = options.stopAs === undefined ? await this.#unchanged(id, before) : undefined;
+      const unchanged = options.stopAs === undefined ? await this.#findUnchanged(id, before) : undefined;
       const { pausedMs } =
-        same !== undefined
+        unchanged !== undefined
           ? { pausedMs: 0 }
           : await sandbox.checkpoint(scratch.path, { keepsRunning: options.stopAs === undefined });
       const checkpointId = crypto.randomUUID();
       const size =
-        same === undefined
+        unchanged === undefined
           ? await checkpointStore.save(id, checkpointId, scratch.path)
-          : { sizeBytes: same.sizeBytes, uploadedBytes: await checkpointStore.copy(id, same.id, checkpointId) };
+          : {
+              sizeBytes: unchanged.sizeBytes,
+              uploadedBytes: await checkpointStore.copy(id, unchanged.id, checkpointId),
+            };
       const checkpoint: CheckpointResource = {
         id: checkpointId,
         sandboxId: id,
@@ -79,22 +81,19 @@ export class SaveRestore {
         requirements,
       };
       const all = [...before, checkpoint];
-      const last = options.keepLast;
-      const { kept, dropped } =
-        last === undefined
-          ? { kept: all, dropped: [] }
-          : keepLast(all, last, ({ isAutomatic }) => !options.isAutomatic || isAutomatic);
+      const dropped = surplusOf(all, options);
+      const kept = all.filter((each) => !dropped.includes(each));
       const after = { ...record, state: options.stopAs ?? record.state };
       await state.commit({ record: after, requirements, checkpoints: kept });
       if (options.stopAs !== undefined) registry.change(id, { state: options.stopAs });
       this.#newest.set(live, { changes, checkpoint: checkpointId });
-      live.tellSave("done");
+      live.notifySave("done");
       const removal = this.#removeAll(id, dropped);
       // Callers that wait for a stopped sandbox must not wait for the deletions.
       if (options.stopAs === undefined) await removal;
       return checkpoint;
     } catch (thrown) {
-      live.tellSave("failed");
+      live.notifySave("failed");
       if (sandbox.state === "stopped") await this.#restart(record, sandbox, scratch.path);
       throw thrown;
     } finally {
@@ -103,7 +102,10 @@ export class SaveRestore {
   }
 
   /** The newest checkpoint, if nothing can have changed since: no caller used the sandbox, and only its agent runs in it. */
-  async #unchanged(id: SandboxId, checkpoints: readonly CheckpointResource[]): Promise<CheckpointResource | undefined> {
+  async #findUnchanged(
+    id: SandboxId,
+    checkpoints: readonly CheckpointResource[],
+  ): Promise<CheckpointResource | undefined> {
     const { live, sandbox } = this.#options.registry.instance(id);
     const newest = this.#newest.get(live);
     if (newest === undefined || newest.changes !== live.changes) return undefined;
@@ -119,7 +121,7 @@ export class SaveRestore {
     await providers.destroy(provider, id);
   }
 
-  /** Restores a checkpoint into a running sandbox, using an instance prepared in advance where there is one. */
+  /** Restores a checkpoint into a running sandbox, with the caller's prepared instance if there is one. */
   async restore(
     record: SandboxRecord,
     checkpoint: CheckpointResource,
@@ -127,7 +129,7 @@ export class SaveRestore {
   ): Promise<SandboxRecord> {
     const { checkpointStore, providers } = this.#options;
     const prepared = instance ?? providers.prepare(instanceKey(record), { id: record.id });
-    // Awaited below; until then a failure must not end the node.
+    // Awaited below; until then a rejection must not crash the node.
     prepared.catch(() => {});
     await using scratch = new AsyncDisposableStack();
     let path: string;
@@ -142,7 +144,7 @@ export class SaveRestore {
     return await this.restoreFrom(record, path, prepared);
   }
 
-  /** Restores the files of a checkpoint. The record exists, and nothing runs for it. */
+  /** Restores the files of a checkpoint. The record must exist, and no instance may run for it. */
   async restoreFrom(
     record: SandboxRecord,
     directory: string,
@@ -157,7 +159,7 @@ export class SaveRestore {
     });
     const before = state.content;
     const restoring = prepared.restore(directory, { createdAt });
-    // From the moment the sandbox runs, the store must not show it as stopped.
+    // As soon as the sandbox runs, the store must not show it as stopped.
     const [restored, committed] = await Promise.allSettled([
       restoring,
       before && state.commit({ ...before, record: { ...record, state: "ready" } }),
@@ -185,7 +187,7 @@ export class SaveRestore {
     return this.#options.providers.checkpointRequirements(instanceKey(record));
   }
 
-  /** Deletes checkpoints that no state lists any more. One that cannot be deleted now is unreachable all the same. */
+  /** Deletes checkpoints that no state lists any more. A failure is harmless: they are unreachable already. */
   async #removeAll(id: SandboxId, checkpoints: readonly CheckpointResource[]): Promise<void> {
     const { checkpointStore, onError } = this.#options;
     for (const checkpoint of checkpoints) {
@@ -193,7 +195,7 @@ export class SaveRestore {
     }
   }
 
-  /** Restarts a sandbox that was stopped and could not be stored, from the files of its checkpoint. */
+  /** Restarts a sandbox from the files of a checkpoint that could not be stored after the sandbox had stopped. */
   async #restart(record: SandboxRecord, sandbox: Sandbox, directory: string): Promise<void> {
     const { onError, registry } = this.#options;
     try {
@@ -206,6 +208,15 @@ export class SaveRestore {
       registry.fail(record, error);
     }
   }
+}
+
+/** The checkpoints to drop, from a list that is oldest first. An automatic checkpoint replaces only automatic ones. */
+function surplusOf(
+  checkpoints: readonly CheckpointResource[],
+  { keepLast, isAutomatic = false }: SaveOptions,
+): readonly CheckpointResource[] {
+  if (keepLast === undefined) return [];
+  return checkpoints.filter((each) => !isAutomatic || each.isAutomatic).slice(0, -keepLast);
 }
 
 function nameTaken(name: string): SandboxError {

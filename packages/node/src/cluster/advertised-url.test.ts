@@ -3,8 +3,8 @@ import { advertisedUrl } from "./advertised-url.ts";
 
 const config = { advertiseUrl: null, host: "10.0.0.7", port: 4747, tls: { certFile: null, keyFile: null } };
 
-describe("the URL of a node for the others", () => {
-  it("is where it listens unless it is configured", () => {
+describe("a node's advertised URL", () => {
+  it("is its listening address unless it is configured", () => {
     expect(advertisedUrl(config)).toBe("http://10.0.0.7:4747");
     expect(advertisedUrl({ ...config, host: "fd00::1", tls: { certFile: "/c", keyFile: "/k" } })).toBe(
       "https://[fd00::1]:4747",
@@ -12,7 +12,7 @@ describe("the URL of a node for the others", () => {
     expect(advertisedUrl({ ...config, host: "0.0.0.0", advertiseUrl: "https://a.example" })).toBe("https://a.example");
   });
 
-  it.each([{ host: "0.0.0.0" }, { host: "::" }, { port: 0 }])("has to be configured with %j", (listening) => {
+  it.each([{ host: "0.0.0.0" }, { host: "::" }, { port: 0 }])("must be configured with %j", (listening) => {
     expect(() => advertisedUrl({ ...config, ...listening })).toThrow(
       expect.objectContaining({ code: "failed_precondition", reason: "no_advertise_url" }),
     );

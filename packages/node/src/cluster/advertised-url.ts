@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { NodeConfig } from "../config/node-config.ts";
 
-/** Where the other nodes of a cluster reach this one. It has to be known before the node listens, and stay the same. */
+/** The URL at which other nodes reach this one. It must be known before the node listens, and must not change. */
 export function advertisedUrl({
   advertiseUrl,
   host,
@@ -12,8 +12,8 @@ export function advertisedUrl({
   if (host === "0.0.0.0" || host === "::" || port === 0) {
     throw new SandboxError("failed_precondition", {
       reason: "no_advertise_url",
-      message: `the other nodes of the cluster could not reach this one: it listens on ${host}, port ${port}, which is no address to connect to`,
-      hint: "set SANDPIPER_ADVERTISE_URL to where they reach it, such as http://10.0.0.7:4747",
+      message: `cannot tell other nodes how to reach this one: it listens on ${host}, port ${port}, which is not an address to connect to`,
+      hint: "set SANDPIPER_ADVERTISE_URL to the URL at which they reach it, such as http://10.0.0.7:4747",
       details: { host, port },
     });
   }

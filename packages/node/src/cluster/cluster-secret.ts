@@ -9,12 +9,12 @@ const MIN_LENGTH = 16;
 
 export interface ClusterSecretOptions {
   readonly home: string;
-  /** As configured; it goes before the file. */
+  /** Takes precedence over the file. */
   readonly configured: string | null;
   readonly randomBytes?: ((size: number) => Uint8Array) | undefined;
 }
 
-/** The cluster's secret, from the configuration or from `cluster-secret` in a node's directory. */
+/** The cluster's secret, from the configuration or from `cluster-secret` in the node's home. */
 export class ClusterSecret {
   readonly path: string;
   readonly #configured: string | null;
@@ -26,7 +26,6 @@ export class ClusterSecret {
     this.#randomBytes = randomBytes;
   }
 
-  /** Undefined: nobody has said one. */
   find(): string | undefined {
     if (this.#configured !== null) return this.#configured;
     if (!existsSync(this.path)) return undefined;
@@ -34,20 +33,20 @@ export class ClusterSecret {
     if (secret.length >= MIN_LENGTH) return secret;
     throw new SandboxError("data_loss", {
       reason: "secret_corrupt",
-      message: `the cluster's secret ${this.path} has ${secret.length} characters, at least ${MIN_LENGTH} are needed; it was left as it is`,
+      message: `the cluster's secret ${this.path} has ${secret.length} characters, but needs at least ${MIN_LENGTH}; the file was not changed`,
       hint: "copy it from another node of the cluster, or set clusterSecret",
       details: { path: this.path },
     });
   }
 
-  /** For a cluster that does not exist yet. On disk before it is used: a cluster whose secret is lost is lost. */
+  /** Creates the secret of a new cluster. It is written before use, because without it the cluster is lost. */
   make(): string {
     const secret = Buffer.from(this.#randomBytes(SECRET_BYTES)).toString("base64url");
     writePrivateFile(this.path, `${secret}\n`);
     return secret;
   }
 
-  /** Takes back what `make` made, where another node made the cluster at the same time. */
+  /** Deletes the secret again if another node created the cluster at the same time. */
   forget(): void {
     rmSync(this.path, { force: true });
   }

@@ -30,16 +30,16 @@ const homeOf = (node: number) => (homes[node] as ScratchHome).path;
 const secretFile = (node: number) => join(homeOf(node), "cluster-secret");
 
 describe("a cluster", () => {
-  it("is made by its first node, which keeps the secret for itself, and is the same after a restart", async () => {
-    const made = await enter(0);
+  it("is created by its first node, which stores the secret only in its home, and stays the same after a restart", async () => {
+    const created = await enter(0);
     expect(statSync(secretFile(0)).mode & 0o777).toBe(0o600);
-    expect(await enter(0)).toEqual(made);
+    expect(await enter(0)).toEqual(created);
     const stored = Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString();
-    expect(stored).toContain(made.id);
+    expect(stored).toContain(created.id);
     expect(stored).not.toContain(readFileSync(secretFile(0), "utf8").trim());
   });
 
-  it("is joined with its secret, from a file or from the configuration, and then signs the same tokens", async () => {
+  it("is joined with its secret from a file or the configuration, and signs the same tokens on all nodes", async () => {
     const first = await enter(0);
     const secret = readFileSync(secretFile(0), "utf8").trim();
     const id = createSandboxId();
@@ -50,7 +50,7 @@ describe("a cluster", () => {
     expect(await enter(1)).toEqual(first);
   });
 
-  it("refuses a node that does not know its secret, and leaves nothing in its way", async () => {
+  it("refuses a node without its secret, which leaves neither a secret nor a change behind", async () => {
     await enter(0);
     const before = await store.get("cluster.json");
     expect(await rejection(enter(1))).toMatchObject({ code: "failed_precondition", reason: "no_cluster_secret" });
@@ -61,28 +61,28 @@ describe("a cluster", () => {
     expect((await store.get("cluster.json"))?.tag).toBe(before?.tag);
   });
 
-  it("is made once when two nodes come first, whether they agree on the secret or not", async () => {
-    const both = await Promise.all([enter(0, "a secret of both of us"), enter(1, "a secret of both of us")]);
+  it("is created once if two nodes start at the same time, with the same or different secrets", async () => {
+    const both = await Promise.all([enter(0, "a shared cluster secret"), enter(1, "a shared cluster secret")]);
     expect(both[0]).toEqual(both[1]);
     store = new MemoryStore();
     const outcomes = await Promise.allSettled([enter(0), enter(1)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     const loser = outcomes.findIndex(({ status }) => status === "rejected");
-    expect(existsSync(secretFile(loser)), "a secret that opens nothing").toBe(false);
+    expect(existsSync(secretFile(loser)), "its useless secret").toBe(false);
   });
 
-  it("with a damaged description is refused, not made anew", async () => {
+  it("is neither joined nor replaced if its object in the store is damaged", async () => {
     await store.put("cluster.json", Buffer.from("{"));
     expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "cluster_corrupt" });
     expect(Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString()).toBe("{");
   });
 
-  it("is not joined with a secret file that was cut short", async () => {
+  it("is not joined with a truncated secret file", async () => {
     writeFileSync(secretFile(0), "short\n");
     expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "secret_corrupt" });
   });
 
-  it("derives a key for each purpose", async () => {
+  it("derives a different key for each purpose", async () => {
     const { keys } = await enter(0);
     expect(keys.sandboxTokens).not.toEqual(keys.nodeProof);
     expect([keys.sandboxTokens.length, keys.nodeProof.length]).toEqual([32, 32]);
@@ -90,13 +90,13 @@ describe("a cluster", () => {
 });
 
 describe("a node's id", () => {
-  it("stays the same, and is another in another home", () => {
+  it("stays the same for a home, and differs between homes", () => {
     const id = openNodeId(homeOf(0));
     expect(openNodeId(homeOf(0))).toBe(id);
     expect(openNodeId(homeOf(1))).not.toBe(id);
   });
 
-  it("is refused when it is damaged, and stays as it is", () => {
+  it("is refused if its file is damaged", () => {
     writeFileSync(join(homeOf(0), "node-id"), "x");
     expect(() => openNodeId(homeOf(0))).toThrow(
       expect.objectContaining({ code: "data_loss", reason: "node_id_corrupt" }),

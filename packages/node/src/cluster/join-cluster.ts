@@ -1,12 +1,22 @@
-import { randomUUID, timingSafeEqual } from "node:crypto";
+import { createHmac, hkdfSync, randomUUID, timingSafeEqual } from "node:crypto";
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import { z } from "zod";
-import { type ClusterKeys, deriveClusterKeys } from "./cluster-keys.ts";
 import type { ClusterSecret } from "./cluster-secret.ts";
 
 const CLUSTER_OBJECT = "cluster.json";
+const KEY_BYTES = 32;
 
 const clusterSchema = z.object({ id: z.uuid(), createdAt: z.iso.datetime(), check: z.string() });
+
+/** Derived from the cluster's secret, one key per purpose, so that none reveals another. */
+interface ClusterKeys {
+  /** Signs sandbox tokens, which are valid on any node. */
+  readonly sandboxTokens: Uint8Array;
+  /** Signs requests between nodes. */
+  readonly nodeProof: Uint8Array;
+  /** Stored in the cluster's store, to check the secret of a joining node. */
+  readonly check: string;
+}
 
 export interface Cluster {
   readonly id: string;
@@ -22,24 +32,24 @@ export interface JoinClusterOptions {
 }
 
 /**
- * Makes the cluster of a store, or joins it with the secret that it was made with. What is in the store is never
- * overwritten: a node with another secret is refused.
+ * Creates the cluster of a store, or joins it with its secret. A node with another secret is refused, and never overwrites
+ * anything in the store.
  */
 export async function joinCluster(options: JoinClusterOptions): Promise<Cluster> {
   const { store, secret } = options;
-  const found = await store.get(CLUSTER_OBJECT);
-  if (found !== undefined) return joined(found.bytes, options);
+  const existing = await store.get(CLUSTER_OBJECT);
+  if (existing !== undefined) return joinExisting(existing.bytes, options);
   const known = secret.find();
-  const made = await makeCluster(known ?? secret.make(), options);
-  if (made !== undefined) return made;
-  // Another node was first. What was made here opens nothing.
+  const created = await createCluster(known ?? secret.make(), options);
+  if (created !== undefined) return created;
+  // Another node created the cluster meanwhile, with another secret.
   if (known === undefined) secret.forget();
   const theirs = await store.get(CLUSTER_OBJECT);
-  if (theirs === undefined) throw damaged(store, "it appeared and was gone again");
-  return joined(theirs.bytes, options);
+  if (theirs === undefined) throw damaged(store, "it was created and deleted again");
+  return joinExisting(theirs.bytes, options);
 }
 
-async function makeCluster(secret: string, options: JoinClusterOptions): Promise<Cluster | undefined> {
+async function createCluster(secret: string, options: JoinClusterOptions): Promise<Cluster | undefined> {
   const { store, clock, randomUuid = randomUUID } = options;
   const id = randomUuid();
   const createdAt = clock.now();
@@ -49,7 +59,7 @@ async function makeCluster(secret: string, options: JoinClusterOptions): Promise
   return tag === undefined ? undefined : { id, createdAt, keys };
 }
 
-function joined(bytes: Uint8Array, { store, secret }: JoinClusterOptions): Cluster {
+function joinExisting(bytes: Uint8Array, { store, secret }: JoinClusterOptions): Cluster {
   const { id, createdAt, check } = parseCluster(bytes, store);
   const known = secret.find();
   if (known === undefined) throw noSecret(store, secret);
@@ -57,6 +67,16 @@ function joined(bytes: Uint8Array, { store, secret }: JoinClusterOptions): Clust
   const [ours, theirs] = [Buffer.from(keys.check), Buffer.from(check)];
   if (ours.length !== theirs.length || !timingSafeEqual(ours, theirs)) throw wrongSecret(store, secret);
   return { id, createdAt: new Date(createdAt), keys };
+}
+
+function deriveClusterKeys(secret: string, clusterId: string): ClusterKeys {
+  const key = (purpose: string) =>
+    new Uint8Array(hkdfSync("sha256", secret, clusterId, `sandpiper ${purpose}`, KEY_BYTES));
+  return {
+    sandboxTokens: key("sandbox tokens"),
+    nodeProof: key("node proof"),
+    check: createHmac("sha256", key("check")).update(clusterId).digest("base64url"),
+  };
 }
 
 function parseCluster(bytes: Uint8Array, store: ObjectStore): z.infer<typeof clusterSchema> {
@@ -70,7 +90,7 @@ function parseCluster(bytes: Uint8Array, store: ObjectStore): z.infer<typeof clu
 function damaged({ label }: ObjectStore, why: string, cause?: unknown): SandboxError {
   return new SandboxError("data_loss", {
     reason: "cluster_corrupt",
-    message: `${CLUSTER_OBJECT} in ${label}, which says what cluster this is, is damaged: ${why}; it was left as it is`,
+    message: `${CLUSTER_OBJECT} in ${label}, which identifies the cluster, is damaged: ${why}; the object was not changed`,
     hint: "restore it from a backup of the store",
     details: { store: label },
     cause,
@@ -80,7 +100,7 @@ function damaged({ label }: ObjectStore, why: string, cause?: unknown): SandboxE
 function noSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "no_cluster_secret",
-    message: `${label} belongs to a cluster, and this node was not told its secret`,
+    message: `${label} belongs to a cluster whose secret this node does not have`,
     hint: `set SANDPIPER_CLUSTER_SECRET to the cluster's secret, or copy cluster-secret from the home of its first node to ${path}`,
     details: { store: label },
   });
@@ -89,8 +109,8 @@ function noSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError
 function wrongSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "wrong_cluster_secret",
-    message: `this node's secret is not the one of the cluster in ${label}; nothing was changed there`,
-    hint: `give it the same clusterSecret (or ${path}) as the cluster's other nodes, or another store`,
+    message: `this node's secret does not match the cluster in ${label}; nothing was changed there`,
+    hint: `use the same clusterSecret (or ${path}) as the cluster's other nodes, or another store`,
     details: { store: label },
   });
 }

@@ -6,7 +6,7 @@ import { writePrivateFile } from "../auth/private-file.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A node's name among the others: made once, and the same after every restart, so that its leases are still its own. */
+/** The node's id in the cluster. It stays the same after a restart, so that the node keeps its leases. */
 export function openNodeId(home: string, randomUuid: () => string = randomUUID): string {
   const path = join(home, "node-id");
   if (!existsSync(path)) writePrivateFile(path, `${randomUuid()}\n`);
@@ -14,8 +14,8 @@ export function openNodeId(home: string, randomUuid: () => string = randomUUID):
   if (UUID.test(id)) return id;
   throw new SandboxError("data_loss", {
     reason: "node_id_corrupt",
-    message: `the node's id ${path} is no UUID; it was left as it is`,
-    hint: "restore it from a backup, or remove it: the node is then a new one, and its sandboxes come back when their leases have ended",
+    message: `the node's id in ${path} is not a UUID; the file was not changed`,
+    hint: "restore it from a backup, or delete it: the node then gets a new id, and its sandboxes are restored after their leases expire",
     details: { path },
   });
 }

@@ -10,43 +10,43 @@ const [a, b] = [
 ];
 
 let clock: FakeClock;
-let asker: NodeProof;
-let asked: NodeProof;
+let sender: NodeProof;
+let receiver: NodeProof;
 
 beforeEach(() => {
   clock = new FakeClock();
-  asker = new NodeProof({ key, node: a, clock });
-  asked = new NodeProof({ key, node: b, clock });
+  sender = new NodeProof({ key, node: a, clock });
+  receiver = new NodeProof({ key, node: b, clock });
 });
 
 const refused = expect.objectContaining({ code: "unauthenticated", reason: "bad_node_proof" });
 
 describe("a node's proof", () => {
-  it("tells which node asks, without the secret", () => {
-    const header = asker.sign(request, b.url);
-    expect(asked.verify(header, request)).toBe(a.id);
+  it("identifies the sending node without revealing the secret", () => {
+    const header = sender.sign(request, b.url);
+    expect(receiver.verify(header, request)).toBe(a.id);
     expect(header).not.toContain(Buffer.from(key).toString("base64url"));
   });
 
-  it("is good once", async () => {
-    const header = asker.sign(request, b.url);
-    asked.verify(header, request);
+  it("is valid once", async () => {
+    const header = sender.sign(request, b.url);
+    receiver.verify(header, request);
     await clock.advance(29_000);
-    expect(() => asked.verify(header, request)).toThrow(refused);
+    expect(() => receiver.verify(header, request)).toThrow(refused);
   });
 
-  it("is good for half a minute, before and after", async () => {
-    const header = asker.sign(request, b.url);
+  it("is valid for 30 seconds of clock skew in either direction", async () => {
+    const header = sender.sign(request, b.url);
     const early = new FakeClock();
     await clock.advance(30_001);
-    expect(() => asked.verify(header, request)).toThrow(refused);
-    const fromAhead = asker.sign(request, b.url);
+    expect(() => receiver.verify(header, request)).toThrow(refused);
+    const fromFuture = sender.sign(request, b.url);
     const behind = new NodeProof({ key, node: b, clock: early });
-    expect(() => behind.verify(fromAhead, request)).toThrow(refused);
+    expect(() => behind.verify(fromFuture, request)).toThrow(refused);
     await early.advance(1);
-    expect(behind.verify(fromAhead, request)).toBe(a.id);
+    expect(behind.verify(fromFuture, request)).toBe(a.id);
     await early.advance(59_000);
-    expect(() => behind.verify(fromAhead, request), "while it is still in its time").toThrow(refused);
+    expect(() => behind.verify(fromFuture, request), "a second use within the window").toThrow(refused);
   });
 
   it.each([
@@ -54,23 +54,23 @@ describe("a node's proof", () => {
     ["another path", { ...request, path: "/v1/cluster/nudge" }],
     ["another body", { ...request, body: Buffer.from("{ }") }],
     ["no body", { method: request.method, path: request.path }],
-  ])("is not good for %s", (_, other) => {
-    expect(() => asked.verify(asker.sign(request, b.url), other)).toThrow(refused);
+  ])("is invalid for %s", (_, other) => {
+    expect(() => receiver.verify(sender.sign(request, b.url), other)).toThrow(refused);
   });
 
-  it("is not good at another node, with another secret, or in any other form", () => {
-    const stranger = new NodeProof({ key: new Uint8Array(32), node: a, clock });
-    const header = asker.sign(request, b.url);
+  it("is invalid at another node, with another secret, or in any other form", () => {
+    const outsider = new NodeProof({ key: new Uint8Array(32), node: a, clock });
+    const header = sender.sign(request, b.url);
     const wrong = [
-      asker.sign(request, "http://c:1"),
-      stranger.sign(request, b.url),
+      sender.sign(request, "http://c:1"),
+      outsider.sign(request, b.url),
       header.replace(a.id, b.id),
       header.slice(0, -1),
       `${header} `,
       "",
       a.id,
     ];
-    for (const each of wrong) expect(() => asked.verify(each, request), each).toThrow(refused);
-    expect(asked.verify(header, request), "wrong ones use up nothing").toBe(a.id);
+    for (const each of wrong) expect(() => receiver.verify(each, request), each).toThrow(refused);
+    expect(receiver.verify(header, request), "after invalid attempts").toBe(a.id);
   });
 });

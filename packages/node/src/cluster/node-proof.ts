@@ -1,11 +1,11 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from "node:crypto";
 import { type Clock, SandboxError } from "@sandpiper/core";
 
-/** `<node id> <unix ms> <nonce> <signature>`: a node of the cluster asks this, now, and only once. */
+/** `<node id> <unix ms> <nonce> <signature>`: proves that a node of the cluster sent this request. */
 export const NODE_PROOF_HEADER = "x-sandpiper-node";
 
 const PROOF = /^([0-9a-f-]{36}) (\d{1,15}) ([A-Za-z0-9_-]{22}) ([A-Za-z0-9_-]{43})$/;
-/** How far the clocks of two nodes, and the time on the way, may be apart. */
+/** The maximum clock skew between two nodes, plus the time a request takes. */
 const WINDOW_MS = 30_000;
 const NONCE_BYTES = 16;
 
@@ -18,22 +18,22 @@ export interface NodeProofOptions {
 
 export interface ProvenRequest {
   readonly method: string;
-  /** With its query. */
+  /** Including the query. */
   readonly path: string;
-  /** Undefined: it is streamed, or there is none. */
+  /** Undefined if it is streamed or empty. */
   readonly body?: Uint8Array | undefined;
 }
 
 /**
- * How nodes of a cluster know each other. The secret never leaves a node: what is sent is a signature of one request to
- * one node, which is good for this request, there, for half a minute, once.
+ * Authenticates requests between the nodes of a cluster. The secret never leaves a node. A request carries a signature that is
+ * valid for this request to this node, once, within 30 seconds.
  */
 export class NodeProof {
   readonly #key: Uint8Array;
   readonly #node: { readonly id: string; readonly url: string };
   readonly #clock: Clock;
   readonly #randomBytes: (size: number) => Uint8Array;
-  /** Nonces by when they may be forgotten, in that order. */
+  /** Nonces with the instants of their expiry, in ascending order. */
   readonly #seen = new Map<string, number>();
 
   constructor({ key, node, clock, randomBytes = cryptoRandomBytes }: NodeProofOptions) {
@@ -43,7 +43,7 @@ export class NodeProof {
     this.#randomBytes = randomBytes;
   }
 
-  /** The header's value for a request to the node that is known by this URL. */
+  /** The header's value for a request to the node with this URL. */
   sign(request: ProvenRequest, targetUrl: string): string {
     const at = String(this.#clock.now().getTime());
     const nonce = Buffer.from(this.#randomBytes(NONCE_BYTES)).toString("base64url");
@@ -51,7 +51,7 @@ export class NodeProof {
     return `${id} ${at} ${nonce} ${this.#signature(request, [id, targetUrl, at, nonce])}`;
   }
 
-  /** Gives the id of the node that asks; throws `unauthenticated` when it has not proved that it is one. */
+  /** Returns the id of the node that sent the request. Throws `unauthenticated` if the proof is invalid. */
   verify(header: string, request: ProvenRequest): string {
     const [, id, at, nonce, signature] = PROOF.exec(header) ?? [];
     if (id === undefined || at === undefined || nonce === undefined || signature === undefined) throw unproven();
@@ -59,9 +59,9 @@ export class NodeProof {
     if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) throw unproven();
     const nowMs = this.#clock.now().getTime();
     if (Math.abs(nowMs - Number(at)) > WINDOW_MS) throw unproven();
-    this.#forgetOld();
+    this.#forgetExpired();
     if (this.#seen.has(nonce)) throw unproven();
-    // One that is from ahead of this node's time stays good for up to twice the window.
+    // A proof from a node whose clock is ahead stays valid for up to twice the window.
     this.#seen.set(nonce, this.#clock.monotonicMs() + 2 * WINDOW_MS);
     return id;
   }
@@ -73,7 +73,7 @@ export class NodeProof {
       .digest("base64url");
   }
 
-  #forgetOld(): void {
+  #forgetExpired(): void {
     const now = this.#clock.monotonicMs();
     for (const [nonce, untilMs] of this.#seen) {
       if (untilMs > now) return;
@@ -85,7 +85,7 @@ export class NodeProof {
 function unproven(): SandboxError {
   return new SandboxError("unauthenticated", {
     reason: "bad_node_proof",
-    message: "the request says that it comes from a node of this cluster, and does not prove it",
-    hint: "nodes of one cluster need the same secret, and clocks that are at most 30 seconds apart; see docs/cluster.md",
+    message: "the request claims to come from a node of this cluster, but its proof is invalid",
+    hint: "give all nodes of a cluster the same secret, and keep their clocks within 30 seconds; see docs/cluster.md",
   });
 }

@@ -33,7 +33,7 @@ async function start(number: number, state = { isDraining: false, sandboxes: 0 }
 }
 
 describe("the nodes of a cluster", () => {
-  it("see each other, what each holds, and which one they are themselves", async () => {
+  it("list each other with their state, and recognize their own entry", async () => {
     const one = await start(1, { isDraining: false, sandboxes: 3 });
     await start(2, { isDraining: true, sandboxes: 0 });
     const items = await one.list();
@@ -44,7 +44,7 @@ describe("the nodes of a cluster", () => {
     ]);
   });
 
-  it("go on saying that they live, and what has changed", async () => {
+  it("renew their entries at an interval, and on request", async () => {
     const state = { isDraining: false, sandboxes: 0 };
     const [one] = [await start(1, state), await start(2)];
     await clock.advance(60_000);
@@ -54,7 +54,7 @@ describe("the nodes of a cluster", () => {
     expect((await one.list())[0]?.sandboxes).toBe(7);
   });
 
-  it("are taken for dead when their lease and the clocks' difference have passed, and forgotten in the end", async () => {
+  it("count as dead after a lease plus clock skew without a heartbeat, and are removed after an hour", async () => {
     const one = await start(1);
     const dead = { ...(await entryOf(1)), id: idOf(2), run: "x" };
     await store.put(`nodes/${idOf(2)}.json`, Buffer.from(JSON.stringify(dead)));
@@ -68,7 +68,7 @@ describe("the nodes of a cluster", () => {
     expect(await store.get(`nodes/${idOf(2)}.json`)).toBeUndefined();
   });
 
-  it("leave the list when they stop, and stay away", async () => {
+  it("are not listed after they stop", async () => {
     const [one, two] = [await start(1), await start(2)];
     await two.stop();
     await clock.advance(60_000);
@@ -77,7 +77,7 @@ describe("the nodes of a cluster", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("go on after the store was away", async () => {
+  it("continue their heartbeats after a failure of the store", async () => {
     const one = await start(1);
     isStoreDown = true;
     await clock.advance(5000);
@@ -87,9 +87,9 @@ describe("the nodes of a cluster", () => {
     expect(await one.isAlive(idOf(1))).toBe(true);
   });
 
-  it("notice another one with their id", async () => {
+  it("report another node with their id", async () => {
     await start(1);
-    expect(errors, "the entry of an earlier run is nobody else's").toEqual([]);
+    expect(errors).toEqual([]);
     const copy = await start(1);
     await clock.advance(5000);
     expect(errors[0]).toMatchObject({ reason: "node_id_taken" });

@@ -3,10 +3,10 @@ import type { NodeResource } from "@sandpiper/protocol";
 import { z } from "zod";
 
 const PREFIX = "nodes/";
-/** A node that has been silent for so long is not listed any more. */
+/** A node without a heartbeat for this long is no longer listed. */
 const FORGET_MS = 3_600_000;
-/** Of a lease: one sign of life may be lost without anybody taking the node for dead. */
-const BEATS_PER_LEASE = 3;
+/** A node may miss a heartbeat without being considered dead. */
+const HEARTBEATS_PER_LEASE = 3;
 
 const entrySchema = z.object({
   id: z.uuid(),
@@ -16,7 +16,7 @@ const entrySchema = z.object({
   seenAt: z.iso.datetime(),
   isDraining: z.boolean(),
   sandboxes: z.int(),
-  /** Tells the run of a node apart from another that uses the same id. */
+  /** Identifies one process of a node, to detect another with the same id. */
   run: z.string(),
 });
 
@@ -28,19 +28,19 @@ export interface NodeRegistryOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly maxSkewMs: number;
-  /** What changes from one sign of life to the next. */
+  /** The part of the entry that changes between heartbeats. */
   readonly describe: () => { readonly isDraining: boolean; readonly sandboxes: number };
-  /** Told about signs of life that could not be given, and about another node with the same id. */
+  /** Called when a heartbeat fails, and when another node uses the same id. */
   readonly onError: (error: SandboxError) => void;
   readonly randomUuid?: (() => string) | undefined;
 }
 
-/** Who is in the cluster: each node says in the store, again and again, that it lives and what it holds. */
+/** The nodes of the cluster. Each node writes its entry to the store at an interval, as a heartbeat. */
 export class NodeRegistry {
   readonly #options: NodeRegistryOptions;
   readonly #run: string;
   readonly #startedAt: string;
-  #beating: Promise<void> = Promise.resolve();
+  #lastBeat: Promise<void> = Promise.resolve();
   #wasWritten = false;
   #stop: (() => void) | undefined;
 
@@ -51,31 +51,31 @@ export class NodeRegistry {
     this.#startedAt = options.clock.now().toISOString();
   }
 
-  /** Resolves when the others can see this node. */
+  /** Resolves when the other nodes can see this one. */
   async start(): Promise<void> {
     await this.#beat();
-    this.#next();
+    this.#scheduleNext();
   }
 
-  /** Tells the others now what has changed, as at the beginning of a drain. */
+  /** Writes a heartbeat now, for example when a drain begins. */
   announce(): Promise<void> {
-    this.#beating = this.#beating.catch(() => {}).then(() => this.#beat());
-    return this.#beating;
+    this.#lastBeat = this.#lastBeat.catch(() => {}).then(() => this.#beat());
+    return this.#lastBeat;
   }
 
-  /** Takes this node off the list. */
+  /** Removes this node from the list. */
   async stop(): Promise<void> {
     this.#stop?.();
     this.#stop = undefined;
-    await this.#beating.catch(() => {});
+    await this.#lastBeat.catch(() => {});
     const { store } = this.#options;
-    const found = await store.get(this.#key);
-    if (found !== undefined && parseEntry(found.bytes)?.run === this.#run) {
-      await store.delete(this.#key, { ifMatch: found.tag });
+    const stored = await store.get(this.#key);
+    if (stored !== undefined && parseEntry(stored.bytes)?.run === this.#run) {
+      await store.delete(this.#key, { ifMatch: stored.tag });
     }
   }
 
-  /** Those that live or lived until lately, by id. */
+  /** All nodes with a heartbeat in the last hour, ordered by id. */
   async list(): Promise<readonly NodeResource[]> {
     const entries = await Array.fromAsync(this.#options.store.list(PREFIX), ({ key }) => this.#read(key));
     return entries
@@ -93,12 +93,12 @@ export class NodeRegistry {
     return `${PREFIX}${this.#options.node.id}.json`;
   }
 
-  #next(): void {
+  #scheduleNext(): void {
     const { clock, leaseMs, onError } = this.#options;
-    this.#stop = clock.schedule(leaseMs / BEATS_PER_LEASE, () => {
+    this.#stop = clock.schedule(leaseMs / HEARTBEATS_PER_LEASE, () => {
       this.announce()
         .catch((thrown) => onError(SandboxError.from(thrown)))
-        .finally(() => this.#stop !== undefined && this.#next());
+        .finally(() => this.#stop !== undefined && this.#scheduleNext());
     });
   }
 
@@ -115,11 +115,11 @@ export class NodeRegistry {
 
   async #read(key: string): Promise<Entry | undefined> {
     const { store, clock } = this.#options;
-    const found = await store.get(key);
-    const entry = found && parseEntry(found.bytes);
-    if (found === undefined || entry === undefined) return undefined;
+    const stored = await store.get(key);
+    const entry = stored && parseEntry(stored.bytes);
+    if (stored === undefined || entry === undefined) return undefined;
     if (clock.now().getTime() - Date.parse(entry.seenAt) < FORGET_MS) return entry;
-    await store.delete(key, { ifMatch: found.tag });
+    await store.delete(key, { ifMatch: stored.tag });
     return undefined;
   }
 
@@ -130,7 +130,7 @@ export class NodeRegistry {
   }
 }
 
-/** What cannot be read is written anew by the node it is about. */
+/** Ignores a damaged entry: its node overwrites it with the next heartbeat. */
 function parseEntry(bytes: Uint8Array): Entry | undefined {
   try {
     return entrySchema.parse(JSON.parse(Buffer.from(bytes).toString()));
@@ -142,8 +142,8 @@ function parseEntry(bytes: Uint8Array): Entry | undefined {
 function idTaken(id: string, url: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "node_id_taken",
-    message: `another node, at ${url}, runs with the id ${id} of this one: their sandboxes are not safe from each other`,
-    hint: "stop one of the two and remove node-id from its home; a home must not be copied together with it",
+    message: `another node, at ${url}, uses the id ${id} of this node: both may run the same sandboxes`,
+    hint: "stop one of them and delete node-id in its home; never copy node-id with a home",
     details: { id, url },
   });
 }

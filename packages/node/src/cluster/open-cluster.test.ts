@@ -40,7 +40,7 @@ async function node(port: number) {
 }
 
 describe("nodes on one store", () => {
-  it("know each other, each other's keys, and the tokens of each other's sandboxes", async () => {
+  it("share their keys and sandbox tokens, and verify each other's requests", async () => {
     const [one, two] = [await node(4747), await node(4748)];
     expect((await two.registry.list()).map(({ url }) => url).toSorted()).toEqual([
       "http://127.0.0.1:4747",
@@ -54,7 +54,7 @@ describe("nodes on one store", () => {
     expect(two.proof.verify(one.proof.sign(request, two.node.url), request)).toBe(one.node.id);
   });
 
-  it("keep a key's quota together", async () => {
+  it("enforce a key's quota across the cluster", async () => {
     const [one, two] = [await node(4747), await node(4748)];
     const { key } = await one.keys.create({ name: "ci", quota: { maxSandboxes: 1 } });
     await two.keys.learn(key);

@@ -1,22 +1,22 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** A sandbox's node does not answer. When it is gone, another takes its sandboxes over after the end of its lease. */
+/** For a sandbox whose node does not respond. If that node is dead, another takes over when the lease expires. */
 export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
   return new SandboxError("unavailable", {
     reason: "owner_unreachable",
-    message: `the node at ${url}, which holds the sandbox, does not answer`,
-    hint: "try again: if it is gone, another node restores the sandbox when its lease has ended",
+    message: `the sandbox's node at ${url} does not respond`,
+    hint: "retry: if that node is dead, another one restores the sandbox when its lease expires",
     details: { url },
     cause,
   });
 }
 
-/** A request came from the node that thought the sandbox was here: it has moved on in between, and nothing was done. */
+/** For a request that another node forwarded here just when the sandbox moved away. It had no effect. */
 export function movedOn(id: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "sandbox_moved",
-    message: `the sandbox ${id} has just moved to another node`,
-    hint: "try again",
+    message: `sandbox ${id} has just moved to another node`,
+    hint: "retry",
     details: { id },
   });
 }

@@ -6,26 +6,26 @@ import { SharedDocument, type SharedDocumentOptions } from "./shared-document.ts
 const holdingSchema = z.object({ node: z.string(), memoryMib: z.number(), vcpuCount: z.number() });
 const ledgerSchema = z.object({ holdings: z.record(z.string(), holdingSchema) });
 
-/** What one sandbox takes of its key's quota, and the node that last answered for it. */
+/** What one sandbox uses of its key's quota, and the node that last recorded it. */
 export type Holding = z.infer<typeof holdingSchema>;
 
-/** By the sandbox's id, or by a name of its own while the sandbox has none. */
+/** Keyed by the sandbox's id, or by a reservation's name before the sandbox has an id. */
 export type Holdings = Map<string, Holding>;
 
-/** Changes the holdings, or throws and leaves them as they are. Called again whenever another node was faster. */
+/** Changes the holdings, or throws before it changes any. Called again after each conflict with another node. */
 export type LedgerChange = (holdings: Holdings) => void;
 
-interface Waiting {
+interface PendingChange {
   readonly change: LedgerChange;
   readonly done: PromiseWithResolvers<void>;
 }
 
 export type QuotaLedgerOptions = Omit<SharedDocumentOptions<z.infer<typeof ledgerSchema>>, "schema">;
 
-/** What all sandboxes of one key take, on whatever node. Changes that come at once are written at once. */
+/** The quota usage of one key on all nodes. Concurrent changes are written together. */
 export class QuotaLedger {
   readonly #document: SharedDocument<z.infer<typeof ledgerSchema>>;
-  #waiting: Waiting[] = [];
+  #pending: PendingChange[] = [];
   #isWriting = false;
 
   constructor(options: QuotaLedgerOptions) {
@@ -38,7 +38,7 @@ export class QuotaLedger {
 
   change(change: LedgerChange): Promise<void> {
     const done = Promise.withResolvers<void>();
-    this.#waiting.push({ change, done });
+    this.#pending.push({ change, done });
     this.#write();
     return done.promise;
   }
@@ -46,21 +46,21 @@ export class QuotaLedger {
   async #write(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    while (this.#waiting.length > 0) await this.#writeAll(this.#waiting.splice(0));
+    while (this.#pending.length > 0) await this.#writeAll(this.#pending.splice(0));
     this.#isWriting = false;
   }
 
-  async #writeAll(batch: readonly Waiting[]): Promise<void> {
-    const refusals = new Map<Waiting, unknown>();
+  async #writeAll(batch: readonly PendingChange[]): Promise<void> {
+    const refusals = new Map<PendingChange, unknown>();
     try {
-      await this.#document.change((now) => {
+      await this.#document.change((content) => {
         refusals.clear();
-        const holdings = holdingsOf(now);
-        for (const waiting of batch) {
+        const holdings = holdingsOf(content);
+        for (const pending of batch) {
           try {
-            waiting.change(holdings);
+            pending.change(holdings);
           } catch (thrown) {
-            refusals.set(waiting, thrown);
+            refusals.set(pending, thrown);
           }
         }
         return refusals.size === batch.length ? undefined : { holdings: Object.fromEntries(holdings) };
@@ -70,9 +70,9 @@ export class QuotaLedger {
       for (const { done } of batch) done.reject(error);
       return;
     }
-    for (const waiting of batch) {
-      if (refusals.has(waiting)) waiting.done.reject(refusals.get(waiting));
-      else waiting.done.resolve();
+    for (const pending of batch) {
+      if (refusals.has(pending)) pending.done.reject(refusals.get(pending));
+      else pending.done.resolve();
     }
   }
 }

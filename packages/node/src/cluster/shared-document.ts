@@ -1,10 +1,10 @@
 import { type Clock, type ObjectStore, SandboxError } from "@sandpiper/core";
 import type { z } from "zod";
 
-/** Nodes that keep coming in each other's way wait longer and longer, each for another time. */
+/** Conflicting nodes back off exponentially, with jitter. */
 const FIRST_PAUSE_MS = 4;
 const MAX_PAUSE_MS = 250;
-/** By then one of dozens of writers has had its turn many times over. */
+/** Enough for dozens of writers to succeed many times each. */
 const GIVE_UP_MS = 15_000;
 
 export interface SharedDocumentOptions<T> {
@@ -20,7 +20,7 @@ export interface DocumentVersion<T> {
   readonly tag: string;
 }
 
-/** One JSON object of the store that several nodes change: a change counts only if nobody else came in between. */
+/** A JSON object in the store that several nodes change with optimistic concurrency. */
 export class SharedDocument<T> {
   readonly #options: SharedDocumentOptions<T>;
 
@@ -30,21 +30,20 @@ export class SharedDocument<T> {
 
   async read(): Promise<DocumentVersion<T> | undefined> {
     const { store, key } = this.#options;
-    const found = await store.get(key);
-    return found === undefined ? undefined : { content: this.#parse(found.bytes), tag: found.tag };
+    const stored = await store.get(key);
+    return stored === undefined ? undefined : { content: this.#parse(stored.bytes), tag: stored.tag };
   }
 
-  /** Undefined: there is none. */
   async tag(): Promise<string | undefined> {
     const { store, key } = this.#options;
     return (await store.head(key))?.tag;
   }
 
   /**
-   * Calls `change` with what is there, again whenever somebody else was faster, and writes what it gives. What it gives
-   * as undefined leaves everything as it is; what it throws ends it.
+   * Calls `change` with the current content and writes its result, and repeats this after each conflict with another node.
+   * Writes nothing if `change` returns undefined or throws.
    */
-  async change(change: (now: T | undefined) => T | undefined): Promise<DocumentVersion<T> | undefined> {
+  async change(change: (content: T | undefined) => T | undefined): Promise<DocumentVersion<T> | undefined> {
     const { store, key, clock, random = Math.random } = this.#options;
     const startedAtMs = clock.monotonicMs();
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
@@ -68,7 +67,7 @@ export class SharedDocument<T> {
     } catch (thrown) {
       throw new SandboxError("data_loss", {
         reason: "store_corrupt",
-        message: `${key} in ${store.label} is damaged; it was left as it is`,
+        message: `${key} in ${store.label} is damaged; the object was not changed`,
         hint: "restore it from a backup of the store",
         details: { store: store.label, key },
         cause: thrown,
@@ -80,8 +79,8 @@ export class SharedDocument<T> {
 function contended(key: string, { label }: ObjectStore): SandboxError {
   return new SandboxError("unavailable", {
     reason: "store_contended",
-    message: `${key} in ${label} could not be changed: other nodes were faster each time`,
-    hint: "try again",
+    message: `cannot change ${key} in ${label}: every attempt conflicted with another node`,
+    hint: "retry",
     details: { store: label, key },
   });
 }

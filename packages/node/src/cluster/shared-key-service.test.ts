@@ -37,13 +37,13 @@ async function node({ home = newHome(), time = clock as typeof systemClock } = {
 const textOf = (file: string) => readFileSync(file, "utf8").trim();
 
 describe("the keys of a cluster", () => {
-  it("begin with a first key, which stands in the first node's directory alone and opens all nodes", async () => {
+  it("begin with a first key, which is valid on all nodes and written only to the first node's home", async () => {
     const [first, second] = [await node(), await node()];
     expect(second.keys.verify(textOf(first.file))).toMatchObject({ name: "first", scopes: ["admin"] });
     expect(existsSync(second.file)).toBe(false);
   });
 
-  it("are those of its first node, if that has any; those of later ones stay outside", async () => {
+  it("are the keys of its first node; the keys of nodes that join later become invalid", async () => {
     const [early, late] = [newHome(), newHome()];
     const texts = [early, late].map((home) => {
       const keys = new KeyService(home.database, { clock });
@@ -55,11 +55,11 @@ describe("the keys of a cluster", () => {
     expect(second.keys.verify(texts[0] ?? "")).toMatchObject({ name: "own" });
     expect(second.keys.verify(texts[1] ?? "")).toBeUndefined();
     expect(second.keys.verify(textOf(first.file))).toBeDefined();
-    expect(existsSync(second.file), "a key that opens nothing").toBe(false);
+    expect(existsSync(second.file), "an invalid key").toBe(false);
     expect(textOf(`${second.file}.alone`)).toMatch(/^spk_/);
   });
 
-  it("have one first key when nodes start at the same time", async () => {
+  it("include one first key when several nodes start at the same time", async () => {
     store = slowStore();
     const nodes = await Promise.all([1, 2, 3].map(() => node({ time: systemClock })));
     const files = nodes.filter(({ file }) => existsSync(file));
@@ -68,7 +68,7 @@ describe("the keys of a cluster", () => {
     expect(await nodes[0]?.keys.list()).toHaveLength(1);
   });
 
-  it("get a new first key when nobody could get in any more", async () => {
+  it("get a new first key if no valid admin key is left", async () => {
     const first = await node();
     const [{ id } = { id: "" }] = await first.keys.list();
     await first.keys.revoke(id);
@@ -76,7 +76,7 @@ describe("the keys of a cluster", () => {
     expect(again.keys.verify(textOf(first.file))).toMatchObject({ scopes: ["admin"] });
   });
 
-  it("are not in the store themselves: only their hashes are", async () => {
+  it("are stored only as hashes", async () => {
     const { keys } = await node();
     const { key } = await keys.create({ name: "ci" });
     const stored = Buffer.from((await store.get("keys.json"))?.bytes ?? []).toString();
@@ -84,19 +84,19 @@ describe("the keys of a cluster", () => {
     expect(stored).not.toContain(key.slice(13));
   });
 
-  it("are made by many nodes at once, and none is lost", async () => {
+  it("are all kept when several nodes create keys at the same time", async () => {
     store = slowStore();
     const nodes = await Promise.all([1, 2, 3].map(() => node({ time: systemClock })));
-    const made = await Promise.all(
+    const created = await Promise.all(
       nodes.flatMap(({ keys }) => Array.from({ length: 8 }, (_, at) => keys.create({ name: `key ${at}` }))),
     );
     for (const { keys } of nodes) {
       expect(await keys.list()).toHaveLength(25);
-      expect(made.filter(({ key }) => keys.verify(key) === undefined)).toEqual([]);
+      expect(created.filter(({ key }) => keys.verify(key) === undefined)).toEqual([]);
     }
   });
 
-  it("are known by whether they have a quota", async () => {
+  it("report whether they have a quota", async () => {
     const { keys } = await node();
     const [free, bound] = [
       await keys.create({ name: "a" }),
@@ -105,7 +105,7 @@ describe("the keys of a cluster", () => {
     expect([free.id, bound.id, "00000000"].map((id) => keys.hasQuota(id))).toEqual([false, true, false]);
   });
 
-  it("are refused as on a single node: no such key, an end in the past", async () => {
+  it("report an unknown key and an expiry in the past like a standalone node", async () => {
     const { keys } = await node();
     expect(await rejection(keys.revoke("00000000"))).toMatchObject({ code: "not_found", reason: "no_such_key" });
     const late = keys.create({ name: "late", expiresAt: clock.now().toISOString() });
@@ -114,7 +114,7 @@ describe("the keys of a cluster", () => {
 });
 
 describe("a key that is revoked on one node", () => {
-  it("ends there at once, and on the others within a second or two", async () => {
+  it("is refused there immediately, and on the others at their next poll", async () => {
     const [here, there] = [await node(), await node()];
     const { key, id } = await here.keys.create({ name: "ci" });
     await there.keys.learn(key);
@@ -125,10 +125,10 @@ describe("a key that is revoked on one node", () => {
     await settled();
     expect(there.keys.verify(key)).toBeUndefined();
     await clock.advance(5000);
-    expect((await there.keys.revoke(id)).revokedAt, "the first time counts").toBe(revokedAt);
+    expect((await there.keys.revoke(id)).revokedAt, "the first revocation counts").toBe(revokedAt);
   });
 
-  it("does not come back with an answer that was overtaken", async () => {
+  it("stays revoked when an earlier response of the store arrives late", async () => {
     let slow = "";
     store = new MemoryStore({
       fault: ({ operation }) => {
@@ -139,7 +139,7 @@ describe("a key that is revoked on one node", () => {
     });
     const { keys } = await node();
     const { key, id } = await keys.create({ name: "ci" });
-    await (await node()).keys.create({ name: "so that there is something to read" });
+    await (await node()).keys.create({ name: "changes the stored object" });
     slow = "get";
     const listing = keys.list();
     while (slow !== "") await settle();
@@ -150,7 +150,7 @@ describe("a key that is revoked on one node", () => {
 });
 
 describe("a key that a node does not know", () => {
-  it("is looked up at once", async () => {
+  it("is looked up in the store", async () => {
     const [here, there] = [await node(), await node()];
     const { key } = await here.keys.create({ name: "ci" });
     expect(there.keys.verify(key)).toBeUndefined();
@@ -158,35 +158,35 @@ describe("a key that a node does not know", () => {
     expect(there.keys.verify(key)).toBeDefined();
   });
 
-  it("is looked up also when somebody guesses keys, who reaches the store five times a second", async () => {
+  it("is looked up during a flood of guessed keys, with five requests to the store per second", async () => {
     const [here, there] = [await node(), await node()];
-    let asked = 0;
+    let requests = 0;
     const head = store.head.bind(store);
     store.head = (key) => {
-      asked++;
+      requests++;
       return head(key);
     };
     const guesses = Array.from({ length: 100 }, (_, at) => `spk_${String(at).padStart(8, "0")}_${"A".repeat(43)}`);
     await Promise.all(guesses.map((guess) => there.keys.learn(guess)));
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
     const { key } = await here.keys.create({ name: "ci" });
-    const learnt = Promise.all([there.keys.learn(key), ...guesses.map((guess) => there.keys.learn(guess))]);
+    const lookups = Promise.all([there.keys.learn(key), ...guesses.map((guess) => there.keys.learn(guess))]);
     await clock.advance(200);
-    await learnt;
-    expect(asked).toBe(2);
+    await lookups;
+    expect(requests).toBe(2);
     expect(there.keys.verify(key)).toBeDefined();
   });
 
-  it("that is none is not looked up", async () => {
+  it("is not looked up if it does not have the form of a key", async () => {
     const { keys } = await node();
-    store.head = () => Promise.reject(new Error("asked"));
+    store.head = () => Promise.reject(new Error("unexpected request"));
     await keys.learn(undefined);
     await keys.learn("spt_x");
   });
 });
 
-describe("a store that cannot be asked", () => {
-  it("leaves what is known valid, and is reported once", async () => {
+describe("an unreachable store", () => {
+  it("leaves known keys valid, and is reported once", async () => {
     const { keys, file } = await node();
     const head = store.head.bind(store);
     store.head = () => Promise.reject(new Error("no answer"));
@@ -204,7 +204,7 @@ describe("a store that cannot be asked", () => {
   });
 });
 
-/** Calls of several nodes overlap in it. */
+/** Delays requests, so that those of several nodes overlap. */
 function slowStore(): MemoryStore {
   return new MemoryStore({ fault: () => ({ delayMs: 1, answerDelayMs: 1 }) });
 }

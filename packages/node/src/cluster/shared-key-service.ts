@@ -19,34 +19,34 @@ import { type DocumentVersion, SharedDocument } from "./shared-document.ts";
 import { type KeysDocument, keysDocumentSchema, recordsOfDocument, storedKey } from "./stored-keys.ts";
 
 const KEYS_OBJECT = "keys.json";
-/** A key that is revoked on one node ends on the others within this, and what it takes to ask the store. */
+/** A key that is revoked on one node is refused by the others after this interval and a request to the store. */
 const POLL_MS = 1000;
-/** Whoever guesses keys asks the store no more often than this. */
-const MIN_GAP_MS = 200;
+/** Limits how often guessed keys cause a request to the store. */
+const MIN_LOOKUP_INTERVAL_MS = 200;
 
 export interface SharedKeyServiceOptions {
   readonly store: ObjectStore;
-  /** The node's directory, for the file with the first key. */
+  /** For the file with the first key. */
   readonly home: string;
-  /** Those the node has of its own. They become the cluster's if it has none. */
+  /** The node's keys from before it joined. They become the cluster's keys if it has none. */
   readonly own: readonly KeyRecord[];
   readonly clock: Clock;
   readonly randomBytes?: Randomness | undefined;
-  /** Told once when the store cannot be asked, until it can again. What is known goes on being believed. */
+  /** Called once when the store becomes unreachable. Meanwhile the known keys stay valid. */
   readonly onError: (error: SandboxError) => void;
 }
 
-/** The keys of a cluster: one object of the store that every node may change, and that each keeps a copy of. */
+/** The keys of a cluster: an object in the store that every node can change and caches. */
 export class SharedKeyService implements KeyVerifier, Disposable {
   readonly #options: SharedKeyServiceOptions;
   readonly #document: SharedDocument<KeysDocument>;
   readonly #randomBytes: Randomness;
   #keys: ReadonlyMap<string, KeyRecord> = new Map();
   #tag: string | undefined;
-  /** One after the other: an answer that is overtaken must not bring back what is revoked. */
-  #turn: Promise<unknown> = Promise.resolve();
-  #nextLook: Promise<void> | undefined;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Serializes requests to the store: a response that arrives late must not restore a revoked key. */
+  #lastRequest: Promise<unknown> = Promise.resolve();
+  #nextLookup: Promise<void> | undefined;
+  #lookedUpAtMs = Number.NEGATIVE_INFINITY;
   #isFailing = false;
   #stop = () => {};
 
@@ -57,42 +57,42 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
   }
 
-  /** Makes the cluster's keys of the node's own where there are none, makes sure that somebody can get in, and follows. */
+  /** Gives a new cluster this node's keys, creates an admin key if there is no valid one, and starts to poll the store. */
   async open(): Promise<void> {
     const { home, own, clock } = this.#options;
     const file = join(home, "api-key");
-    let made: KeyRecord | undefined;
-    await this.#change((now) => {
-      made = undefined;
-      const keys = now ?? own;
-      if (hasUsableAdmin(keys, clock.now())) return now === undefined ? keys : undefined;
-      const first = this.#make(FIRST_KEY, keys);
-      made = first.key;
-      // On disk first: a key that nobody has would lock everybody out.
-      writePrivateFile(file, `${first.text}\n`);
-      return [...keys, first.key];
+    let hasNewKey = false;
+    await this.#change((stored) => {
+      hasNewKey = false;
+      const keys = stored ?? own;
+      if (hasUsableAdmin(keys, clock.now())) return stored === undefined ? keys : undefined;
+      const { key, text } = this.#newKey(FIRST_KEY, keys);
+      hasNewKey = true;
+      // File first: a stored admin key without the file would lock out all callers.
+      writePrivateFile(file, `${text}\n`);
+      return [...keys, key];
     });
-    if (made === undefined) this.#putAside(file);
-    this.#follow();
+    if (!hasNewKey) this.#setAside(file);
+    this.#poll();
   }
 
   async create(body: CreateKeyBody): Promise<CreatedKey> {
     let created: CreatedKey | undefined;
-    await this.#change((now = []) => {
-      const { key, text } = this.#make(body, now);
+    await this.#change((keys = []) => {
+      const { key, text } = this.#newKey(body, keys);
       created = { ...keyResource(key), key: text };
-      return [...now, key];
+      return [...keys, key];
     });
     return created as CreatedKey;
   }
 
-  /** In the order of their making, revoked ones too. */
+  /** Oldest first, including revoked keys. */
   async list(): Promise<readonly KeyResource[]> {
     await this.#refresh();
     return [...this.#keys.values()].map(keyResource);
   }
 
-  /** From now on nobody gets in with it here, and within about a second nowhere. */
+  /** Takes effect immediately on this node, and within about a second on the others. */
   async revoke(id: string): Promise<KeyResource> {
     const now = this.#options.clock.now();
     await this.#change((keys = []) => {
@@ -112,12 +112,12 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     return Object.values(this.#keys.get(id)?.quota ?? {}).some((limit) => limit !== null);
   }
 
-  /** Asks the store about a key that is not known here: it may have been made elsewhere a moment ago. */
+  /** Looks up an unknown key in the store: another node may just have created it. */
   async learn(credential: string | undefined): Promise<void> {
     const id = apiKeyId(credential ?? "");
     if (id === undefined || this.#keys.has(id)) return;
-    this.#nextLook ??= this.#look();
-    await this.#nextLook;
+    this.#nextLookup ??= this.#lookUp();
+    await this.#nextLookup;
   }
 
   [Symbol.dispose](): void {
@@ -125,54 +125,54 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     this.#stop = () => {};
   }
 
-  #make(body: CreateKeyBody, keys: readonly KeyRecord[]) {
+  #newKey(body: CreateKeyBody, keys: readonly KeyRecord[]) {
     const isTaken = (id: string) => keys.some((key) => key.id === id);
     return newKey(body, { now: this.#options.clock.now(), randomBytes: this.#randomBytes, isTaken });
   }
 
-  #change(change: (now: readonly KeyRecord[] | undefined) => readonly KeyRecord[] | undefined): Promise<void> {
-    return this.#inTurn(async () => {
-      const changed = await this.#document.change((now) => {
-        const keys = change(now && recordsOfDocument(now));
+  #change(change: (keys: readonly KeyRecord[] | undefined) => readonly KeyRecord[] | undefined): Promise<void> {
+    return this.#serialize(async () => {
+      const changed = await this.#document.change((content) => {
+        const keys = change(content && recordsOfDocument(content));
         return keys && { keys: keys.map(storedKey) };
       });
-      if (changed !== undefined) this.#believe(changed);
+      if (changed !== undefined) this.#update(changed);
     });
   }
 
   #refresh(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       const tag = await this.#document.tag();
       if (tag !== undefined && tag === this.#tag) return;
-      const read = await this.#document.read();
-      if (read === undefined) throw gone(this.#options.store);
-      this.#believe(read);
+      const version = await this.#document.read();
+      if (version === undefined) throw missingKeys(this.#options.store);
+      this.#update(version);
     });
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
+  #serialize(work: () => Promise<void>): Promise<void> {
+    const done = this.#lastRequest.then(work);
+    this.#lastRequest = done.catch(() => {});
     return done;
   }
 
-  #believe({ content, tag }: DocumentVersion<KeysDocument>): void {
+  #update({ content, tag }: DocumentVersion<KeysDocument>): void {
     this.#keys = new Map(recordsOfDocument(content).map((key) => [key.id, key]));
     this.#tag = tag;
   }
 
-  async #look(): Promise<void> {
+  async #lookUp(): Promise<void> {
     const { clock } = this.#options;
-    const waitMs = Math.max(0, this.#lookedAtMs + MIN_GAP_MS - clock.monotonicMs());
+    const waitMs = Math.max(0, this.#lookedUpAtMs + MIN_LOOKUP_INTERVAL_MS - clock.monotonicMs());
     if (waitMs > 0) await new Promise<void>((resolve) => void clock.schedule(waitMs, resolve));
     else await undefined;
-    // A look that has begun is too old for those who come from now on.
-    this.#nextLook = undefined;
-    this.#lookedAtMs = clock.monotonicMs();
+    // A later caller's key may be newer than the lookup that starts now.
+    this.#nextLookup = undefined;
+    this.#lookedUpAtMs = clock.monotonicMs();
     await this.#refresh();
   }
 
-  #follow(): void {
+  #poll(): void {
     const { clock, onError } = this.#options;
     let isStopped = false;
     const next = () => {
@@ -194,8 +194,8 @@ export class SharedKeyService implements KeyVerifier, Disposable {
     next();
   }
 
-  /** A key from before the node came into the cluster opens nothing here; in its place it would mislead. */
-  #putAside(file: string): void {
+  /** Renames the file if it holds a key from before the node joined: that key is not valid in the cluster. */
+  #setAside(file: string): void {
     if (!existsSync(file)) return;
     const text = readFileSync(file, "utf8").trim();
     const known = this.#keys.get(apiKeyId(text) ?? "");
@@ -205,11 +205,11 @@ export class SharedKeyService implements KeyVerifier, Disposable {
   }
 }
 
-function gone({ label }: ObjectStore): SandboxError {
+function missingKeys({ label }: ObjectStore): SandboxError {
   return new SandboxError("data_loss", {
     reason: "store_corrupt",
-    message: `${KEYS_OBJECT} is not in ${label} any more; the keys that are known go on being valid`,
-    hint: "restore it from a backup of the store; a node that is started without it makes the keys anew",
+    message: `${KEYS_OBJECT} is missing in ${label}; the keys that this node knows stay valid`,
+    hint: "restore it from a backup of the store; a node that starts without it creates new keys",
     details: { store: label, key: KEYS_OBJECT },
   });
 }

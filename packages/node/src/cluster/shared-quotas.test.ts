@@ -13,7 +13,7 @@ let alive: Set<string>;
 let existing: Set<string>;
 let errors: SandboxError[];
 let fails: (operation: string) => "before" | "after" | undefined;
-/** The most that ever stood in the store. */
+/** The largest number of holdings ever stored. */
 let most: number;
 let store: MemoryStore;
 
@@ -26,7 +26,7 @@ beforeEach(() => {
   store = new MemoryStore({
     fault: ({ operation, number }) => {
       const fail = fails(operation);
-      // Not the same for all, so that no node is always the last.
+      // Varying delays, so that no node is always the last.
       return { delayMs: 1 + (number % 5), answerDelayMs: 1 + (number % 3), ...(fail && { fail }) };
     },
   });
@@ -57,7 +57,7 @@ function node(nodeId: string, clock = systemClock): SharedQuotas {
   });
 }
 
-/** As a node makes one. */
+/** Creates a sandbox as a node does. */
 async function create(quotas: SharedQuotas, owner = key({ maxSandboxes: 3 })): Promise<SandboxId> {
   using reservation = await quotas.reserve(owner, one);
   const id = createSandboxId();
@@ -67,25 +67,25 @@ async function create(quotas: SharedQuotas, owner = key({ maxSandboxes: 3 })): P
 }
 
 async function held(): Promise<readonly string[]> {
-  const found = await store.get(DOCUMENT);
-  return Object.keys(JSON.parse(Buffer.from(found?.bytes ?? []).toString()).holdings);
+  const stored = await store.get(DOCUMENT);
+  return Object.keys(JSON.parse(Buffer.from(stored?.bytes ?? []).toString()).holdings);
 }
 
 const refused = { code: "resource_exhausted", reason: "quota_exceeded" };
 
-describe("a quota of a cluster", () => {
-  it("is kept and used to the last bit when three nodes create at once, whatever they take back", async () => {
+describe("a quota in a cluster", () => {
+  it("is enforced and fully used when three nodes create and destroy sandboxes at the same time", async () => {
     const nodes = ["a", "b", "c"].map((id) => node(id));
     const owner = key({ maxSandboxes: 10 });
     const attempts = nodes.flatMap((quotas) => Array.from({ length: 12 }, () => create(quotas, owner)));
     const outcomes = await Promise.allSettled(attempts);
-    const made = outcomes.filter((outcome) => outcome.status === "fulfilled");
+    const created = outcomes.filter((outcome) => outcome.status === "fulfilled");
     await Promise.all(nodes.map((quotas) => quotas.settled()));
-    expect(made).toHaveLength(10);
-    expect((await held()).toSorted()).toEqual(made.map(({ value }) => value).toSorted());
+    expect(created).toHaveLength(10);
+    expect((await held()).toSorted()).toEqual(created.map(({ value }) => value).toSorted());
     expect(most).toBe(10);
     expect(outcomes.find((outcome) => outcome.status === "rejected")?.reason).toMatchObject(refused);
-    const [first, second] = made;
+    const [first, second] = created;
     nodes[1]?.ended(keyId, first?.value as SandboxId);
     nodes[2]?.ended(keyId, second?.value as SandboxId);
     await Promise.all(nodes.map((quotas) => quotas.settled()));
@@ -98,7 +98,7 @@ describe("a quota of a cluster", () => {
     [{ maxMemoryMib: 512 }, 2],
     [{ maxVcpuCount: 3 }, 3],
     [{ maxSandboxes: 0 }, 0],
-  ])("of %j lets %d in on two nodes together", async (quota, count) => {
+  ])("of %j allows %d sandboxes on two nodes together", async (quota, count) => {
     const nodes = [node("a"), node("b")];
     const outcomes = await Promise.allSettled(
       nodes.flatMap((quotas) => [1, 2, 3].map(() => create(quotas, key(quota)))),
@@ -106,7 +106,7 @@ describe("a quota of a cluster", () => {
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(count);
   });
 
-  it("is kept when nodes reserve at the same moment, before any of them goes on", async () => {
+  it("is enforced when nodes reserve at the same moment", async () => {
     const nodes = ["a", "b", "c"].map((id) => node(id));
     const owner = key({ maxSandboxes: 2 });
     const outcomes = await Promise.allSettled(nodes.map((quotas) => quotas.reserve(owner, one)));
@@ -114,7 +114,7 @@ describe("a quota of a cluster", () => {
     expect(await held()).toHaveLength(2);
   });
 
-  it("has room again when a creation comes to nothing", async () => {
+  it("is available again after a failed creation", async () => {
     const [a, b] = [node("a"), node("b")];
     const owner = key({ maxSandboxes: 1 });
     const reservation = await a.reserve(owner, one);
@@ -124,7 +124,7 @@ describe("a quota of a cluster", () => {
     await create(b, owner);
   });
 
-  it("counts a sandbox all the while it moves, and no longer than to its end", async () => {
+  it("counts a sandbox while it moves between nodes, and until it ends", async () => {
     const [a, b, c] = [node("a"), node("b"), node("c")];
     const owner = key({ maxSandboxes: 1 });
     const id = await create(a, owner);
@@ -138,7 +138,7 @@ describe("a quota of a cluster", () => {
     expect(most).toBe(1);
   });
 
-  it("counts sandboxes that were there before, also above the limit, and then refuses more", async () => {
+  it("counts sandboxes that existed before, even above the limit, and then refuses more", async () => {
     const a = node("a");
     const ids = [1, 2].map(() => createSandboxId());
     for (const id of ids) a.hold(keyId, id, one);
@@ -147,7 +147,7 @@ describe("a quota of a cluster", () => {
     expect(await rejection(create(node("b"), key({ maxSandboxes: 1 })))).toMatchObject(refused);
   });
 
-  it("is not asked for a key without one", async () => {
+  it("is not recorded for a key without one", async () => {
     const quotas = new SharedQuotas({
       store,
       nodeId: "a",
@@ -165,14 +165,14 @@ describe("a quota of a cluster", () => {
   });
 });
 
-describe("what a node that died has left in a quota", () => {
-  it("is dropped where nothing came of it, and counts where somebody has the sandbox", async () => {
+describe("a dead node's share of a quota", () => {
+  it("is released for failed creations, and still counts for sandboxes that exist", async () => {
     const [a, b] = [node("a"), node("b")];
     const owner = key({ maxSandboxes: 3 });
-    const [kept, gone] = [await create(a, owner), await create(a, owner)];
+    const [kept, lost] = [await create(a, owner), await create(a, owner)];
     await a.reserve(owner, one);
-    existing.delete(gone);
-    expect(await rejection(create(b, owner)), "it lives").toMatchObject(refused);
+    existing.delete(lost);
+    expect(await rejection(create(b, owner)), "the node is alive").toMatchObject(refused);
     alive.delete("a");
     await create(b, owner);
     await create(b, owner);
@@ -181,13 +181,13 @@ describe("what a node that died has left in a quota", () => {
     expect(most).toBe(3);
   });
 
-  it("is dropped by the node itself when it has come back", async () => {
+  it("is released by the node itself after a restart", async () => {
     const owner = key({ maxSandboxes: 1 });
     await node("a").reserve(owner, one);
     await create(node("a"), owner);
   });
 
-  it("is not used twice when it was only taken for dead", async () => {
+  it("is not used twice if the node only appeared dead", async () => {
     const [a, b] = [node("a"), node("b")];
     const owner = key({ maxSandboxes: 1 });
     const reservation = await a.reserve(owner, one);
@@ -200,8 +200,8 @@ describe("what a node that died has left in a quota", () => {
   });
 });
 
-describe("a store that fails", () => {
-  it("leaves no room taken by a creation whose answer was lost", async () => {
+describe("a quota in a failing store", () => {
+  it("is not reduced by a creation whose response was lost", async () => {
     const a = node("a");
     const owner = key({ maxSandboxes: 1 });
     let isLost = true;
@@ -215,7 +215,7 @@ describe("a store that fails", () => {
     await create(a, owner);
   });
 
-  it("is asked again until an end is written, and reported once", async () => {
+  it("is released with retries when a sandbox ends, and the failure is reported once", async () => {
     const clock = new FakeClock();
     const a = node("a", clock);
     const id = await create(a);

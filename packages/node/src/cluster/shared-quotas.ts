@@ -14,21 +14,20 @@ export interface SharedQuotasOptions {
   readonly store: ObjectStore;
   readonly nodeId: string;
   readonly clock: Clock;
-  /** Sandboxes of other keys are not counted. */
+  /** Sandboxes of keys without a quota are not counted. */
   readonly hasQuota: (keyId: string) => boolean;
   readonly isNodeAlive: (nodeId: string) => Promise<boolean>;
-  /** Whether a sandbox is held by any node, or is in the store. */
+  /** Whether any node owns the sandbox, or it is at rest in the store. */
   readonly exists: (id: SandboxId) => Promise<boolean>;
-  /** Told when what has ended could not be taken off yet; it is tried again. */
+  /** Called when a background change fails for the first time; it is retried. */
   readonly onError: (error: SandboxError) => void;
   readonly randomUuid?: (() => string) | undefined;
 }
 
-/** Room for a sandbox that is being made. Disposed before it is bound, the room is free again. */
+/** A share of the quota for a sandbox that is being created. Disposing it before `bind` releases the share. */
 export interface QuotaReservation extends Disposable {
   /**
-   * From now on the room is this sandbox's, to its end. Throws when this node was taken for dead meanwhile, and the room
-   * was given to others.
+   * Assigns the share to the sandbox until it ends. Throws if other nodes considered this one dead and used the share meanwhile.
    */
   bind(id: SandboxId): Promise<void>;
 }
@@ -36,13 +35,13 @@ export interface QuotaReservation extends Disposable {
 const unlimited: QuotaReservation = { bind: () => Promise.resolve(), [Symbol.dispose]: () => {} };
 
 /**
- * Keeps the quotas of keys over all nodes of a cluster: a sandbox counts from before it is made until it has ended,
- * wherever it runs or rests. It moves from node to node without ceasing to count.
+ * Enforces the quotas of keys across all nodes of a cluster. A sandbox counts from before its creation until it ends, whether it
+ * runs on a node, moves to another, or is at rest.
  */
 export class SharedQuotas {
   readonly #options: SharedQuotasOptions;
   readonly #ledgers = new Map<string, QuotaLedger>();
-  /** Names in the ledgers that this node answers for. */
+  /** Names in the ledgers that belong to this process. */
   readonly #own = new Set<string>();
   readonly #pending = new Set<Promise<void>>();
   #isStopped = false;
@@ -69,15 +68,15 @@ export class SharedQuotas {
         await ledger.change(add);
       });
     } catch (thrown) {
-      // It may have been written although the answer was lost.
+      // The reservation may have been written although the response was lost.
       if (isRefusal(thrown)) this.#own.delete(name);
-      else this.#takeOff(owner.keyId, name);
+      else this.#remove(owner.keyId, name);
       throw thrown;
     }
     return this.#reservation(owner, { name, holding, wanted });
   }
 
-  /** A sandbox has come to this node from another, or was here before: it counts, and is not refused. */
+  /** Counts a sandbox that moved to this node or existed before, even if it exceeds the quota. */
   hold(keyId: string, id: SandboxId, { memoryMib, vcpuCount }: Usage): void {
     if (!this.#options.hasQuota(keyId)) return;
     this.#own.add(id);
@@ -85,17 +84,17 @@ export class SharedQuotas {
     this.#inBackground(keyId, (holdings) => void holdings.set(id, holding));
   }
 
-  /** A sandbox has been destroyed, or has failed. */
+  /** Call when a sandbox was destroyed or has failed. */
   ended(keyId: string, id: SandboxId): void {
-    if (this.#options.hasQuota(keyId)) this.#takeOff(keyId, id);
+    if (this.#options.hasQuota(keyId)) this.#remove(keyId, id);
   }
 
-  /** Resolves when everything that was to be written is written. */
+  /** Resolves when all background changes are written. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  /** What could not be written so far is given up; others clear it away when this node does not come back. */
+  /** Stops retrying. Other nodes remove the leftovers if this node does not start again. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -114,19 +113,19 @@ export class SharedQuotas {
           });
           this.#own.delete(name);
         } catch (thrown) {
-          this.#takeOff(owner.keyId, name);
-          this.#takeOff(owner.keyId, id);
+          this.#remove(owner.keyId, name);
+          this.#remove(owner.keyId, id);
           throw thrown;
         }
       },
       [Symbol.dispose]: () => {
-        if (isOpen) this.#takeOff(owner.keyId, name);
+        if (isOpen) this.#remove(owner.keyId, name);
         isOpen = false;
       },
     };
   }
 
-  #takeOff(keyId: string, name: string): void {
+  #remove(keyId: string, name: string): void {
     this.#inBackground(
       keyId,
       (holdings) => void holdings.delete(name),
@@ -135,12 +134,12 @@ export class SharedQuotas {
   }
 
   #inBackground(keyId: string, change: LedgerChange, done = () => {}): void {
-    const work = this.#insist(keyId, change).then(done);
+    const work = this.#retry(keyId, change).then(done);
     this.#pending.add(work);
     work.finally(() => this.#pending.delete(work));
   }
 
-  async #insist(keyId: string, change: LedgerChange): Promise<void> {
+  async #retry(keyId: string, change: LedgerChange): Promise<void> {
     const { clock, onError } = this.#options;
     for (let attempt = 0; ; attempt++) {
       try {
@@ -156,25 +155,25 @@ export class SharedQuotas {
     }
   }
 
-  /** Drops what nodes that died have left: creations that came to nothing, and sandboxes that are nowhere any more. */
+  /** Removes leftovers of dead nodes: reservations of failed creations, and sandboxes that no longer exist. */
   async #dropLeftovers(ledger: QuotaLedger): Promise<boolean> {
-    const gone: string[] = [];
+    const leftovers: string[] = [];
     const { isNodeAlive } = this.#options;
     const all = [...(await ledger.read())];
     const nodes = [...new Set(all.map(([, { node }]) => node))];
     const alive = new Map(await Promise.all(nodes.map(async (node) => [node, await isNodeAlive(node)] as const)));
-    for (const [name, { node }] of all) if (await this.#isLeftover(name, node, alive)) gone.push(name);
-    if (gone.length === 0) return false;
+    for (const [name, { node }] of all) if (await this.#isLeftover(name, node, alive)) leftovers.push(name);
+    if (leftovers.length === 0) return false;
     await ledger.change((holdings: Holdings) => {
-      for (const name of gone) if (!this.#own.has(name)) holdings.delete(name);
+      for (const name of leftovers) if (!this.#own.has(name)) holdings.delete(name);
     });
     return true;
   }
 
   async #isLeftover(name: string, node: string, alive: ReadonlyMap<string, boolean>): Promise<boolean> {
     const { nodeId, exists } = this.#options;
-    const isAnsweredFor = node === nodeId ? this.#own.has(name) : alive.get(node) === true;
-    return !isAnsweredFor && !(isSandboxId(name) && (await exists(name)));
+    const isInUse = node === nodeId ? this.#own.has(name) : alive.get(node) === true;
+    return !isInUse && !(isSandboxId(name) && (await exists(name)));
   }
 
   #ledger(keyId: string): QuotaLedger {

@@ -4,7 +4,7 @@ import type { DrainNodeBody, NodeResource } from "@sandpiper/protocol";
 /** The nodes of a cluster. A standalone node lists only itself. */
 export interface NodeDirectory {
   list(): Promise<readonly NodeResource[]>;
-  /** Resolves when this node holds no sandbox any more. It takes no new ones until it is restarted. */
+  /** Resolves when this node owns no more sandboxes. It accepts none until it is restarted. */
   drain(options: DrainNodeBody): Promise<void>;
 }
 
@@ -16,7 +16,6 @@ export interface StandaloneNodesOptions {
   readonly count: () => number;
 }
 
-/** The directory of a standalone node. */
 export class StandaloneNodes implements NodeDirectory {
   readonly #options: StandaloneNodesOptions;
   readonly #startedAt: string;
@@ -36,8 +35,8 @@ export class StandaloneNodes implements NodeDirectory {
   async drain(): Promise<void> {
     throw new SandboxError("failed_precondition", {
       reason: "no_cluster",
-      message: "this node cannot be drained: there is no other node that could take its sandboxes",
-      hint: "stop it instead: its sandboxes keep running until it starts again; or start more nodes with the same store",
+      message: "cannot drain a standalone node: no other node can take its sandboxes",
+      hint: "stop it instead, and its sandboxes keep running until it starts again; or start more nodes with the same store",
     });
   }
 }

@@ -4,7 +4,7 @@ import type { KeyRecord } from "../records/key-record.ts";
 
 const storedKeySchema = keyResourceSchema.extend({ hash: z.hex().length(64) });
 
-/** The keys of a cluster as they are in its store: as everywhere, without their text. */
+/** The cluster's keys in the store, without their text. */
 export const keysDocumentSchema = z.object({ keys: z.array(storedKeySchema) });
 
 export type KeysDocument = z.infer<typeof keysDocumentSchema>;

@@ -12,15 +12,15 @@ export interface NodeContainersOptions {
 }
 
 export interface PullImageOptions {
-  /** Aborted when the caller has gone. */
+  /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: PullProgress) => void;
 }
 
-/** The root filesystem of sandboxes that name no image. */
+/** The root filesystem of sandboxes without an image. */
 const DEFAULT_ROOT = "host";
 
-/** The images and caches of this node's container engines. Another tenant's caches do not exist. */
+/** The images and caches of this node's container engines. Other tenants' caches do not exist for a caller. */
 export class NodeContainers {
   readonly #options: NodeContainersOptions;
 
@@ -58,7 +58,7 @@ export class NodeContainers {
         return await containers.clearCache(wanted);
       } catch (thrown) {
         const error = SandboxError.from(thrown);
-        if (error.code !== "not_found") throw calling(wanted.project, project, error);
+        if (error.code !== "not_found") throw withProject(project, { error, internal: wanted.project });
       }
     }
     throw noSuchCache(project, name);
@@ -71,11 +71,11 @@ export class NodeContainers {
   /** Prefers the default provider if none is named. */
   #containersOf(name: string | undefined): Containers {
     const { providers, defaultProvider } = this.#options;
-    const found =
+    const containers =
       name === undefined
         ? (providers.byName.get(defaultProvider)?.containers ?? this.#engines()[0])
         : providers.byName.get(name)?.containers;
-    if (found !== undefined) return found;
+    if (containers !== undefined) return containers;
     throw new SandboxError("unimplemented", {
       reason: "no_containers",
       message: `this node has no ${name === undefined ? "provider that runs containers" : `provider ${name} that runs containers`}`,
@@ -88,20 +88,23 @@ function noSuchRoot(provider: string, image: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "no_such_image",
     message: `provider ${provider} has no image ${JSON.stringify(image)}`,
-    hint: `give "${DEFAULT_ROOT}", which has what its sandboxes start from`,
+    hint: `use "${DEFAULT_ROOT}", the root filesystem of its sandboxes`,
   });
 }
 
-/** Names the project as its tenant knows it. */
-function calling(known: string, own: string, error: SandboxError): SandboxError {
+/** Replaces the provider's name of the project with the tenant's. */
+function withProject(
+  project: string,
+  { error, internal }: { readonly error: SandboxError; readonly internal: string },
+): SandboxError {
   const { code, reason, hint, details, cause } = error;
-  return new SandboxError(code, { reason, message: error.message.replaceAll(known, own), hint, details, cause });
+  return new SandboxError(code, { reason, message: error.message.replaceAll(internal, project), hint, details, cause });
 }
 
 export function noSuchCache(project: string, name: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_cache",
     message: `there is no cache ${JSON.stringify(name.slice(0, 64))} of project ${JSON.stringify(project.slice(0, 64))}`,
-    hint: "list the caches to see those there are",
+    hint: "list the caches to see their projects and names",
   });
 }

@@ -26,31 +26,32 @@ function setUp({ provider = containerMock(), config }: { provider?: MockProvider
 const mock = { provider: "mock" } as const;
 
 describe("a rebuild", () => {
-  it("runs a sandbox on what its image means now, with its volumes and without its processes", async () => {
+  it("recreates a sandbox from its current image, with its volumes and without its processes", async () => {
     const node = setUp();
-    const made = await node.sandboxes.create(node.owner, { ...mock, image: "base:1", name: "kept", env: { A: "1" } });
-    const reader = await node.access.open(node.owner, made.id, { readOnly: false }).start({ command: "sleep 3600" });
+    const options = { ...mock, image: "base:1", name: "kept", env: { A: "1" } };
+    const { id } = await node.sandboxes.create(node.owner, options);
+    const reader = await node.access.open(node.owner, id, { readOnly: false }).start({ command: "sleep 3600" });
     const waiting = rejection(reader.wait());
     node.engine.images.set("base:1", "sha256:new");
-    const volume = node.engine.volumes.get(made.id);
-    expect(await node.engine.isOutdated(made.id)).toBe(true);
+    const volume = node.engine.volumes.get(id);
+    expect(await node.engine.isOutdated(id)).toBe(true);
 
-    const rebuilt = await node.rebuilds.rebuild(node.owner, made.id);
-    expect(rebuilt).toMatchObject({ id: made.id, state: "ready", name: "kept", image: "base:1" });
-    expect(await node.engine.isOutdated(made.id)).toBe(false);
-    expect(node.engine.volumes.get(made.id)).toBe(volume);
+    const rebuilt = await node.rebuilds.rebuild(node.owner, id);
+    expect(rebuilt).toMatchObject({ id, state: "ready", name: "kept", image: "base:1" });
+    expect(await node.engine.isOutdated(id)).toBe(false);
+    expect(node.engine.volumes.get(id)).toBe(volume);
     expect(await waiting).toBeInstanceOf(SandboxError);
-    const live = node.access.open(node.owner, made.id, { readOnly: false });
+    const live = node.access.open(node.owner, id, { readOnly: false });
     expect(await live.processes()).toEqual([]);
     expect((await live.exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
     expect(node.kinds()).toContain("sandbox.rebuilt");
     expect(node.provider.size).toBe(1);
   });
 
-  it("brings one back that has failed, and then it counts again", async () => {
+  it("restarts a failed sandbox, which then counts towards the limit again", async () => {
     const node = setUp({ config: { maxSandboxes: 1 } });
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
-    node.provider.instance(id).crash("somebody removed it");
+    node.provider.instance(id).crash("its container was removed");
     await node.clock.advance(10);
     expect(node.sandboxes.get(node.owner, id)).toMatchObject({
       state: "failed",
@@ -66,7 +67,7 @@ describe("a rebuild", () => {
     expect(await rejection(node.sandboxes.create(node.owner, { ...mock }))).toMatchObject({ reason: "sandbox_limit" });
   });
 
-  it("leaves a sandbox as it is when its image is not there any more", async () => {
+  it("leaves a sandbox running if its image no longer exists", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock, image: "base:1" });
     node.engine.images.delete("base:1");
@@ -77,7 +78,7 @@ describe("a rebuild", () => {
     );
   });
 
-  it("that cannot be finished leaves the volumes, and can be asked for again", async () => {
+  it("that fails keeps the volumes, and can be repeated", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.faults.bootFailure = new SandboxError("unavailable", { reason: "no", message: "no container" });
@@ -88,7 +89,7 @@ describe("a rebuild", () => {
     expect(await node.rebuilds.rebuild(node.owner, id)).toMatchObject({ state: "ready", failure: null });
   });
 
-  it("waits for whoever is at the sandbox, and is refused while it rests", async () => {
+  it("waits for other changes to the sandbox, and is refused while it is paused", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
     const removal = node.sandboxes.remove(node.owner, id);
@@ -100,19 +101,19 @@ describe("a rebuild", () => {
     expect(refused).toMatchObject({ code: "failed_precondition", hint: "resume it first" });
   });
 
-  it("is not for sandboxes of other tenants, nor for what is no container", async () => {
+  it("is refused for other tenants' sandboxes, and for providers without containers", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
     const other = node.authenticator.authenticate(node.keys.create({ name: "other", tenant: "other" }).key);
     expect(await rejection(node.rebuilds.rebuild(other, id))).toMatchObject({ code: "not_found" });
     const plain = setUp({ provider: new MockProvider() });
-    const made = await plain.sandboxes.create(plain.owner, { ...mock });
-    expect(await rejection(plain.rebuilds.rebuild(plain.owner, made.id))).toMatchObject({ code: "unimplemented" });
+    const created = await plain.sandboxes.create(plain.owner, { ...mock });
+    expect(await rejection(plain.rebuilds.rebuild(plain.owner, created.id))).toMatchObject({ code: "unimplemented" });
   });
 });
 
 describe("volumes", () => {
-  it("go with a sandbox that is deleted, whatever its state", async () => {
+  it("are deleted with their sandbox in any state", async () => {
     const node = setUp();
     const ids = await Promise.all([1, 2, 3].map(async () => (await node.sandboxes.create(node.owner, { ...mock })).id));
     const [ready, failed, paused] = ids as unknown as [SandboxId, SandboxId, SandboxId];
@@ -125,7 +126,7 @@ describe("volumes", () => {
     expect(node.provider.size).toBe(0);
   });
 
-  it("also go with one that is deleted just as it fails", async () => {
+  it("are deleted with a sandbox that is destroyed just as it fails", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.faults.destroyDelayMs = 50;
@@ -138,7 +139,7 @@ describe("volumes", () => {
     expect(node.engine.volumes.has(id)).toBe(false);
   });
 
-  it("of one that has failed stay until its record is forgotten", async () => {
+  it("of a failed sandbox are kept until its record is deleted", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
     node.provider.instance(id).crash();

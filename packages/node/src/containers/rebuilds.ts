@@ -47,7 +47,7 @@ export class Rebuilds {
     const record = registry.record(id);
     if (record === undefined) throw noSuchSandbox(id);
     this.#requireRebuildable(record);
-    // The image is fetched first: until it is here, the sandbox keeps running.
+    // The image is pulled first; meanwhile the sandbox keeps running.
     await providers.fetchImage(instanceKey(record), new AbortController().signal);
     const epoch = await this.#own(record);
     if (registry.running(id) !== undefined) registry.instance(id).sandbox.halt();
@@ -80,7 +80,7 @@ export class Rebuilds {
     return ready;
   }
 
-  /** A node that started after the sandbox failed has no lease on it. The sandbox's checkpoints are kept. */
+  /** A node that started after the sandbox failed has no lease and takes one here. Existing checkpoints are kept. */
   async #own(record: SandboxRecord): Promise<number | null> {
     const { ownership, providers } = this.#options;
     if (ownership.has(record.id)) return record.epoch;

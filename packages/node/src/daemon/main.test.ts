@@ -131,7 +131,7 @@ describe("the node's program", () => {
   });
 });
 
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+async function _until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 

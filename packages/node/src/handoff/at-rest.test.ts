@@ -27,10 +27,10 @@ async function get<T>(node: StoreNode, path: string): Promise<T> {
 }
 
 const states = (items: readonly SandboxResource[]) => items.map(({ name, state, node }) => [name, state, node]);
-const isSomewhere = (id: string) => [a, b].some(({ records }) => records.get(id as never) !== undefined);
+const isOnNode = (id: string) => [a, b].some(({ records }) => records.get(id as never) !== undefined);
 
-describe("a sandbox that no node has", () => {
-  it("is listed and described by every node, with its token, and stays where it is", async () => {
+describe("a sandbox at rest", () => {
+  it("is listed and described by every node, with its token, without being restored", async () => {
     const { id, token } = await a.create({ name: "drained" });
     const paused = await a.create({ name: "paused" });
     await a.request("POST", `/v1/sandboxes/${paused.id}/pause`);
@@ -47,10 +47,10 @@ describe("a sandbox that no node has", () => {
       );
       expect(await get(node, id)).toMatchObject({ id, state: "stopped", node: null, token });
     }
-    expect([id, paused.id].some(isSomewhere)).toBe(false);
+    expect([id, paused.id].some(isOnNode)).toBe(false);
   });
 
-  it("shows its checkpoints without being woken", async () => {
+  it("shows its checkpoints without being restored", async () => {
     const { id } = await a.create();
     await a.request("POST", `/v1/sandboxes/${id}/checkpoints`, { json: { name: "mine" } });
     await a.drain();
@@ -61,10 +61,10 @@ describe("a sandbox that no node has", () => {
     ]);
     expect(await get(b, `${id}/checkpoints/mine`)).toEqual(items[1]);
     expect((await b.request("GET", `/v1/sandboxes/${id}/checkpoints/other`)).status).toBe(404);
-    expect(isSomewhere(id)).toBe(false);
+    expect(isOnNode(id)).toBe(false);
   });
 
-  it("goes on when it is used, and is then its node's", async () => {
+  it("is restored on the node where it is used", async () => {
     const { id } = await a.create({ name: "moved" });
     await a.drain();
     const run = await b.request("POST", `/v1/sandboxes/${id}/exec`, { json: { command: "true" } });
@@ -72,30 +72,30 @@ describe("a sandbox that no node has", () => {
     expect(states((await list(a)).items)).toEqual([["moved", "ready", (await get<SandboxResource>(b, id)).node]]);
   });
 
-  it("is not there for other tenants, and for those who look for something else", async () => {
+  it("is visible only to its tenant and to matching filters", async () => {
     const { id } = await a.create({ name: "mine", labels: { team: "blue" } });
     await a.drain();
     const other = await b.keyOf("other");
     expect((await list(b, "", other)).items).toEqual([]);
     expect((await b.request("GET", `/v1/sandboxes/${id}`, { as: other })).status).toBe(404);
     expect((await b.request("GET", `/v1/sandboxes/${id}/checkpoints`, { as: other })).status).toBe(404);
-    const found = async (query: string) => (await list(b, query)).items.length;
+    const count = async (query: string) => (await list(b, query)).items.length;
     for (const query of ["?name=mine", "?state=stopped", "?provider=mock", "?label=team", "?label=team%3Dblue"])
-      expect([query, await found(query)]).toEqual([query, 1]);
+      expect([query, await count(query)]).toEqual([query, 1]);
     for (const query of ["?name=x", "?state=paused", "?provider=gvisor", "?label=x", "?label=team%3Dred"])
-      expect([query, await found(query)]).toEqual([query, 0]);
+      expect([query, await count(query)]).toEqual([query, 0]);
   });
 
-  it("is shown as stopped when its owner has died, once the owner's lease is over", async () => {
-    const { id } = await a.create({ name: "left behind" });
+  it("is shown as stopped once the lease of its dead owner has expired", async () => {
+    const { id } = await a.create({ name: "orphaned" });
     await a.crash();
     expect((await list(b)).items).toEqual([]);
     await nodes.clock.advance(120_000);
-    expect(states((await list(b)).items)).toEqual([["left behind", "stopped", null]]);
+    expect(states((await list(b)).items)).toEqual([["orphaned", "stopped", null]]);
     expect(await get(b, id)).toMatchObject({ state: "stopped", node: null });
   });
 
-  it("can be destroyed although it cannot be restored", async () => {
+  it("can be destroyed even if it cannot be restored", async () => {
     const { id } = await a.create();
     await a.crash();
     await nodes.clock.advance(120_000);
@@ -106,7 +106,7 @@ describe("a sandbox that no node has", () => {
     expect(await b.leases.read(id)).toBeUndefined();
   });
 
-  it("is read from the store once, until it changes", async () => {
+  it("is read from the store again only after it changes", async () => {
     const { id } = await a.create();
     await a.drain();
     await list(b);
@@ -120,12 +120,12 @@ describe("a sandbox that no node has", () => {
 });
 
 describe("pages of sandboxes", () => {
-  it.each([1, 2, 3, 5])("have every sandbox once, whether a node has it or none, %d at a time", async (limit) => {
+  it.each([1, 2, 3, 5])("contain every sandbox once, on a node or at rest, %d at a time", async (limit) => {
     const names: string[] = [];
     for (const [at, node] of [a, b, a, a, b, a, a].entries()) {
       names.push(`${at}`);
       await node.create({ name: `${at}` });
-      // Some are made at the same instant, and these are all of one node.
+      // Some are created at the same instant, all of those on one node.
       if (at !== 2 && at !== 5) await nodes.clock.advance(1);
     }
     await a.drain();

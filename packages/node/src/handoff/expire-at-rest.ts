@@ -15,7 +15,7 @@ export interface ExpireAtRestOptions {
   readonly cluster?: { readonly saved: SavedRecords; readonly leases: Pick<Leases, "read"> } | undefined;
 }
 
-/** The node acting for itself. */
+/** The principal of the node's own actions. */
 const SELF: Principal = {
   kind: "key",
   keyId: "node",
@@ -24,7 +24,7 @@ const SELF: Principal = {
   quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 };
 
-/** Destroys expired sandboxes that are not running, and so have no timer of their own. */
+/** Destroys expired sandboxes that do not run and therefore have no timer. */
 export async function expireAtRest(options: ExpireAtRestOptions): Promise<void> {
   const { registry, sandboxes, locator, clock, cluster } = options;
   const now = clock.now();

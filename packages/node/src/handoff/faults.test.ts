@@ -9,10 +9,10 @@ function start(shared: ShakyStore, name: string) {
   return node;
 }
 
-const broken = new SandboxError("internal", { reason: "boot_failed", message: "no room for it" });
+const broken = new SandboxError("internal", { reason: "boot_failed", message: "the instance does not boot" });
 
 describe("a sandbox whose lease was lost", () => {
-  it("may run here again: the guard is told that what it ended is gone", async () => {
+  it("can run on this node again once its instance is destroyed", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -27,7 +27,7 @@ describe("a sandbox whose lease was lost", () => {
 });
 
 describe("a sandbox whose node has crashed", () => {
-  it("is waited for until the lease of that node has ended, and goes on from its checkpoint", async () => {
+  it("is restored from its checkpoint on another node when the lease expires", async () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
@@ -42,8 +42,8 @@ describe("a sandbox whose node has crashed", () => {
   });
 });
 
-describe("a restore that fails", () => {
-  it("because there is no place while the checkpoint is still being fetched fails alone, not the whole node", async () => {
+describe("a failed restore", () => {
+  it("does not crash the node if the prepared instance fails during the download", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -57,11 +57,11 @@ describe("a restore that fails", () => {
     await expect(resumed).rejects.toMatchObject({ reason: "boot_failed" });
   });
 
-  it("because the lease ended meanwhile leaves no place behind", async () => {
+  it("leaves no instance if the lease expires meanwhile", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
-    // The sandbox has stopped to be saved; by the time that turns out to be impossible, it is not this node's any more.
+    // The sandbox stops to be saved. By the time the save fails, this node has lost the lease.
     shared.fault = ({ key }) => ({ fail: "before", ...(!/^(locks|states)/.test(key) && { delayMs: 2 * LEASE_MS }) });
     const drained = node.handoffs?.drain(new AbortController().signal);
     await expect.poll(() => node.registry.running(id)).toBeUndefined();
@@ -73,8 +73,8 @@ describe("a restore that fails", () => {
   });
 });
 
-describe("a sandbox that is given up", () => {
-  it("leaves nothing here although the store cannot be told, and can be brought back when its lease has ended", async () => {
+describe("a released sandbox", () => {
+  it("leaves no instance if the store is unreachable, and can be restored when its lease expires", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -91,7 +91,7 @@ describe("a sandbox that is given up", () => {
     expect(node.records.get(id)?.rollbacks).toBe(0);
   });
 
-  it("takes along what was changed of it while it was paused", async () => {
+  it("keeps the changes that were made while it was paused", async () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
@@ -104,18 +104,18 @@ describe("a sandbox that is given up", () => {
   });
 });
 
-describe("a sandbox whose instance was gone when its node started again", () => {
+describe("a sandbox whose instance was lost in a restart of its node", () => {
   it.each([
-    ["given up", false],
-    ["renamed and given up", true],
-  ])("is set back wherever it goes next, and says so, also when it is %s before it was used", async (_, isRenamed) => {
+    ["released", false],
+    ["renamed and released", true],
+  ])("reports the rollback on its next node, even if it is %s before its next use", async (_, isRenamed) => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
     const { id } = await a.sandboxes.create(owner, { provider: "mock" });
     await a.checkpoints.create(owner, id, {});
     await a.access.open(owner, id, { readOnly: false }).exec({ command: "echo acknowledged > file" });
-    // As taking over leaves it that finds nothing running: it goes on from its checkpoint when it is used.
+    // The state after a reconciliation that finds no instance: the next use restores the checkpoint.
     const { sandbox } = a.registry.instance(id);
     a.registry.detach(id);
     await sandbox.destroy();
@@ -129,8 +129,8 @@ describe("a sandbox whose instance was gone when its node started again", () => 
   });
 });
 
-describe("a sandbox that this node knows and has no lease of", () => {
-  it("is looked for in the store when it is used", async () => {
+describe("a sandbox with a record but no lease on this node", () => {
+  it("is located in the store when it is used", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -142,7 +142,7 @@ describe("a sandbox that this node knows and has no lease of", () => {
     expect((await node.checkpoints.resume(owner, id)).state).toBe("ready");
   });
 
-  it("can be destroyed when it failed, with what is in the store", async () => {
+  it("can be destroyed after it failed, together with its checkpoints", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -155,7 +155,7 @@ describe("a sandbox that this node knows and has no lease of", () => {
     expect(await shared.keys("checkpoints/")).toEqual([]);
   });
 
-  it("can be destroyed when it never had one", async () => {
+  it("can be destroyed if it never had a lease", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     shared.fault = ({ key }) => (key.startsWith("locks/") ? { fail: "before" } : undefined);
@@ -170,8 +170,8 @@ describe("a sandbox that this node knows and has no lease of", () => {
   });
 });
 
-describe("a sandbox that is destroyed", () => {
-  it("leaves no checkpoint in the store, also none that a crash kept from being named", async () => {
+describe("a destroyed sandbox", () => {
+  it("leaves no checkpoint in the store, not even one that a crash left unlisted", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -181,7 +181,7 @@ describe("a sandbox that is destroyed", () => {
     expect(await shared.keys("checkpoints/")).toEqual([]);
   });
 
-  it("leaves no lease when it never came up", async () => {
+  it("leaves no lease if it never booted", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     node.provider.faults.bootFailure = broken;
@@ -190,8 +190,8 @@ describe("a sandbox that is destroyed", () => {
   });
 });
 
-describe("a rollback that fails when the sandbox has stopped already", () => {
-  it("lets it go on from its newest checkpoint when it is used", async () => {
+describe("a rollback that fails after the sandbox has stopped", () => {
+  it("leaves a sandbox whose next use restores its newest checkpoint", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -207,7 +207,7 @@ describe("a rollback that fails when the sandbox has stopped already", () => {
 });
 
 describe("a fork that fails", () => {
-  it("because the store is away leaves neither an instance nor a record, whichever of the two comes first", async () => {
+  it("because the store is unreachable leaves neither an instance nor a record", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
@@ -224,23 +224,23 @@ describe("a fork that fails", () => {
   });
 });
 
-describe("a checkpoint", () => {
-  it("says a time up to which everything is in it", async () => {
+describe("a checkpoint's creation time", () => {
+  it("is before the save, so that the checkpoint contains everything up to it", async () => {
     const shared = new ShakyStore();
     await using node = start(shared, "a");
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
     node.provider.faults.checkpointDelayMs = 1000;
-    const beganAt = shared.clock.now().getTime();
+    const startedAt = shared.clock.now().getTime();
     const saving = node.checkpoints.create(owner, id, {});
     await expect.poll(() => shared.clock.advance(100).then(() => node.checkpoints.list(owner, id))).toHaveLength(1);
-    // The clock may have moved on before the save began; it takes a second from there.
+    // The clock may have advanced before the save started, which takes a second.
     expect(Date.parse((await saving).createdAt)).toBeLessThan(shared.clock.now().getTime() - 900);
-    expect(Date.parse((await saving).createdAt)).toBeGreaterThanOrEqual(beganAt);
+    expect(Date.parse((await saving).createdAt)).toBeGreaterThanOrEqual(startedAt);
   });
 });
 
-describe("a sandbox that cannot be noted down where it is brought to", () => {
-  it("is free for others at once, and for the same node when it can", async () => {
+describe("a sandbox whose new node cannot store its record", () => {
+  it("is released immediately, and can be claimed again later", async () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
@@ -261,14 +261,14 @@ describe("a sandbox that cannot be noted down where it is brought to", () => {
   });
 });
 
-describe("a sandbox that is promised to a node that waits for it", () => {
-  it("is not fought for: whoever asks meanwhile is told to ask again", async () => {
+describe("a sandbox that is released to a waiting node", () => {
+  it("is refused to a third node with handoff_under_way", async () => {
     const shared = new ShakyStore();
     await using a = start(shared, "a");
     await using b = start(shared, "b");
     const { id } = await a.sandboxes.create(owner, { provider: "mock" });
-    const gone = new AbortController();
-    const waiting = b.leases.wait(id, { takeover: false, signal: gone.signal });
+    const leaving = new AbortController();
+    const waiting = b.leases.wait(id, { takeover: false, signal: leaving.signal });
     waiting.catch(() => {});
     await expect.poll(async () => (await a.leases.read(id))?.waiter).not.toBeNull();
     await a.handoffs?.drain(new AbortController().signal);
@@ -276,17 +276,17 @@ describe("a sandbox that is promised to a node that waits for it", () => {
     await expect(c.locator.claim(owner, id, { purpose: "use", readOnly: true })).rejects.toMatchObject({
       reason: "handoff_under_way",
     });
-    gone.abort();
+    leaving.abort();
     await shared.clock.advance(LEASE_MS);
   });
 });
 
 describe("a node that starts while another waits for one of its sandboxes", () => {
-  it("gives it up only when it knows whether it runs here", async () => {
+  it("releases it only once it knows whether the sandbox runs here", async () => {
     const shared = new ShakyStore();
     await using node = startShakyNode(shared, "a", new MockProvider({ clock: shared.clock }));
     const { id } = await node.sandboxes.create(owner, { provider: "mock" });
-    // As long as nothing has been taken over, nothing seems to run.
+    // Before the node adopts its instances, no sandbox seems to run.
     const entry = node.registry.instance(id);
     node.registry.detach(id);
     node.handoffs?.wanted(id);

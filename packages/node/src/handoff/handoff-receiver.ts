@@ -14,7 +14,7 @@ import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import type { CheckpointStore } from "../store/checkpoint-store.ts";
 import { Prefetch } from "./prefetch.ts";
 
-/** What a caller wants with a sandbox: use it, or destroy it without restoring it first. */
+/** Whether a caller wants to use a sandbox, or to destroy it without restoring it first. */
 export type Purpose = "use" | "end";
 
 export interface HandoffReceiverOptions {
@@ -50,13 +50,13 @@ export class HandoffReceiver {
     this.#options = options;
   }
 
-  /** Takes a sandbox from its owner. Prepares an instance first: until then the sandbox keeps running there. */
+  /** Takes a sandbox from its owner. It prepares an instance first, while the sandbox still runs there. */
   async fetch(saved: SavedSandbox, url: string, { takeover, signal }: FetchOptions): Promise<void> {
     const { leases, providers, nudge } = this.#options;
     const { id } = saved.record;
     await this.#requireRestorable(saved);
     const instance = await providers.prepare(instanceKey(saved.record), { id, signal });
-    // A lost nudge only costs the owner a little time.
+    // If the nudge is lost, the owner waits a little longer.
     const onFetched = () => void nudge(url, id).catch(() => {});
     await using prefetch = new Prefetch(saved, { ...this.#options, onFetched });
     let lease: Lease;
@@ -76,7 +76,7 @@ export class HandoffReceiver {
     if (purpose === "use") await this.#requireRestorable(saved);
     const acquired = await leases.acquire(id);
     if ("lease" in acquired) return await this.#receive(id, acquired.lease, { purpose });
-    // Another node was faster, or waits for it; if that node owns it by now, the caller finds it there.
+    // Another node took the lease or waits for it. If it owns the sandbox by now, the caller locates it there.
     if (acquired.waiter !== null || acquired.owner === nodeId) throw underWay(id);
   }
 
@@ -102,7 +102,7 @@ export class HandoffReceiver {
     if (restored !== undefined) registry.emit("sandbox.moved", restored, { node: nodeId });
   }
 
-  /** Resolves to undefined if the sandbox is this node's now and does not run. */
+  /** Resolves to undefined if this node owns the sandbox but does not run it. */
   async #settle(id: SandboxId, lease: Lease, options: ReceiveOptions): Promise<SandboxRecord | undefined> {
     const { ownership, registry, checkpoints, capacity } = this.#options;
     const { purpose, instance } = options;
@@ -119,7 +119,7 @@ export class HandoffReceiver {
     return await checkpoints.restoreNewest(record, instance && Promise.resolve(instance));
   }
 
-  /** Releases the sandbox for other nodes, and makes sure that nothing of it runs here. */
+  /** Releases the sandbox for other nodes and destroys its instance here. */
   async #letGo(id: SandboxId, lease: Lease, instance: PreparedSandbox | undefined): Promise<void> {
     const { ownership, registry, saveRestore } = this.#options;
     const record = registry.record(id);
@@ -130,7 +130,7 @@ export class HandoffReceiver {
     registry.drop(id);
   }
 
-  /** Checked before the owner is asked: a sandbox that this node cannot run stays where it is. */
+  /** Checked before the owner gives up the sandbox: a sandbox that this node cannot run stays there. */
   async #requireRestorable({ record, requirements }: SavedSandbox): Promise<void> {
     requireRestorable(`sandbox ${record.id}`, requirements, await this.#options.saveRestore.requirements(record));
   }
@@ -139,7 +139,7 @@ export class HandoffReceiver {
 function underWay(id: SandboxId): SandboxError {
   return new SandboxError("unavailable", {
     reason: "handoff_under_way",
-    message: `sandbox ${id} is being moved to a node`,
+    message: `sandbox ${id} is being moved to another node`,
     hint: "retry in a moment",
   });
 }

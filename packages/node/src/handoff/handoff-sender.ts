@@ -8,7 +8,7 @@ import { forEachParallel } from "../store/for-each-parallel.ts";
 
 /** Above this size, uploading a sandbox takes longer than saving it twice. */
 const LARGE_BYTES = 64 * 1024 * 1024;
-/** More saves at once would only slow each other down. */
+/** More concurrent saves would only slow each other down. */
 const PARALLEL_DRAINS = 4;
 const MAX_PREFETCH_MS = 5_000;
 
@@ -20,10 +20,10 @@ export interface HandoffSenderOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** Hands sandboxes of this node over to other nodes. */
+/** Hands off this node's sandboxes to other nodes. */
 export class HandoffSender {
   readonly #options: HandoffSenderOptions;
-  /** Sandboxes whose next node is prefetching their live checkpoint. */
+  /** Sandboxes whose next owner is prefetching their live checkpoint. */
   readonly #prefetching = new Map<SandboxId, AbortController>();
   /** Calls that came before the node knew which sandboxes run here. */
   #early: (() => void)[] | undefined = [];
@@ -41,12 +41,12 @@ export class HandoffSender {
     for (const call of early) call();
   }
 
-  /** Another node has prefetched the sandbox's live checkpoint. */
+  /** Call when the next owner has prefetched the sandbox's live checkpoint. */
   prefetched(id: SandboxId): void {
     this.#prefetching.get(id)?.abort();
   }
 
-  /** Hands over all sandboxes. A sandbox that cannot be saved before the signal aborts stays here. */
+  /** Hands off all sandboxes. A sandbox that cannot be saved before the signal aborts stays here. */
   async drain(signal: AbortSignal): Promise<void> {
     const { registry, onError } = this.#options;
     await forEachParallel(registry.current(), PARALLEL_DRAINS, async ({ id }) => {
@@ -54,13 +54,13 @@ export class HandoffSender {
     });
   }
 
-  /** Another node waits for the sandbox. */
+  /** Call when another node waits for the sandbox. */
   wanted(id: SandboxId): void {
     if (this.#early !== undefined) return void this.#early.push(() => this.wanted(id));
     this.#send(id, { isWaitedFor: true }).catch((thrown) => this.#options.onError(SandboxError.from(thrown), id));
   }
 
-  /** Ends what runs here of a sandbox that belongs to another node by now. */
+  /** Stops a sandbox that another node owns by now. */
   #lost(id: SandboxId): void {
     if (this.#early !== undefined) return void this.#early.push(() => this.#lost(id));
     const { registry, saveRestore, ownership, onError } = this.#options;
@@ -71,7 +71,7 @@ export class HandoffSender {
       .serialize(id, async () => {
         registry.drop(id);
         await saveRestore.retire(record);
-        // Until now the lease guard also killed new instances of it; from here on it may come back.
+        // Until now the lease guard also killed new instances of the sandbox; from now on it can run here again.
         ownership.unwatch(id);
       })
       .catch((thrown) => onError(SandboxError.from(thrown), id));
@@ -99,7 +99,7 @@ export class HandoffSender {
     });
   }
 
-  /** Saves a large sandbox while it runs, so that it stands still only for what changes after that. */
+  /** Saves a large sandbox while it runs, so that the final save, which stops it, uploads only later changes. */
   async #saveLive(id: SandboxId, keepLast: number): Promise<void> {
     const { saveRestore, clock } = this.#options;
     const startedAtMs = clock.monotonicMs();

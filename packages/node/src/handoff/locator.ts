@@ -22,7 +22,7 @@ export interface NodeLocation {
 
 /** Where a sandbox is, as far as the caller may know. */
 export type Location =
-  /** This node answers for it. `live` is set while it runs. */
+  /** This node serves requests for it. `live` is set while it runs. */
   | { readonly kind: "here"; readonly live: LiveSandbox | undefined }
   | NodeLocation
   /** No node owns it: it is in the store, and the next use restores it. */
@@ -35,14 +35,14 @@ export interface LocateOptions {
 
 export interface ClaimOptions extends LocateOptions {
   readonly purpose: Purpose;
-  /** The answer of `locate`, where the caller has it. */
+  /** The result of `locate`, if the caller has it. */
   readonly location?: Location | undefined;
-  /** Called when the claim takes a while, because the sandbox has to be restored. */
+  /** Called when the claim must restore the sandbox, which takes a while. */
   readonly onWaiting?: (() => void) | undefined;
 }
 
 export interface BringOptions {
-  /** Take the sandbox also when a client is attached to it on another node. */
+  /** Take the sandbox even if a client is attached to it on another node. */
   readonly takeover: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onWaiting?: (() => void) | undefined;
@@ -66,10 +66,10 @@ interface LocatorCluster {
 
 const UNKNOWN: Location = { kind: "unknown" };
 const HERE: Location = { kind: "here", live: undefined };
-/** In these states nothing is under way for a sandbox whose mutex is free. */
+/** A sandbox in one of these states has no operation in progress while its mutex is free. */
 const RESTING: readonly SandboxRecord["state"][] = ["ready", "stopped", "paused", "restoring"];
 
-/** The one component that knows where a sandbox is. REST, sockets, sessions and MCP all ask it. */
+/** The only component that knows where a sandbox is. REST, sockets, sessions and MCP use it. */
 export class Locator {
   readonly #options: LocatorOptions;
 
@@ -77,7 +77,7 @@ export class Locator {
     this.#options = options;
   }
 
-  /** Answers without changing anything, and at once for a sandbox that runs here. */
+  /** Changes nothing, and returns synchronously for a sandbox that runs here. */
   locate(principal: Principal, id: string, options: LocateOptions): Location | Promise<Location> {
     const { access, registry, cluster } = this.#options;
     const live = access.running(principal, id, options);
@@ -87,21 +87,21 @@ export class Locator {
     return cluster === undefined ? UNKNOWN : this.#locateInStore(principal, id, cluster);
   }
 
-  /** Whether this node answers for the sandbox, as it knows without asking the store. */
+  /** Whether this node serves requests for the sandbox, without a request to the store. */
   isHere(id: SandboxId): boolean {
     const { registry } = this.#options;
     return registry.running(id) !== undefined || registry.record(id) !== undefined;
   }
 
-  /** Whether this other node still owns the sandbox. */
+  /** Whether the other node still owns the sandbox. */
   async isOwnedBy(id: SandboxId, nodeId: string): Promise<boolean> {
     const lock = await this.#options.cluster?.leases.read(id);
     return !this.isHere(id) && lock !== undefined && this.#owner(lock)?.id === nodeId;
   }
 
   /**
-   * Makes this node answer for the sandbox: waits for a save or restore under way, takes over a sandbox at rest, and restores a
-   * stopped one if it is to be used. Resolves to the node that owns it if that is another one.
+   * Makes this node serve the sandbox: waits for a running save or restore, takes over a sandbox at rest, and restores a stopped
+   * one for use. Resolves to the owner's location if another node owns the sandbox.
    */
   async claim(principal: Principal, id: string, options: ClaimOptions): Promise<Location> {
     const { registry, phase, cluster } = this.#options;
@@ -123,7 +123,7 @@ export class Locator {
     }
   }
 
-  /** Runs the sandbox on this node, wherever it was, also if it was paused. */
+  /** Runs the sandbox on this node, regardless of its location and even if it was paused. */
   async bring(principal: Principal, id: string, options: BringOptions): Promise<SandboxResource> {
     const { registry, ownership, checkpoints, phase, cluster } = this.#options;
     if (registry.running(id as SandboxId) !== undefined) return await checkpoints.resume(principal, id);
@@ -143,7 +143,7 @@ export class Locator {
     return await checkpoints.resume(principal, id);
   }
 
-  /** Deals with a record on this node. Resolves to false if the sandbox turns out to be elsewhere. */
+  /** Handles a sandbox with a record on this node. Resolves to false if the sandbox is elsewhere. */
   async #settleHere(principal: Principal, id: SandboxId, { purpose, onWaiting }: ClaimOptions): Promise<boolean> {
     const { registry, checkpoints, cluster } = this.#options;
     await registry.unlocked(id);
@@ -151,7 +151,7 @@ export class Locator {
     if (registry.running(id) !== undefined || record === undefined) return registry.running(id) !== undefined;
     if (cluster !== undefined && this.#isAbandoned(record, purpose)) {
       const lock = await cluster.leases.read(id);
-      // An ended sandbox without a lock is in nobody's hands: this node still answers for its record.
+      // No node owns an ended sandbox without a lock, so this node still shows its record.
       if (lock === undefined && record.endedAt !== null) return true;
       await registry.serialize(id, () => cluster.receiver.forget(record));
       return false;
@@ -162,10 +162,10 @@ export class Locator {
     return true;
   }
 
-  /** Whether this node has a record but no lease: what happened to the sandbox since is only in the store. */
+  /** Whether this node has a record but no lease: then only the store knows the sandbox's current state. */
   #isAbandoned({ id, state, endedAt }: SandboxRecord, purpose: Purpose): boolean {
     if (this.#options.ownership.has(id)) return false;
-    // The record of a failed sandbox is shown until the sandbox is destroyed.
+    // A failed sandbox's record is shown until the sandbox is destroyed.
     return endedAt === null ? RESTING.includes(state) : state === "failed" && purpose === "end";
   }
 
@@ -175,7 +175,7 @@ export class Locator {
     const owner = this.#owner(lock);
     if (owner !== undefined) return owner;
     const saved = await this.#options.ownership.peek(id);
-    // It may have arrived here meanwhile.
+    // The sandbox may have moved here meanwhile.
     if (this.isHere(id)) return await this.locate(principal, id, { readOnly: true });
     const isVisible = saved && mayAccess(principal, "sandbox", { readOnly: true, sandbox: saved.record });
     return isVisible ? { kind: "at_rest", saved: { ...saved, record: recordAtRest(saved.record) } } : UNKNOWN;
@@ -191,7 +191,7 @@ export class Locator {
 function draining(id: string): SandboxError {
   return new SandboxError("unavailable", {
     reason: "sandbox_moved",
-    message: `this node is draining and does not take in sandbox ${id}`,
-    hint: "ask another node, which then restores it",
+    message: `cannot restore sandbox ${id} on this node: it is draining`,
+    hint: "send the request to another node, which then restores it",
   });
 }

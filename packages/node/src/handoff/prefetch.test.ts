@@ -13,15 +13,15 @@ function start(shared: ShakyStore, name: string) {
   return node;
 }
 
-interface Trouble {
-  /** Nothing can be read while the sandbox still runs. */
+interface Faults {
+  /** Reading chunks fails while the sandbox still runs. */
   readonly isUnreadable?: boolean;
-  /** The owner is never told that it was fetched. */
+  /** The owner receives no nudge after the prefetch. */
   readonly isSilent?: boolean;
 }
 
-/** Hands a large sandbox from one node to another, and counts what was read of it while it ran and afterwards. */
-async function handOff({ isUnreadable = false, isSilent = false }: Trouble = {}) {
+/** Hands off a large sandbox, and counts the chunks that are read while it runs and after it stopped. */
+async function handOff({ isUnreadable = false, isSilent = false }: Faults = {}) {
   const shared = new ShakyStore();
   await using a = start(shared, "a");
   await using b = start(shared, "b");
@@ -37,32 +37,32 @@ async function handOff({ isUnreadable = false, isSilent = false }: Trouble = {})
     reads[isRunning ? "before" : "after"] += 1;
     return isRunning && isUnreadable ? { fail: "before" } : undefined;
   };
-  let isBrought = false;
-  const bringing = b.locator.bring(owner, id, { takeover: false }).finally(() => {
-    isBrought = true;
+  let isDone = false;
+  const handoff = b.locator.bring(owner, id, { takeover: false }).finally(() => {
+    isDone = true;
   });
-  while (!isBrought) {
+  while (!isDone) {
     await shared.clock.advance(10);
     await setImmediate();
   }
-  expect(await bringing).toMatchObject({ state: "ready", rolledBackTo: null });
+  expect(await handoff).toMatchObject({ state: "ready", rolledBackTo: null });
   const arrived = await b.registry.instance(id).sandbox.readFile("/large");
   expect(Buffer.compare(arrived, content)).toBe(0);
   return reads;
 }
 
-describe("a large sandbox that is handed over", () => {
-  it("is fetched while it still runs, and stands still only for what has changed since", async () => {
+describe("the handoff of a large sandbox", () => {
+  it("downloads most chunks while the sandbox still runs, and only changed ones after it stopped", async () => {
     const reads = await handOff();
     expect(reads.before).toBeGreaterThan(100);
     expect(reads.after).toBeLessThan(10);
   });
 
-  it("arrives whole although it could not be fetched before", async () => {
+  it("is complete even if the prefetch fails", async () => {
     expect((await handOff({ isUnreadable: true })).after).toBeGreaterThan(100);
   });
 
-  it("is not kept by an owner that is never told", async () => {
+  it("completes even if the owner never receives the nudge", async () => {
     expect((await handOff({ isSilent: true })).before).toBeGreaterThan(100);
   });
 });

@@ -10,13 +10,13 @@ export interface PrefetchOptions {
   readonly ownership: Pick<Ownership, "peek">;
   readonly checkpointStore: Pick<CheckpointStore, "prefetch" | "dropPrefetched">;
   readonly clock: Clock;
-  /** Called after each prefetch: the owner need not wait any longer. */
+  /** Called after each prefetch, to tell the owner that it need not wait any longer. */
   readonly onFetched: () => void;
 }
 
 /**
- * Downloads checkpoints that the owner takes of a live sandbox during a handoff. The final checkpoint, for which the sandbox
- * stands still, then only needs what has changed since. Disposing it deletes what it downloaded.
+ * Downloads the checkpoints that the owner takes of the running sandbox during a handoff. For the final checkpoint, which stops
+ * the sandbox, only the changed chunks are left to download. Disposing this deletes the downloads.
  */
 export class Prefetch implements AsyncDisposable {
   readonly #options: PrefetchOptions;
@@ -30,7 +30,7 @@ export class Prefetch implements AsyncDisposable {
     this.#running = this.#run(checkpoints.at(-1)?.id);
   }
 
-  /** Chunks that are being downloaded still arrive. */
+  /** Waits for chunks that are being downloaded. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
@@ -45,7 +45,7 @@ export class Prefetch implements AsyncDisposable {
     const { ownership, checkpointStore, clock, onFetched } = this.#options;
     const { signal } = this.#stopped;
     for (let last = seen; !signal.aborted; ) {
-      // Prefetching is optional: the load repeats and reports whatever fails here.
+      // Prefetching is optional: the load retries and reports all failures.
       const newest = (await ownership.peek(this.#id).catch(() => undefined))?.checkpoints.at(-1)?.id;
       if (newest === undefined || newest === last) await pause(clock, POLL_MS, signal);
       else await checkpointStore.prefetch(this.#id, newest, signal).then(onFetched, () => {});

@@ -6,19 +6,19 @@ import { parseCursor } from "../records/page-cursor.ts";
 import type { SandboxFilter, SandboxRecord } from "../records/sandbox-record.ts";
 import { sandboxFilter } from "../sandboxes/sandbox-filter.ts";
 
-const LOOKS_AT_ONCE = 16;
+const PARALLEL_READS = 16;
 
 export interface SandboxesAtRestOptions {
-  /** As the store has them, those that run among them. */
+  /** The records in the store, including those of running sandboxes. */
   readonly saved: { list(): Promise<readonly SandboxRecord[]> };
   readonly leases: { read(id: SandboxId): Promise<LockView | undefined> };
   readonly describe: (principal: Principal, record: SandboxRecord) => SandboxResource;
 }
 
 interface ListAtRestOptions {
-  /** Those that a node has named. */
+  /** Sandboxes that some node has listed. */
   readonly except: ReadonlySet<string>;
-  /** Older ones have no room on the page. */
+  /** Older sandboxes do not fit on the page. */
   readonly sinceMs: number;
 }
 
@@ -27,7 +27,7 @@ interface AtRestPage {
   readonly isMore: boolean;
 }
 
-/** The sandboxes that no node has: saved and given back, or left behind by a node that died. */
+/** Lists sandboxes that no node owns, because their owner released them or died. */
 export class SandboxesAtRest {
   readonly #options: SandboxesAtRestOptions;
 
@@ -35,7 +35,7 @@ export class SandboxesAtRest {
     this.#options = options;
   }
 
-  /** Newest first. Whether a node has one is looked up only for those that may be on the page. */
+  /** Newest first. Reads locks only for sandboxes that may be on the page. */
   async list(
     principal: Principal,
     query: ListSandboxesQuery,
@@ -43,42 +43,42 @@ export class SandboxesAtRest {
   ): Promise<AtRestPage> {
     const { saved, describe } = this.#options;
     const filter = sandboxFilter(principal, query);
-    const fitting = (await saved.list())
+    const matching = (await saved.list())
       .map(recordAtRest)
-      .filter((record) => !except.has(record.id) && fits(record, filter))
+      .filter((record) => !except.has(record.id) && matches(record, filter))
       .sort(newestFirst);
-    const candidates = await this.#afterCursor(fitting, filter.cursor);
-    const inReach = candidates.filter(({ createdAt }) => createdAt.getTime() >= sinceMs);
+    const candidates = await this.#afterCursor(matching, filter.cursor);
+    const eligible = candidates.filter(({ createdAt }) => createdAt.getTime() >= sinceMs);
     const records: SandboxRecord[] = [];
-    let at = 0;
-    for (; at < inReach.length && records.length < filter.limit; at += LOOKS_AT_ONCE) {
-      const some = inReach.slice(at, at + LOOKS_AT_ONCE);
-      const areAtRest = await Promise.all(some.map(({ id }) => this.#isAtRest(id)));
-      records.push(...some.filter((_, place) => areAtRest[place]));
+    let next = 0;
+    for (; next < eligible.length && records.length < filter.limit; next += PARALLEL_READS) {
+      const batch = eligible.slice(next, next + PARALLEL_READS);
+      const areAtRest = await Promise.all(batch.map(({ id }) => this.#isAtRest(id)));
+      records.push(...batch.filter((_, index) => areAtRest[index]));
     }
     const items = records.map((record) => describe(principal, record));
-    return { items, isMore: at < inReach.length || inReach.length < candidates.length };
+    return { items, isMore: next < eligible.length || eligible.length < candidates.length };
   }
 
-  /** Without a lock it was destroyed a moment ago. */
+  /** A sandbox without a lock has just been destroyed. */
   async #isAtRest(id: SandboxId): Promise<boolean> {
     const lock = await this.#options.leases.read(id);
     return lock !== undefined && !lock.isLive;
   }
 
-  /** Those of the instant at which the page before ended were all on it, unless it was full of them. */
+  /** Of sandboxes created at the cursor's instant, some are left for this page only if the cursor's sandbox is one at rest. */
   async #afterCursor(records: readonly SandboxRecord[], text: string | undefined): Promise<readonly SandboxRecord[]> {
     if (text === undefined) return records;
     const { createdAtMs, id } = parseCursor(text);
-    const isOfOneInstant = ({ createdAt }: SandboxRecord) => createdAt.getTime() === createdAtMs;
-    const wasAtRest = records.some(isOfOneInstant) && (await this.#isAtRest(id));
+    const isAtInstant = ({ createdAt }: SandboxRecord) => createdAt.getTime() === createdAtMs;
+    const wasAtRest = records.some(isAtInstant) && (await this.#isAtRest(id));
     return records.filter((record) =>
-      isOfOneInstant(record) ? wasAtRest && record.id < id : record.createdAt.getTime() < createdAtMs,
+      isAtInstant(record) ? wasAtRest && record.id < id : record.createdAt.getTime() < createdAtMs,
     );
   }
 }
 
-function fits(record: SandboxRecord, { tenant, state, provider, name, labels = [] }: SandboxFilter): boolean {
+function matches(record: SandboxRecord, { tenant, state, provider, name, labels = [] }: SandboxFilter): boolean {
   const wanted = Object.entries({ tenant, state, provider, name }) as ["tenant", string | undefined][];
   return (
     wanted.every(([field, value]) => value === undefined || record[field] === value) &&

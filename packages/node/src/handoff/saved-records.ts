@@ -5,26 +5,26 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
 
 const NAME = /^states\/(.+)\.state$/;
-const READS_AT_ONCE = 16;
+const PARALLEL_READS = 16;
 
 export interface SavedRecordsOptions {
   readonly store: Pick<ObjectStore, "list">;
-  /** What was committed last of a sandbox, by whomever. */
+  /** Reads the last committed state of a sandbox, from any node. */
   readonly read: (id: SandboxId) => Promise<unknown>;
-  /** Told once about a state that cannot be read. */
+  /** Called once for each state that cannot be read. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-interface Known {
+interface CachedRecord {
   readonly tag: string;
-  /** Undefined: there is none yet, or it cannot be read. */
+  /** Undefined if there is none yet, or if it cannot be read. */
   readonly record: SandboxRecord | undefined;
 }
 
-/** The records of all sandboxes of a store; one whose state has not changed is not read again. */
+/** Caches the records of all sandboxes in a store, and reads a state again only after it changed. */
 export class SavedRecords {
   readonly #options: SavedRecordsOptions;
-  #known: ReadonlyMap<SandboxId, Known> = new Map();
+  #cache: ReadonlyMap<SandboxId, CachedRecord> = new Map();
 
   constructor(options: SavedRecordsOptions) {
     this.#options = options;
@@ -32,15 +32,15 @@ export class SavedRecords {
 
   async list(): Promise<readonly SandboxRecord[]> {
     const stored = await Array.fromAsync(this.#options.store.list("states/"));
-    const now = new Map<SandboxId, Known>();
-    await forEachParallel(stored, READS_AT_ONCE, async ({ key, tag }) => {
+    const next = new Map<SandboxId, CachedRecord>();
+    await forEachParallel(stored, PARALLEL_READS, async ({ key, tag }) => {
       const id = NAME.exec(key)?.[1];
       if (!isSandboxId(id)) return;
-      const known = this.#known.get(id);
-      now.set(id, known?.tag === tag ? known : { tag, record: await this.#read(id) });
+      const cached = this.#cache.get(id);
+      next.set(id, cached?.tag === tag ? cached : { tag, record: await this.#read(id) });
     });
-    this.#known = now;
-    return [...now.values()].flatMap(({ record }) => record ?? []);
+    this.#cache = next;
+    return [...next.values()].flatMap(({ record }) => record ?? []);
   }
 
   async #read(id: SandboxId): Promise<SandboxRecord | undefined> {

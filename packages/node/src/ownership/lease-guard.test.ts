@@ -3,7 +3,7 @@ import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import { expect, it } from "vitest";
 import { LeaseGuard } from "./lease-guard.ts";
 
-it("forgives a sandbox that was ended in the moment in which its lease was taken up again, and no other", async () => {
+it("clears the kill of a sandbox only if its lease was resumed in the same moment", async () => {
   const clock = new FakeClock();
   const [resumed, over] = [createSandboxId(), createSandboxId()];
   const ended = new Set<SandboxId>();

@@ -1,27 +1,27 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 
-/** What ends instances whose time is over, in a process of its own. */
+/** A connection to the lease guard, a separate process that kills instances at their deadline. */
 interface Guard {
-  /** Makes sure that it is there. */
+  /** Starts the process unless it runs. */
   start(): Promise<void>;
   set(id: SandboxId, deadlineMs: number): void;
   remove(id: SandboxId): void;
-  /** Whose instances it has ended. */
+  /** The sandboxes whose instances it has killed. */
   ended(): Promise<readonly SandboxId[]>;
-  /** This program needs it no longer. */
+  /** Tells the process that this node needs it no longer. */
   close(): void;
 }
 
 export interface LeaseGuardOptions {
   readonly guard: Guard;
   readonly clock: Clock;
-  /** How often it is made sure that the guard is there. */
+  /** How often to check that the guard process runs. */
   readonly lookMs: number;
   readonly onError: (error: SandboxError) => void;
 }
 
-/** Has instances ended when their lease is over, also when this program is stopped or gone by then. */
+/** Has instances killed when their lease expires, even if this process is stopped or dead by then. */
 export class LeaseGuard implements Disposable {
   readonly #options: LeaseGuardOptions;
   readonly #deadlines = new Map<SandboxId, number>();
@@ -31,14 +31,14 @@ export class LeaseGuard implements Disposable {
     this.#options = options;
   }
 
-  /** What it ended while no node watched is over; the same sandboxes may run again. */
+  /** Clears the kills of a time without a node, so that those sandboxes can run again. */
   async start(): Promise<void> {
     await this.#options.guard.start();
     for (const id of await this.#options.guard.ended()) this.#options.guard.remove(id);
-    this.#look();
+    this.#scheduleCheck();
   }
 
-  /** Undefined: there is nothing to watch any more. */
+  /** Undefined if nothing of the sandbox runs here any more. */
   setDeadline(id: SandboxId, deadlineMs: number | undefined): void {
     if (deadlineMs === undefined) this.#deadlines.delete(id);
     else this.#deadlines.set(id, deadlineMs);
@@ -55,21 +55,21 @@ export class LeaseGuard implements Disposable {
     this.#options.guard.close();
   }
 
-  #look(): void {
+  #scheduleCheck(): void {
     const { clock, lookMs, onError } = this.#options;
     this.#stop = clock.schedule(lookMs, () => {
-      this.#tend().catch((thrown) => onError(SandboxError.from(thrown)));
-      this.#look();
+      this.#check().catch((thrown) => onError(SandboxError.from(thrown)));
+      this.#scheduleCheck();
     });
   }
 
-  async #tend(): Promise<void> {
+  async #check(): Promise<void> {
     const { guard, clock } = this.#options;
     await guard.start();
     for (const id of await guard.ended()) {
       const deadlineMs = this.#deadlines.get(id);
       if (deadlineMs === undefined || deadlineMs <= clock.monotonicMs()) continue;
-      // It was ended just before this node took its lease up again; as long as that is noted, nothing new can run there.
+      // The guard killed it just before this node resumed the lease. Until the kill is cleared, no new instance can run.
       guard.remove(id);
       guard.set(id, deadlineMs);
     }

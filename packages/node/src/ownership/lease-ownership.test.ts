@@ -8,7 +8,7 @@ import { LeaseOwnership } from "./lease-ownership.ts";
 const clock = new FakeClock();
 const onError = () => {};
 
-/** A node, as far as it holds sandboxes. */
+/** The parts of a node that hold leases. */
 function startNode(store: MemoryStore, name: string) {
   const wanted: SandboxId[] = [];
   const node = { id: name, url: `http://${name}` };
@@ -32,7 +32,7 @@ async function begin({ ownership }: ReturnType<typeof startNode>) {
 }
 
 describe("a sandbox with an attached client", () => {
-  it("is not given to a waiter who registered before the lock told of the client", async () => {
+  it("is refused to a waiter that registered before the lock showed the client", async () => {
     const store = new MemoryStore();
     const [a, b] = [startNode(store, "a"), startNode(store, "b")];
     const { id } = await begin(a);
@@ -46,7 +46,7 @@ describe("a sandbox with an attached client", () => {
     expect(a.wanted).toEqual([]);
   });
 
-  it("is given to a waiter who takes over", async () => {
+  it("is released to a waiter with takeover", async () => {
     const store = new MemoryStore();
     const [a, b] = [startNode(store, "a"), startNode(store, "b")];
     const { id } = await begin(a);
@@ -60,7 +60,7 @@ describe("a sandbox with an attached client", () => {
     expect((await waiting).lease.isHeld).toBe(true);
   });
 
-  it("has none any more when its node was started again", async () => {
+  it("has no attached client after a restart of its node", async () => {
     const store = new MemoryStore();
     const before = startNode(store, "a");
     const { id, epoch } = await begin(before);

@@ -31,7 +31,7 @@ type Listener = (id: SandboxId) => void;
 export class LeaseOwnership implements Ownership {
   readonly #options: LeaseOwnershipOptions;
   readonly #owned = new Map<SandboxId, Owned>();
-  /** Sandboxes with an attached client, also while their lock does not show it yet. */
+  /** Sandboxes with an attached client, including those whose lock does not show it yet. */
   readonly #attached = new Set<SandboxId>();
   readonly #wantedListeners: Listener[] = [];
   readonly #lostListeners: Listener[] = [];
@@ -45,7 +45,7 @@ export class LeaseOwnership implements Ownership {
     this.#wantedListeners.push(listener);
   }
 
-  /** Calls the listener when a lease is lost: the sandbox must not run here any more. */
+  /** Calls the listener when a lease is lost: the sandbox must no longer run here. */
   onLost(listener: Listener): void {
     this.#lostListeners.push(listener);
   }
@@ -59,7 +59,7 @@ export class LeaseOwnership implements Ownership {
     return acquired.lease.epoch;
   }
 
-  /** Puts a lease into effect: the store refuses what earlier owners write from now on. */
+  /** Puts a lease into effect: from now on the store refuses the writes of earlier owners. */
   async take(id: SandboxId, { lease }: Pick<Acquisition, "lease">): Promise<SavedSandbox | undefined> {
     const { states, onDeadline } = this.#options;
     lease.onRenewed((deadlineMs) => {
@@ -85,12 +85,12 @@ export class LeaseOwnership implements Ownership {
     return this.#owned.has(id);
   }
 
-  /** Takes a lease up again after a restart. Resolves to false when another node has taken it. */
+  /** Resumes a lease after a restart. Resolves to false if another node has taken it. */
   async resume(id: SandboxId, epoch: number): Promise<boolean> {
     const lease = await this.#options.leases.resume(id, epoch);
     if (lease === undefined) return false;
     await this.take(id, { lease });
-    // Clients of the previous process are not attached any more.
+    // The clients of the previous process are gone.
     await lease.setAttached(this.#attached.has(id));
     return true;
   }

@@ -3,11 +3,11 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import type { SavedSandbox } from "./saved-sandbox.ts";
 
-/** The state that the store has of a sandbox, as its owner reads and writes it. */
+/** A sandbox's state in the store, as its owner reads and writes it. */
 export interface OwnedState {
   /** The state committed last; undefined if there is none. */
   readonly content: SavedSandbox | undefined;
-  /** Rejects with `lease_lost` when another node owns the sandbox by now. */
+  /** Rejects with `lease_lost` if another node owns the sandbox by now. */
   commit(content: SavedSandbox): Promise<void>;
 }
 

@@ -56,7 +56,7 @@ export function parseSavedSandbox(content: unknown): SavedSandbox {
   };
 }
 
-/** The record of a sandbox that no node owns. One that was running has lost its node; its next use restores it. */
+/** The record of a sandbox that no node owns. If it was running, its owner died, and its next use restores it. */
 export function recordAtRest(record: SandboxRecord): SandboxRecord {
   return record.state === "ready" ? { ...record, state: "stopped" } : record;
 }

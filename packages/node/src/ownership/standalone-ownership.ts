@@ -33,7 +33,7 @@ export class StandaloneOwnership implements Ownership {
     };
   }
 
-  /** There is no other node that could take it. */
+  /** Does nothing: no other node could take the sandbox. */
   async setAttached(): Promise<void> {}
 
   async remove(id: SandboxId): Promise<void> {

@@ -13,7 +13,7 @@ export interface ForgetEndedOptions {
 
 const PAGE = 100;
 
-/** Deletes the records of sandboxes that ended long ago. A failed one keeps its volumes until then, for a rebuild. */
+/** Deletes the records of sandboxes that ended long ago. Until then a failed sandbox keeps its volumes for a rebuild. */
 export async function forgetEnded({ registry, providers, clock, keepMs }: ForgetEndedOptions): Promise<void> {
   const before = new Date(clock.now().getTime() - keepMs);
   for (const { id, provider } of failedBefore(registry, before)) {
@@ -26,12 +26,12 @@ export async function forgetEnded({ registry, providers, clock, keepMs }: Forget
 }
 
 function failedBefore(registry: SandboxRegistry, before: Date): readonly SandboxRecord[] {
-  const found: SandboxRecord[] = [];
+  const records: SandboxRecord[] = [];
   let cursor: string | undefined;
   do {
     const page = registry.list({ state: "failed", limit: PAGE, cursor });
-    found.push(...page.items.filter(({ endedAt }) => endedAt !== null && endedAt < before));
+    records.push(...page.items.filter(({ endedAt }) => endedAt !== null && endedAt < before));
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
-  return found;
+  return records;
 }

@@ -28,8 +28,8 @@ function setUp({ home = undo.use(new ScratchHome()).path, provider = containerMo
 
 const mock = { provider: "mock" } as const;
 
-describe("a node with containers that starts again", () => {
-  it("rebuilds those whose image means another one by now", async () => {
+describe("a restarted node with containers", () => {
+  it("rebuilds containers whose image has changed", async () => {
     const first = setUp();
     const outdated = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
     const current = await first.sandboxes.create(first.owner, { ...mock, image: "base:2" });
@@ -48,7 +48,7 @@ describe("a node with containers that starts again", () => {
     ).toBe("on\n");
   });
 
-  it("lets one run on that cannot be rebuilt, and says so", async () => {
+  it("keeps a container running that it cannot rebuild, and reports the failure", async () => {
     const first = setUp();
     const { id } = await first.sandboxes.create(first.owner, { ...mock, image: "base:1" });
     first.engine.images.delete("base:1");
@@ -62,7 +62,7 @@ describe("a node with containers that starts again", () => {
     expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
   });
 
-  it("keeps the volumes of one that is gone, and of one that it does not know; what was made ahead leaves nothing", async () => {
+  it("keeps the volumes of lost and unknown sandboxes, but not those of warm instances", async () => {
     const first = setUp();
     const { id: lost } = await first.sandboxes.create(first.owner, { ...mock });
     const { id: unknown } = await first.sandboxes.create(first.owner, { ...mock });
@@ -78,33 +78,35 @@ describe("a node with containers that starts again", () => {
     expect(result.removed).toHaveLength(2);
     expect(provider.size).toBe(0);
     expect([...second.engine.volumes.keys()]).toEqual([lost, unknown]);
-    // And it is not lost for good.
     expect(await second.rebuilds.rebuild(second.owner, lost)).toMatchObject({ state: "ready" });
   });
 
-  it("takes nothing for lost while the engine does not answer, and takes it over when it does", async () => {
+  it("marks no sandbox as lost while the engine does not respond, and adopts it once it does", async () => {
     const first = setUp();
     const { id } = await first.sandboxes.create(first.owner, { ...mock });
     const provider = first.die();
-    const away = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
-    provider.faults.listFailure = away;
+    const unreachable = new SandboxError("unavailable", { reason: "engine_unreachable", message: "no engine" });
+    provider.faults.listFailure = unreachable;
     const second = setUp({ home: first.home, provider });
     const reconciler = new NodeReconciler(second);
-    expect(await reconciler.reconcile()).toMatchObject({ unreachable: [{ provider: "mock", error: away }], lost: [] });
+    expect(await reconciler.reconcile()).toMatchObject({
+      unreachable: [{ provider: "mock", error: unreachable }],
+      lost: [],
+    });
     expect(second.sandboxes.get(second.owner, id).state).toBe("ready");
     expect(() => second.access.open(second.owner, id, { readOnly: false })).toThrow("cannot be reached yet");
 
-    const told: number[] = [];
-    const tell = ({ adopted }: { adopted: readonly unknown[] }) => void told.push(adopted.length);
+    const reports: number[] = [];
+    const tell = ({ adopted }: { adopted: readonly unknown[] }) => void reports.push(adopted.length);
     undo.defer(
       untilReconciled(reconciler, { clock: second.clock, tell, onError: (error) => second.errors.push(error) }),
     );
     await second.clock.advance(6000);
-    expect([told, reconciler.pending]).toEqual([[], 1]);
+    expect([reports, reconciler.pending]).toEqual([[], 1]);
     delete provider.faults.listFailure;
     await second.clock.advance(6000);
     await settle();
-    expect([told, second.errors, reconciler.pending]).toEqual([[1], [], 0]);
+    expect([reports, second.errors, reconciler.pending]).toEqual([[1], [], 0]);
     expect(
       (await second.access.open(second.owner, id, { readOnly: false }).exec({ argv: ["echo", "on"] })).stdout,
     ).toBe("on\n");

@@ -7,7 +7,6 @@ import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { type Providers, WARM_LABEL } from "../sandboxes/providers.ts";
 import type { SandboxRegistry } from "../sandboxes/sandbox-registry.ts";
 import { forEachParallel } from "../store/for-each-parallel.ts";
-import { canRestore } from "./can-restore.ts";
 
 export interface NodeReconcilerOptions {
   readonly registry: SandboxRegistry;
@@ -18,20 +17,20 @@ export interface NodeReconcilerOptions {
   readonly handoffs?: Pick<HandoffSender, "open"> | undefined;
 }
 
-/** What a start did with the sandboxes of an earlier process of this node. */
+/** What a start did with the sandboxes of the node's previous process. */
 export interface NodeReconciliation {
   /** Still running, with their processes and files. */
   readonly adopted: readonly SandboxId[];
-  /** Adopted ones whose image had changed: recreated from the new image, keeping volumes. */
+  /** Adopted sandboxes whose image had changed: recreated from the new image, keeping volumes. */
   readonly rebuilt: readonly SandboxId[];
-  /** Not running any more, and without a checkpoint. */
+  /** No longer running, and without a checkpoint. */
   readonly lost: readonly SandboxId[];
-  /** Not running any more; their next use restores their newest checkpoint. */
+  /** No longer running; their next use restores their newest checkpoint. */
   readonly setBack: readonly SandboxId[];
   /** Instances without a sandbox. */
   readonly removed: readonly SandboxId[];
   readonly failed: readonly { readonly id: SandboxId; readonly error: SandboxError }[];
-  /** Providers that did not answer. Their instances are adopted when they do. */
+  /** Providers that did not respond. Their instances are adopted once they do. */
   readonly unreachable: readonly { readonly provider: string; readonly error: SandboxError }[];
 }
 
@@ -43,10 +42,10 @@ interface Ending {
   readonly provider?: Provider | undefined;
 }
 
-/** Keeps the host busy without opening hundreds of channels at once. */
+/** Enough to keep the host busy, without hundreds of channels at the same time. */
 const PARALLEL = 32;
 
-/** Compares the records with the instances that the providers find: adopts, marks as lost, or removes. */
+/** Compares the records with the providers' instances, and adopts, marks as lost, or removes each. */
 export class NodeReconciler {
   readonly #options: NodeReconcilerOptions;
   /** Sandboxes that should be running and have not been found yet. */
@@ -61,12 +60,12 @@ export class NodeReconciler {
     this.#pending = [...options.providers.byName.values()];
   }
 
-  /** The number of providers that have not answered yet. */
+  /** The number of providers that have not responded yet. */
   get pending(): number {
     return this.#pending.length;
   }
 
-  /** Reconciles the providers that have not answered before. */
+  /** Reconciles the providers that have not responded before. */
   async reconcile(): Promise<NodeReconciliation> {
     const { providers, handoffs } = this.#options;
     const result: Result = {
@@ -86,24 +85,24 @@ export class NodeReconciler {
         result.unreachable.push({ provider: provider.name, error });
       });
       if (instances === undefined) pending.push(provider);
-      else await this.#take(provider, instances, result);
+      else await this.#reconcileProvider(provider, instances, result);
     }
     this.#pending = pending;
     for (const record of this.#expectedWhere(({ provider }) => !providers.byName.has(provider))) {
-      await this.#end(result, record, { why: `this node has no provider ${record.provider} any more` });
+      await this.#end(result, record, { why: `this node no longer has provider ${record.provider}` });
     }
     handoffs?.open();
     return result;
   }
 
-  async #take(provider: Provider, instances: readonly InstanceRecord[], result: Result): Promise<void> {
+  async #reconcileProvider(provider: Provider, instances: readonly InstanceRecord[], result: Result): Promise<void> {
     const orphans = instances.filter(({ isOrphan }) => isOrphan);
     await forEachParallel(orphans, PARALLEL, (instance) => this.#settle(provider, instance, result));
-    // Another live program owns these instances.
+    // Another running program owns these instances.
     const owned = new Set(instances.filter(({ isOrphan }) => !isOrphan).map(({ id }) => id));
     for (const record of this.#expectedWhere((each) => each.provider === provider.name)) {
-      const mayTouch = owned.has(record.id) ? undefined : provider;
-      await this.#end(result, record, { why: "nothing was left of it", provider: mayTouch });
+      const remover = owned.has(record.id) ? undefined : provider;
+      await this.#end(result, record, { why: "its instance is gone", provider: remover });
     }
   }
 
@@ -135,7 +134,7 @@ export class NodeReconciler {
     await registry.attachWithProcesses(sandbox, ready);
   }
 
-  /** If the rebuild fails, the sandbox keeps running as it is. */
+  /** If the rebuild fails, the sandbox keeps running on its old image. */
   async #rebuildOutdated({ containers }: Provider, id: SandboxId, result: Result): Promise<void> {
     try {
       if (!(await containers?.isOutdated(id))) return;
@@ -146,7 +145,7 @@ export class NodeReconciler {
     }
   }
 
-  /** Keeps the volumes of a sandbox that had an owner. A warm instance never had one. */
+  /** Keeps the volumes of a sandbox, but not those of a warm instance, which never held one. */
   async #remove(provider: Provider, { id, spec }: InstanceRecord, result: Result): Promise<void> {
     const known = this.#options.registry.record(id);
     const isUnused = known === undefined ? WARM_LABEL in spec.labels : known.state === "destroyed";
@@ -154,14 +153,14 @@ export class NodeReconciler {
     result.removed.push(id);
   }
 
-  /** A sandbox with a checkpoint is stopped, and its next use restores it; any other has failed and keeps its volumes. */
+  /** Marks a sandbox with a checkpoint as stopped, so that its next use restores it. Any other fails and keeps its volumes. */
   async #end(result: Result, record: SandboxRecord, { why, provider }: Ending): Promise<void> {
-    const { ownership, registry } = this.#options;
+    const { registry } = this.#options;
     this.#expected.delete(record.id);
     if (this.#hasEnded(record)) return;
-    const isSaved = await canRestore(ownership, record);
+    const isSaved = await this.#canRestore(record);
     const removal = provider?.remove(record.id, { keepsVolumes: !isSaved });
-    await removal?.catch((left) => result.failed.push({ id: record.id, error: SandboxError.from(left) }));
+    await removal?.catch((thrown) => result.failed.push({ id: record.id, error: SandboxError.from(thrown) }));
     if (isSaved) {
       registry.change(record.id, { state: "stopped" });
       result.setBack.push(record.id);
@@ -175,14 +174,31 @@ export class NodeReconciler {
     }
   }
 
-  /** A caller may have destroyed it while its provider did not answer. */
+  /**
+   * Whether a sandbox without an instance has a checkpoint. If the node died while it restored the sandbox, nothing has
+   * changed since the checkpoint, and restoring it again is not a rollback.
+   */
+  async #canRestore(record: SandboxRecord): Promise<boolean> {
+    const { ownership } = this.#options;
+    const saved = await ownership.peek(record.id);
+    const newest = saved?.checkpoints.at(-1);
+    if (saved === undefined || newest === undefined) return false;
+    const isRolledBack = record.rolledBackTo !== null && record.rolledBackTo.at > newest.createdAt;
+    if (record.state === "restoring" && saved.record.state === "ready" && !isRolledBack) {
+      const state = await ownership.state(record.id);
+      await state.commit({ ...saved, record: { ...saved.record, state: "stopped" } });
+    }
+    return true;
+  }
+
+  /** A caller may have destroyed it while its provider did not respond. */
   #hasEnded({ id }: SandboxRecord): boolean {
     const { endedAt = new Date() } = this.#options.registry.record(id) ?? {};
     return endedAt !== null;
   }
 
-  #expectedWhere(fits: (record: SandboxRecord) => boolean): readonly SandboxRecord[] {
-    return [...this.#expected.values()].filter(fits);
+  #expectedWhere(matches: (record: SandboxRecord) => boolean): readonly SandboxRecord[] {
+    return [...this.#expected.values()].filter(matches);
   }
 }
 
@@ -201,7 +217,7 @@ function canAdopt({ state }: SandboxRecord, { isRunning }: InstanceRecord, { cap
 }
 
 function whyLost(record: SandboxRecord, instance: InstanceRecord, provider: Provider): string {
-  if (record.state === "creating" || record.state === "restoring") return "the node ended before it was ready";
-  if (!instance.isRunning) return "it ended while no node watched it";
-  return `provider ${provider.name} cannot take over instances`;
+  if (record.state === "creating" || record.state === "restoring") return "the node ended before the sandbox was ready";
+  if (!instance.isRunning) return "its instance ended while the node was down";
+  return `provider ${provider.name} cannot adopt instances`;
 }

@@ -13,16 +13,16 @@ export interface ResumeLeasesOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** A thousand sandboxes take seconds, and the store stays responsive. */
+/** Resumes a thousand leases within seconds without overloading the store. */
 const PARALLEL = 16;
 
 /**
- * Takes up the leases of an earlier process of this node. Instances of sandboxes that other nodes own by now are removed
- * before anything else happens. Resolves to the ids of those.
+ * Resumes the leases of the node's previous process, before anything else uses its sandboxes. Removes the instances of sandboxes
+ * that other nodes own by now, and resolves to their ids.
  */
 export async function resumeLeases(options: ResumeLeasesOptions): Promise<readonly SandboxId[]> {
   const { ownership, registry, providers, onError } = options;
-  const gone: SandboxId[] = [];
+  const moved: SandboxId[] = [];
   await forEachParallel(registry.current(), PARALLEL, async (record) => {
     const { id, provider, epoch } = record;
     try {
@@ -33,13 +33,13 @@ export async function resumeLeases(options: ResumeLeasesOptions): Promise<readon
       } else if (!(await ownership.resume(id, epoch))) {
         await providers.byName.get(provider)?.remove(id);
         registry.drop(id);
-        gone.push(id);
+        moved.push(id);
       }
     } catch (thrown) {
       onError(SandboxError.from(thrown), id);
-      // Without a lease it must not run, whatever the cause.
+      // Without a lease the sandbox must not run.
       await providers.byName.get(provider)?.remove(id, { keepsVolumes: true });
     }
   });
-  return gone;
+  return moved;
 }

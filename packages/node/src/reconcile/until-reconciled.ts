@@ -1,17 +1,17 @@
 import { type Clock, SandboxError } from "@sandpiper/core";
 import type { NodeReconciler, NodeReconciliation } from "./node-reconciler.ts";
 
-/** How often to retry a provider that did not answer. */
+/** How often to retry a provider that did not respond. */
 const RETRY_MS = 5000;
 
 export interface UntilReconciledOptions {
   readonly clock: Clock;
-  /** Called when a provider has answered. */
-  readonly tell: (found: NodeReconciliation) => void;
+  /** Called when a provider has responded. */
+  readonly tell: (reconciliation: NodeReconciliation) => void;
   readonly onError: (error: SandboxError) => void;
 }
 
-/** Retries providers that did not answer. Returns a function that stops it. */
+/** Retries providers that did not respond. Returns a function that stops the retries. */
 export function untilReconciled(
   reconciler: NodeReconciler,
   { clock, tell, onError }: UntilReconciledOptions,
@@ -21,8 +21,8 @@ export function untilReconciled(
   const retry = async () => {
     const { pending } = reconciler;
     try {
-      const found = await reconciler.reconcile();
-      if (reconciler.pending < pending) tell(found);
+      const reconciliation = await reconciler.reconcile();
+      if (reconciler.pending < pending) tell(reconciliation);
     } catch (thrown) {
       onError(SandboxError.from(thrown));
     }

@@ -1,9 +1,9 @@
 import type { NodeDatabase } from "./database.ts";
 
-/** Removing many at once costs little more than removing one. */
+/** Removing many rows at once costs little more than removing one. */
 const ROWS_PER_REMOVAL = 100;
 
-/** Keeps the newest rows of a table whose ids count upwards; older ones are out of sight at once and removed in bulk. */
+/** Keeps the newest rows of a table with ascending ids. Older rows are hidden at once and removed in bulk. */
 export class BoundedRows {
   readonly #database: NodeDatabase;
   readonly #table: string;
@@ -14,7 +14,7 @@ export class BoundedRows {
     this.#database = database;
     this.#table = table;
     this.#maxRows = maxRows;
-    // Also where all rows are gone, ids go on from the last that was given.
+    // The sequence survives the removal of all rows, so no id is used twice.
     const last = database.prepare("SELECT seq FROM sqlite_sequence WHERE name = :table").get({ table });
     this.#newestId = Number(last?.["seq"] ?? 0);
     this.#remove();

@@ -4,7 +4,7 @@ const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
 const SQLITE_NOTADB = 26;
 
-/** The kind of failure, without what SQLite adds to it in the higher bits; undefined for what is not from SQLite. */
+/** SQLite's primary result code, without the extended code in the higher bits; undefined for other errors. */
 function sqliteCode(thrown: unknown): number | undefined {
   const code = (thrown as { readonly errcode?: unknown } | null)?.errcode;
   return typeof code === "number" ? code & 0xff : undefined;
@@ -14,7 +14,6 @@ export function isBusy(thrown: unknown): boolean {
   return sqliteCode(thrown) === SQLITE_BUSY;
 }
 
-/** Why a database could not be opened, with the way out. */
 export function openError(path: string, thrown: unknown): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const code = sqliteCode(thrown);
@@ -22,8 +21,8 @@ export function openError(path: string, thrown: unknown): SandboxError {
   if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) return corruptError(path, text, thrown);
   return new SandboxError("failed_precondition", {
     reason: "database_unusable",
-    message: `the database ${path} cannot be opened: ${text}`,
-    hint: "see that this user may read and write it and its directory, and that the disk is not full",
+    message: `cannot open the database ${path}: ${text}`,
+    hint: "check that this user can read and write the file and its directory, and that the disk is not full",
     details: { path },
     cause: thrown,
   });
@@ -32,10 +31,10 @@ export function openError(path: string, thrown: unknown): SandboxError {
 export function corruptError(path: string, finding: string, cause?: unknown): SandboxError {
   return new SandboxError("data_loss", {
     reason: "database_corrupt",
-    message: `the database ${path} is damaged (${finding}); it was left as it is`,
+    message: `the database ${path} is damaged (${finding}); the file was not changed`,
     hint:
       `restore it from a backup, or move it and its -wal file away (mv ${path} ${path}.damaged) ` +
-      "and start again with an empty one",
+      "and start with an empty database",
     details: { path },
     cause,
   });
@@ -44,8 +43,8 @@ export function corruptError(path: string, finding: string, cause?: unknown): Sa
 export function tooNewError(path: string, versions: { readonly found: number; readonly known: number }): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "database_too_new",
-    message: `the database ${path} has version ${versions.found}, this program knows up to ${versions.known}; it was left as it is`,
-    hint: `start the newer version that wrote it, or move it away (mv ${path} ${path}.newer) and start with an empty one`,
+    message: `the database ${path} has version ${versions.found}, but this program supports at most version ${versions.known}; the file was not changed`,
+    hint: `start the newer version that wrote it, or move it away (mv ${path} ${path}.newer) and start with an empty database`,
     details: { path, ...versions },
   });
 }

@@ -29,21 +29,21 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe("the database", () => {
-  it("is readable by its owner only, with all its files", () => {
+  it("and all its files are accessible to their owner only", () => {
     home.database.prepare("DELETE FROM events").run();
     const modes = readdirSync(home.path).map((name) => [name, statSync(join(home.path, name)).mode & 0o777]);
     expect(modes).toContainEqual(["node.db-wal", 0o600]);
     expect(modes.filter(([, mode]) => mode !== 0o600)).toEqual([]);
   });
 
-  it("resets file permissions that were widened", () => {
+  it("gets mode 0600 back when it is opened after its mode was changed", () => {
     home.reopen();
     chmodSync(home.databasePath, 0o644);
     home.reopen();
     expect(statSync(home.databasePath).mode & 0o777).toBe(0o600);
   });
 
-  it("creates its parent directories, readable by their owner only", () => {
+  it("creates its parent directories with mode 0700", () => {
     const path = join(home.path, "deep", "er", "node.db");
     using _ = openDatabase(path);
     expect(statSync(join(path, "..")).mode & 0o777).toBe(0o700);
@@ -55,7 +55,7 @@ describe("the database", () => {
     expect(home.database.prepare("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
   });
 
-  it("rolls back a failed transaction with its nested transactions", () => {
+  it("rolls back a failed transaction together with its nested transactions", () => {
     const { database } = home;
     const insert = () => database.prepare("INSERT INTO idempotencyKeys VALUES ('t', 'k', 'f', 'i', 0)").run();
     expect(() =>
@@ -68,14 +68,14 @@ describe("the database", () => {
     expect(database.transaction(insert).changes).toBe(1);
   });
 
-  it("refuses an unusable path with an error", () => {
+  it("reports database_unusable if its path is a directory", () => {
     mkdirSync(home.databasePath);
     expect(refusal()).toMatchObject({ code: "failed_precondition", reason: "database_unusable" });
   });
 });
 
 describe("migrations", () => {
-  it("upgrade an older database to the newest version and keep its rows", () => {
+  it("upgrade an older database to the newest version and keep its data", () => {
     const steps = ["CREATE TABLE a (x)", "INSERT INTO a VALUES (1)", "ALTER TABLE a ADD COLUMN y DEFAULT 2"];
     openDatabase(home.databasePath, { migrations: steps.slice(0, 2) })[Symbol.dispose]();
     for (let start = 0; start < 2; start += 1) {
@@ -85,7 +85,7 @@ describe("migrations", () => {
     }
   });
 
-  it("change nothing when one fails", () => {
+  it("change nothing if one of them fails", () => {
     openDatabase(home.databasePath, { migrations: ["CREATE TABLE a (x)"] })[Symbol.dispose]();
     const broken = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"];
     expect(() => openDatabase(home.databasePath, { migrations: broken })).toThrow("already exists");
@@ -103,8 +103,8 @@ describe("migrations", () => {
   });
 });
 
-describe("an unusable database file", () => {
-  it("is refused and left unchanged when a newer version wrote it", () => {
+describe("an unusable database", () => {
+  it("is refused and left unchanged if a newer version wrote it", () => {
     openDatabase(home.databasePath, { migrations: [...migrations, "CREATE TABLE later (x)"] })[Symbol.dispose]();
     const before = readFileSync(home.databasePath);
     const error = refusal();
@@ -119,14 +119,14 @@ describe("an unusable database file", () => {
 
   it.each([
     [
-      "something else",
+      "another kind of file",
       () => writeFileSync(home.databasePath, "this is not a database, but it is rather long".repeat(99)),
     ],
     ["empty", () => truncateSync(home.databasePath, 0)],
-    ["cut off", () => truncateSync(home.databasePath, 5 * 4096)],
+    ["truncated", () => truncateSync(home.databasePath, 5 * 4096)],
     ["overwritten in the middle", () => overwrite(3 * 4096, 4096)],
     ["overwritten at its start", () => overwrite(100, 3000)],
-  ])("is refused and left unchanged when it is %s", (_, damage) => {
+  ])("is refused and left unchanged if it is %s", (_, damage) => {
     fill();
     damage();
     const before = readFileSync(home.databasePath);
@@ -135,10 +135,10 @@ describe("an unusable database file", () => {
     expect(error.message).toContain(home.databasePath);
     expect(error.hint).toContain(`mv ${home.databasePath}`);
     expect(readFileSync(home.databasePath).equals(before)).toBe(true);
-    expect(refusal(), "the lock was let go").toMatchObject({ reason: "database_corrupt" });
+    expect(refusal(), "the lock was released").toMatchObject({ reason: "database_corrupt" });
   });
 
-  it("keeps the changes in its write-ahead log", () => {
+  it("keeps its write-ahead log unchanged", () => {
     fill();
     const main = readFileSync(home.databasePath);
     const wal = crashedWal();
@@ -149,8 +149,8 @@ describe("an unusable database file", () => {
   });
 });
 
-describe("a database file that was removed", () => {
-  it("is replaced by an empty one, and its leftover write-ahead log is kept under another name", () => {
+describe("a database that was moved away", () => {
+  it("is replaced by an empty one, and the write-ahead log it left is renamed", () => {
     fill();
     const wal = crashedWal();
     rmSync(home.databasePath);
@@ -161,7 +161,7 @@ describe("a database file that was removed", () => {
 });
 
 describe("a second node on the same directory", () => {
-  it("is refused in the same process, with the owner's process id", () => {
+  it("is refused in the same process, with the owner's pid in the error", () => {
     home.reopen();
     expect(refusal()).toMatchObject({
       code: "failed_precondition",
@@ -171,7 +171,7 @@ describe("a second node on the same directory", () => {
     expect(refusal().message).toContain(String(process.pid));
   });
 
-  it("is refused by the kernel after an attempt in the same process, too", async () => {
+  it("is refused in another process after a refused attempt in the owner's process", async () => {
     home.reopen();
     refusal();
     const program = `
@@ -185,7 +185,7 @@ describe("a second node on the same directory", () => {
     expect(stdout.trim()).toBe("home_in_use");
   });
 
-  it("is refused while another process runs there, and reads all its rows after that process was killed", async () => {
+  it("is refused while another process uses it, and finds all its data after that process is killed", async () => {
     const program = `
       const { openDatabase } = await import(${JSON.stringify(join(import.meta.dirname, "database.ts"))});
       const database = openDatabase(${JSON.stringify(home.databasePath)});
@@ -226,7 +226,7 @@ function overwrite(offset: number, length: number): void {
   writeFileSync(home.databasePath, readFileSync(home.databasePath).fill(0xa5, offset, offset + length));
 }
 
-/** The write-ahead log that a killed writer leaves beside the main file. */
+/** The write-ahead log that a killed writer leaves. */
 function crashedWal(): Buffer {
   const sqlite = new DatabaseSync(home.databasePath);
   sqlite.exec("INSERT INTO events (at, kind, details) VALUES (1, 'node.started', '{}')");

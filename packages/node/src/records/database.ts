@@ -6,15 +6,15 @@ import { lockHome } from "./home-lock.ts";
 import { migrations as allMigrations } from "./migrations.ts";
 
 export interface OpenDatabaseOptions {
-  /** How long a statement waits for somebody who looks at the file with other tools. */
+  /** How long a statement waits while another program, such as the sqlite3 shell, locks the file. */
   readonly busyTimeoutMs?: number | undefined;
   readonly migrations?: readonly string[] | undefined;
 }
 
-/** More changes at once before they are moved into the main file: each such move waits for the disk. */
+/** Four times SQLite's default: each WAL checkpoint waits for the disk. */
 const CHECKPOINT_PAGES = 4000;
 
-/** The node's records. What was written is still there after a kill -9. */
+/** The node's records. Committed data survives a kill -9 of the node. */
 export class NodeDatabase implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #lock: Disposable;
@@ -29,7 +29,7 @@ export class NodeDatabase implements Disposable {
     return this.#sqlite.isOpen;
   }
 
-  /** Texts are compiled once and kept: make them of constant parts, and bind everything else. */
+  /** Caches each statement forever, so build the SQL from constant parts and bind all values. */
   prepare(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
@@ -39,7 +39,7 @@ export class NodeDatabase implements Disposable {
     return statement;
   }
 
-  /** All of what it writes, or nothing. One within another is part of that one. */
+  /** A nested transaction is part of the outer one. */
   transaction<Result>(work: () => Result): Result {
     return this.#sqlite.isTransaction ? work() : transact(this.#sqlite, work);
   }
@@ -52,7 +52,7 @@ export class NodeDatabase implements Disposable {
   }
 }
 
-/** Opens the database, or makes it. One that is damaged or newer is refused and stays as it is, byte for byte. */
+/** Opens or creates the database. Refuses a damaged or newer one without changing a byte of it. */
 export function openDatabase(path: string, options: OpenDatabaseOptions = {}): NodeDatabase {
   const { busyTimeoutMs = 5000, migrations = allMigrations } = options;
   let lock: Disposable | undefined;
@@ -73,9 +73,9 @@ export function openDatabase(path: string, options: OpenDatabaseOptions = {}): N
   }
 }
 
-/** Looks without the right to write. */
+/** Opens the file read-only, so that a refused database stays unchanged. */
 function checkDatabase(path: string, knownVersion: number): void {
-  // SQLite takes an empty file for a new database; ours are never empty, so this one has lost what it held.
+  // SQLite accepts an empty file as a new database, but the node never leaves one: its content was lost.
   if (statSync(path).size === 0) throw corruptError(path, "it is empty");
   const sqlite = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
   try {
@@ -88,7 +88,7 @@ function checkDatabase(path: string, knownVersion: number): void {
   }
 }
 
-/** Under another name until it is complete, so that a crash leaves no half of a database. */
+/** Uses a temporary name until the database is complete, so that a crash leaves no partial database. */
 function createDatabase(path: string, migrations: readonly string[]): void {
   const draft = `${path}.new`;
   for (const leftover of [draft, `${draft}-wal`, `${draft}-shm`, `${draft}-journal`]) rmSync(leftover, { force: true });
@@ -99,7 +99,7 @@ function createDatabase(path: string, migrations: readonly string[]): void {
   } finally {
     sqlite.close();
   }
-  // Of a database that was moved away without them: they would be taken for part of this one, and are the owner's to remove.
+  // Leftovers of a database that was moved away: SQLite would apply its WAL to the new database. The owner may still need it.
   if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${path}.moved-wal`);
   rmSync(`${path}-shm`, { force: true });
   renameSync(draft, path);
@@ -133,7 +133,7 @@ function transact<Result>(sqlite: DatabaseSync, work: () => Result): Result {
     sqlite.exec("COMMIT");
     return result;
   } catch (thrown) {
-    // SQLite has already rolled back by itself after some failures.
+    // After some errors SQLite has already rolled back.
     if (sqlite.isTransaction) sqlite.exec("ROLLBACK");
     throw thrown;
   }

@@ -4,8 +4,8 @@ import { SandboxError } from "@sandpiper/core";
 import { isBusy } from "./database-error.ts";
 
 /**
- * Keeps a second node away from a database. The lock is the kernel's, on a file that nobody reads, so it is gone with its
- * holder, however that one ended; the pid beside it is only for the message.
+ * Prevents a second node from using a database. The kernel holds the lock on a separate file and releases it when the process
+ * ends, even by kill -9. The pid file serves only the error message.
  */
 export function lockHome(databasePath: string): Disposable {
   const lockPath = `${databasePath}.lock`;
@@ -30,7 +30,7 @@ export function lockHome(databasePath: string): Disposable {
   };
 }
 
-/** One that is there is not even opened: closing it would end the lock, if this very process holds it. */
+/** Does not open an existing file: if this process holds the lock, closing the file would release it. */
 function createLockFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
@@ -46,8 +46,8 @@ function homeInUse(databasePath: string, pid: number | undefined): SandboxError 
     message: `the database ${databasePath} is in use by ${holder}`,
     hint:
       pid === undefined
-        ? "stop the node that runs on this directory, or give this one another with SANDPIPER_HOME"
-        : `use that node, stop it (kill ${pid}), or give this one another directory with SANDPIPER_HOME`,
+        ? "stop the node that uses this directory, or set SANDPIPER_HOME to another directory"
+        : `use that node, stop it (kill ${pid}), or set SANDPIPER_HOME to another directory`,
     details: { path: databasePath, ...(pid === undefined ? {} : { pid }) },
   });
 }

@@ -1,6 +1,6 @@
 import type { KeyScope, Quota } from "@sandpiper/protocol";
 
-/** An API key as it is stored: as a hash, never as text. */
+/** A stored API key. Only its hash is stored, never its text. */
 export interface KeyRecord {
   readonly id: string;
   readonly hash: Uint8Array;

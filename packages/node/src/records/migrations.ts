@@ -1,6 +1,6 @@
 /**
- * What each version of the database adds to the one before: the first entry makes version 1. Entries that were released
- * never change. Columns bear the names of the fields they keep; instants are milliseconds since 1970.
+ * The SQL that upgrades the database by one version each; the first entry creates version 1. Released entries never change.
+ * Columns have the names of the record's fields. Instants are milliseconds since 1970.
  */
 export const migrations: readonly string[] = [
   `
@@ -36,7 +36,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX sandboxesByTenant ON sandboxes (tenant, createdAt);
   CREATE INDEX sandboxesByAge ON sandboxes (createdAt);
   CREATE INDEX sandboxesByEnd ON sandboxes (endedAt) WHERE endedAt IS NOT NULL;
-  -- Sandboxes that are gone must not slow down the lists of those that are there.
+  -- Destroyed sandboxes must not slow down the lists of the others.
   CREATE INDEX presentSandboxes ON sandboxes (createdAt) WHERE state <> 'destroyed';
   CREATE INDEX presentSandboxesByTenant ON sandboxes (tenant, createdAt) WHERE state <> 'destroyed';
   CREATE INDEX liveSandboxesByKey ON sandboxes (keyId, state, memoryMib, vcpuCount)
@@ -64,7 +64,7 @@ export const migrations: readonly string[] = [
     revokedAt INTEGER
   ) STRICT;
 
-  -- AUTOINCREMENT: an id is never given twice, also when everything before it was forgotten.
+  -- AUTOINCREMENT never reuses an id, even after all rows are removed.
   CREATE TABLE events (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at INTEGER NOT NULL,

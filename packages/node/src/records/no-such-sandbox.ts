@@ -1,11 +1,11 @@
 import { SandboxError } from "@sandpiper/protocol";
 
-/** The same for what never was and for what belongs to others, so that nobody can tell these apart. */
+/** Identical for an unknown sandbox and one of another tenant, so that a caller cannot tell them apart. */
 export function noSuchSandbox(id: string): SandboxError {
   return new SandboxError("not_found", {
     reason: "no_such_sandbox",
     message: `there is no sandbox ${id}`,
-    hint: "list the sandboxes to see those there are",
+    hint: "list the sandboxes to see their ids",
     details: { id },
   });
 }

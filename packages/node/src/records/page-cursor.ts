@@ -1,6 +1,6 @@
 import { isSandboxId, SandboxError, type SandboxId } from "@sandpiper/protocol";
 
-/** Where a page ended. It names only what the caller has seen: positions in the table would tell how many there are of others. */
+/** Where a page ended. Contains only what the caller has seen: a row number would reveal how many sandboxes other tenants have. */
 export interface PageCursor {
   readonly createdAtMs: number;
   readonly id: SandboxId;
@@ -15,7 +15,7 @@ export function parseCursor(text: string): PageCursor {
   if (createdAtMs !== undefined && isSandboxId(id)) return { createdAtMs: Number(createdAtMs), id };
   throw new SandboxError("invalid_argument", {
     reason: "bad_cursor",
-    message: "the list cannot be continued: this cursor was not made by it",
-    hint: "give the nextCursor of an earlier page unchanged, or none to start at the beginning",
+    message: "cannot continue the list: the cursor is invalid",
+    hint: "pass the nextCursor of an earlier page unchanged, or omit it to start at the beginning",
   });
 }

@@ -1,20 +1,20 @@
 import type { Activity, ContainerBody, SandboxId, SandboxResource } from "@sandpiper/protocol";
 
-/** What the node knows of a sandbox, also after its end. */
+/** What the node knows about a sandbox. The record outlives the sandbox. */
 export interface SandboxRecord {
   readonly id: SandboxId;
   readonly tenant: string;
-  /** The key that made it; its quota counts it. */
+  /** The key that created the sandbox; the sandbox counts towards its quota. */
   readonly keyId: string;
   readonly state: SandboxResource["state"];
   readonly provider: SandboxResource["provider"];
   readonly name: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly metadata: SandboxResource["metadata"];
-  /** Given to each of its commands. */
+  /** The environment of each of its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly image: string;
-  /** How its container is made; null where nothing was asked for. */
+  /** Its container's options; null if the caller gave none. */
   readonly container: ContainerBody | null;
   readonly memoryMib: number;
   readonly vcpuCount: number;
@@ -30,20 +30,19 @@ export interface SandboxRecord {
   readonly idleExcept: readonly Activity[];
   readonly onExpiry: SandboxResource["onExpiry"];
   readonly failure: SandboxResource["failure"];
-  /** What its checkpoints keep. */
+  /** What its checkpoints save. */
   readonly fidelity: SandboxResource["fidelity"];
   readonly checkpointPolicy: SandboxResource["checkpointPolicy"];
   readonly rolledBackTo: SandboxResource["rolledBackTo"];
-  /** How often it was set back to an earlier moment. */
   readonly rollbacks: number;
-  /** Of the lease that this node has on it; null: it needs none. */
+  /** The epoch of this node's lease; null if the sandbox needs no lease. */
   readonly epoch: number | null;
   readonly createdAt: Date;
   /** When it was destroyed or failed. */
   readonly endedAt: Date | null;
 }
 
-/** What may change after its making. */
+/** The fields that can change after creation. */
 export type SandboxChange = Partial<
   Pick<
     SandboxRecord,
@@ -66,12 +65,12 @@ export type SandboxChange = Partial<
 >;
 
 export interface SandboxFilter {
-  /** Undefined: of all tenants. */
+  /** Undefined for all tenants. */
   readonly tenant?: string | undefined;
   readonly state?: SandboxRecord["state"] | undefined;
   readonly provider?: SandboxRecord["provider"] | undefined;
   readonly name?: string | undefined;
-  /** All must fit; a null value fits any. */
+  /** All must match; a null value matches any value. */
   readonly labels?: readonly { readonly key: string; readonly value: string | null }[] | undefined;
   readonly limit: number;
   /** From an earlier page. */
@@ -85,36 +84,36 @@ export interface Usage {
 }
 
 export interface SandboxRecords {
-  /** Throws `already_exists` for an id that is known. */
+  /** Throws `already_exists` if a record has this id. */
   add(record: SandboxRecord): void;
-  /** Throws `not_found`. Gives the changed record. */
+  /** Returns the changed record. Throws `not_found`. */
   change(id: SandboxId, change: SandboxChange): SandboxRecord;
-  /** It is another node's now. */
+  /** For a sandbox that another node owns now. */
   remove(id: SandboxId): void;
-  /** With a tenant only if it is that tenant's. */
+  /** With `tenant`, finds only a sandbox of that tenant. */
   get(id: SandboxId, options?: { readonly tenant?: string | undefined }): SandboxRecord | undefined;
-  /** Newest first. Without a state: those that are not destroyed. */
+  /** Newest first. Without a state, lists all sandboxes that are not destroyed. */
   list(filter: SandboxFilter): { readonly items: readonly SandboxRecord[]; readonly nextCursor: string | null };
-  /** Those that should be running: neither destroyed nor failed. */
+  /** All sandboxes that are neither destroyed nor failed. */
   live(): readonly SandboxRecord[];
-  /** What the live sandboxes of a key have taken. */
+  /** What the live sandboxes of a key use of its quota. */
   usage(keyId: string): Usage;
-  /** Forgets those that ended before. Gives their number. */
+  /** Deletes the records of sandboxes that ended before this instant, and returns their number. */
   prune(endedBefore: Date): number;
 }
 
 export interface IdempotentRequest {
   readonly tenant: string;
   readonly key: string;
-  /** The same for requests that ask for the same. */
+  /** Equal for equal requests. */
   readonly fingerprint: string;
 }
 
-/** Remembers which request made which sandbox. */
+/** Remembers which request created which sandbox. */
 export interface IdempotencyRecords {
-  /** Throws `conflict` (reason `idempotency_key_reused`) when the key came with another fingerprint before. */
+  /** Throws `conflict` (reason `idempotency_key_reused`) if the key was used with another fingerprint. */
   find(request: IdempotentRequest): SandboxId | undefined;
   add(request: IdempotentRequest, id: SandboxId): void;
-  /** It came to nothing, and may be made again. */
+  /** For a request that failed, so that a retry runs again. */
   remove(request: IdempotentRequest): void;
 }

@@ -1,6 +1,6 @@
 import type { SandboxRecord } from "./sandbox-record.ts";
 
-/** As the table keeps it: nested values as JSON, instants as milliseconds. */
+/** A table row: nested values are JSON, instants are milliseconds. */
 export type SandboxRow = Record<keyof SandboxRecord, string | number | null>;
 
 export const sandboxColumns = [
@@ -55,7 +55,7 @@ export function rowFromRecord(record: SandboxRecord): SandboxRow {
   };
 }
 
-/** The table holds only what `rowFromRecord` made, so nothing is checked again. */
+/** Does not validate: the table holds only rows from `rowFromRecord`. */
 export function recordFromRow(row: Record<string, unknown>): SandboxRecord {
   const fields = row as Record<keyof SandboxRecord, never>;
   return {

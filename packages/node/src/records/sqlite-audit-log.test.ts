@@ -23,7 +23,7 @@ const entry = {
 };
 
 describe("the audit log", () => {
-  it("keeps actors and operations in order across restarts", () => {
+  it("keeps its entries in order across a restart", () => {
     const log = new SqliteAuditLog(home.database, { clock });
     const anonymous = { ...entry, actor: null, tenant: null, sandboxId: null, status: 401 };
     log.add(entry);
@@ -38,7 +38,7 @@ describe("the audit log", () => {
     expect(new SqliteAuditLog(home.reopen()).list({ after: 0, limit: 9 })).toEqual(items);
   });
 
-  it("is read in pages from an id", () => {
+  it("lists a limited number of entries after an id", () => {
     const log = new SqliteAuditLog(home.database);
     for (let i = 0; i < 5; i += 1) log.add(entry);
     expect(log.list({ after: 1, limit: 2 }).map(({ id }) => id)).toEqual([2, 3]);
@@ -56,7 +56,7 @@ describe("the audit log", () => {
     expect(home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()).toEqual({ stored: 4 });
   });
 
-  it("is written at the end of an event loop turn and before its database closes", async () => {
+  it("is written at the end of the event loop turn, and before its database is closed", async () => {
     const stored = () => home.database.prepare("SELECT count(*) AS stored FROM auditEntries").get()?.["stored"];
     const log = new SqliteAuditLog(home.database);
     log.add(entry);
@@ -68,7 +68,7 @@ describe("the audit log", () => {
     expect(stored()).toBe(2);
   });
 
-  it("keeps entries while the disk is full and writes them later", async () => {
+  it("keeps entries in memory while writes fail, and writes them later", async () => {
     const errors: string[] = [];
     const log = new SqliteAuditLog(home.database, { onError: ({ message }) => errors.push(message) });
     home.database.prepare("PRAGMA query_only = ON").run();

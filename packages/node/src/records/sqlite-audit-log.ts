@@ -4,8 +4,8 @@ import { BoundedRows } from "./bounded-rows.ts";
 import type { NodeDatabase } from "./database.ts";
 
 const DEFAULT_MAX_ENTRIES = 100_000;
-/** So many are kept in memory while the disk takes none; then the oldest are lost. */
-const MAX_WAITING = 10_000;
+/** How many entries are kept in memory while writes fail; beyond that, the oldest are lost. */
+const MAX_PENDING = 10_000;
 
 const ADD = `INSERT INTO auditEntries (at, actor, tenant, operation, sandboxId, status, requestId)
   VALUES (:at, :actor, :tenant, :operation, :sandboxId, :status, :requestId)`;
@@ -15,24 +15,24 @@ export type NewAuditEntry = Readonly<Omit<AuditEntry, "id" | "at">>;
 export interface AuditLogOptions {
   readonly clock?: Clock | undefined;
   readonly maxEntries?: number | undefined;
-  /** Told when entries could not be written down. */
+  /** Called when entries could not be written. */
   readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
-interface Waiting extends NewAuditEntry {
+interface PendingEntry extends NewAuditEntry {
   readonly at: Date;
 }
 
 /**
- * Who did what: the newest entries. They are written together at the end of the turn in which they were added, so that
- * nobody's answer waits for them; from then on they are there also after a kill -9.
+ * The newest audit entries. Entries are written together at the end of the event loop turn that added them, so that no response
+ * waits for the write. Written entries survive a kill -9.
  */
 export class SqliteAuditLog implements Disposable {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
   readonly #rows: BoundedRows;
   readonly #onError: (error: SandboxError) => void;
-  #waiting: Waiting[] = [];
+  #pending: PendingEntry[] = [];
   #isDue = false;
 
   constructor(database: NodeDatabase, options: AuditLogOptions = {}) {
@@ -45,10 +45,10 @@ export class SqliteAuditLog implements Disposable {
   add(entry: NewAuditEntry): void {
     if (!this.#isDue) setImmediate(() => this.#writeDue());
     this.#isDue = true;
-    this.#waiting.push({ ...entry, at: this.#clock.now() });
+    this.#pending.push({ ...entry, at: this.#clock.now() });
   }
 
-  /** In the order of their ids. */
+  /** Ordered by id. */
   list({ after, limit }: { readonly after: number; readonly limit: number }): readonly AuditEntry[] {
     this.#write();
     return this.#database
@@ -57,24 +57,24 @@ export class SqliteAuditLog implements Disposable {
       .map((row) => ({ ...row, at: new Date(row["at"] as number).toISOString() }) as AuditEntry);
   }
 
-  /** To be called before the database is closed. */
+  /** Call before the database is closed. */
   [Symbol.dispose](): void {
     this.#write();
   }
 
-  /** Nobody waits for it: a disk that is full must not end the node. What could not be written is tried again with the next. */
+  /** No caller handles its errors, and a full disk must not stop the node. The next write retries the entries. */
   #writeDue(): void {
     this.#isDue = false;
     try {
       this.#write();
     } catch (thrown) {
-      this.#waiting.splice(0, Math.max(0, this.#waiting.length - MAX_WAITING));
+      this.#pending.splice(0, Math.max(0, this.#pending.length - MAX_PENDING));
       this.#onError(SandboxError.from(thrown));
     }
   }
 
   #write(): void {
-    const entries = this.#waiting;
+    const entries = this.#pending;
     if (entries.length === 0 || !this.#database.isOpen) return;
     this.#database.transaction(() => {
       for (const { at, actor, tenant, operation, sandboxId, status, requestId } of entries) {
@@ -82,6 +82,6 @@ export class SqliteAuditLog implements Disposable {
         this.#rows.added(Number(this.#database.prepare(ADD).run(row).lastInsertRowid));
       }
     });
-    this.#waiting = [];
+    this.#pending = [];
   }
 }

@@ -32,7 +32,7 @@ function emit(count: number, fields: { tenant?: string | null; sandboxId?: null 
   return Array.from({ length: count }, (_, n) => target.emit({ ...event, details: { n } }));
 }
 
-/** Collects followed events in an array. */
+/** Collects the ids of followed events. */
 function follow(query: EventQuery, target = log): { ids: number[]; ended: Promise<void> } {
   const ids: number[] = [];
   const read = async () => {
@@ -46,7 +46,7 @@ function upTo(last: number, first = 1): number[] {
 }
 
 describe("the event log", () => {
-  it("keeps events unchanged and in order", () => {
+  it("keeps events in the order in which they were emitted", () => {
     const events = emit(3);
     const withoutDetails = log.emit({ kind: "node.started", tenant: null, sandboxId: null });
     expect(log.list({ after: 0, limit: 10 })).toEqual([...events, withoutDetails]);
@@ -60,13 +60,13 @@ describe("the event log", () => {
     expect(eventSchema.safeParse(withoutDetails).success).toBe(true);
   });
 
-  it("is read in pages from an id", () => {
+  it("lists a limited number of events after an id", () => {
     emit(5);
     expect(log.list({ after: 2, limit: 2 }).map(({ id }) => id)).toEqual([3, 4]);
     expect(log.list({ after: 5, limit: 2 })).toEqual([]);
   });
 
-  it("shows a tenant its own events only, without those of the node", () => {
+  it("shows a tenant only its own events, and no tenant those of the node", () => {
     emit(1);
     emit(1, { tenant: "b" });
     emit(1, { tenant: null, sandboxId: null });
@@ -83,7 +83,7 @@ describe("the event log", () => {
     expect(stored).toBeLessThan(150);
   });
 
-  it("never reuses an id, also after a restart without any stored event", () => {
+  it("never reuses an id, even after all events were removed and the node restarted", () => {
     emit(3);
     expect(new SqliteEventLog(home.reopen(), { maxEvents: 0 }).list({ after: 0, limit: 9 })).toEqual([]);
     const again = new SqliteEventLog(home.reopen());
@@ -91,19 +91,19 @@ describe("the event log", () => {
     expect(emit(1, {}, again)[0]?.id).toBe(4);
   });
 
-  it("notifies listeners of stored events until they unsubscribe", () => {
-    const heard: EventBody[] = [];
+  it("calls listeners with stored events until they unsubscribe", () => {
+    const received: EventBody[] = [];
     const subscription = log.subscribe((event) => {
       expect(log.list({ after: event.id - 1, limit: 1 })).toEqual([event]);
-      heard.push(event);
+      received.push(event);
     });
     const [first] = emit(1);
     subscription[Symbol.dispose]();
     emit(1);
-    expect(heard).toEqual([first]);
+    expect(received).toEqual([first]);
   });
 
-  it("has every emitted event after kill -9", async () => {
+  it("keeps every emitted event after a kill -9", async () => {
     const url = (name: string) => JSON.stringify(join(import.meta.dirname, name));
     const program = `
       const { openDatabase } = await import(${url("../records/database.ts")});
@@ -117,13 +117,13 @@ describe("the event log", () => {
     const writer = spawn(process.execPath, ["--input-type=module", "-e", program], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    let told = "";
+    let output = "";
     writer.stdout.on("data", (chunk) => {
-      told += chunk;
-      if (told.length > 2000) writer.kill("SIGKILL");
+      output += chunk;
+      if (output.length > 2000) writer.kill("SIGKILL");
     });
     await once(writer, "close");
-    const last = Number(told.slice(0, told.lastIndexOf("\n")).split("\n").at(-1));
+    const last = Number(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1));
     using database = openDatabase(join(home.path, "killed.db"));
     const ids = new SqliteEventLog(database).list({ after: 0, limit: 100_000 }).map(({ id }) => id);
     expect(last).toBeGreaterThan(100);
@@ -132,7 +132,7 @@ describe("the event log", () => {
 });
 
 describe("following the event log", () => {
-  it("replays from an id and continues with new events, each exactly once", async () => {
+  it("replays events after an id and then yields new ones, without gaps or repeats", async () => {
     emit(700);
     const reader = follow({ after: 100 });
     for (let burst = 0; burst < 20; burst += 1) {
@@ -143,7 +143,7 @@ describe("following the event log", () => {
     expect(reader.ids).toEqual(upTo(1000, 101));
   });
 
-  it("runs at the reader's pace without buffering events in memory", async () => {
+  it("yields all events to a slow reader", async () => {
     const reader = log.follow({ after: 0 }, stop.signal);
     const first = reader.next();
     emit(1000);
@@ -162,7 +162,7 @@ describe("following the event log", () => {
     expect((await first).value?.id).toBe(701);
   });
 
-  it("delivers only events that match the query", async () => {
+  it("yields only events that match the query", async () => {
     const own = follow({ tenant: "a", after: 0 });
     const other = follow({ tenant: "b", sandboxId, after: 0 });
     emit(2);
@@ -173,14 +173,14 @@ describe("following the event log", () => {
     await expect.poll(() => [own.ids, other.ids]).toEqual([[1, 2, 6], [3]]);
   });
 
-  it("starts at the present for an unknown id", async () => {
+  it("starts with the next event for an id that was never assigned", async () => {
     emit(2);
     const reader = follow({ after: 5000 });
     emit(1);
     await expect.poll(() => reader.ids).toEqual([3]);
   });
 
-  it("ends when its signal aborts, while it waits and while it reads", async () => {
+  it("ends when its signal aborts, both while it waits and while it has more to read", async () => {
     emit(500);
     const reader = follow({ after: 0 });
     await expect.poll(() => reader.ids.length).toBe(500);

@@ -15,18 +15,18 @@ export interface EventLogOptions {
   readonly maxEvents?: number | undefined;
 }
 
-/** Reads from the table and sleeps when it has read everything. */
-interface Sleeper {
+/** A reader that has read all events and waits for the next. */
+interface WaitingReader {
   readonly query: EventQuery;
   wake(): void;
 }
 
-/** The newest events. One that was emitted is there also after a kill -9, and its id is never given again. */
+/** The newest events. Emitted events survive a kill -9, and their ids are never reused. */
 export class SqliteEventLog implements EventLog {
   readonly #database: NodeDatabase;
   readonly #clock: Clock;
   readonly #rows: BoundedRows;
-  readonly #sleepers = new Set<Sleeper>();
+  readonly #waiting = new Set<WaitingReader>();
   readonly #listeners = new Set<(event: EventBody) => void>();
 
   constructor(database: NodeDatabase, options: EventLogOptions = {}) {
@@ -35,7 +35,7 @@ export class SqliteEventLog implements EventLog {
     this.#rows = new BoundedRows(database, "events", options.maxEvents ?? DEFAULT_MAX_EVENTS);
   }
 
-  /** The id of the newest event; 0 when there was none ever. */
+  /** The id of the newest event; 0 if there was never one. */
   get newestId(): number {
     return this.#rows.newestId;
   }
@@ -46,8 +46,8 @@ export class SqliteEventLog implements EventLog {
     const id = Number(this.#database.prepare(ADD).run(row).lastInsertRowid);
     this.#rows.added(id);
     const event: EventBody = { id, at: at.toISOString(), kind, sandboxId, details };
-    for (const sleeper of this.#sleepers) {
-      if (fits(sleeper.query, tenant, event)) sleeper.wake();
+    for (const reader of this.#waiting) {
+      if (matches(reader.query, tenant, event)) reader.wake();
     }
     for (const listener of this.#listeners) listener(event);
     return event;
@@ -67,9 +67,9 @@ export class SqliteEventLog implements EventLog {
       .map(eventFromRow);
   }
 
-  /** A slow reader holds nothing in memory: it finds in the table what happened meanwhile. */
+  /** Reads from the table, so a slow reader needs no memory. */
   async *follow(query: EventQuery, signal: AbortSignal): AsyncGenerator<EventBody, void, undefined> {
-    // Ids from before the database was replaced may be ahead of it.
+    // An id from a database that was replaced may be higher than the newest one here.
     let after = Math.min(query.after, this.#rows.newestId);
     while (!signal.aborted) {
       const events = this.list({ ...query, after, limit: ROWS_PER_READ });
@@ -82,28 +82,29 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  /** Told of each event once it is stored. What it throws reaches whoever emitted the event. */
+  /** Calls the listener with each stored event. Its errors reach the caller of `emit`. */
   subscribe(listener: (event: EventBody) => void): Disposable {
-    const own = (event: EventBody) => listener(event);
-    this.#listeners.add(own);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
+    // A wrapper, so that the same function can subscribe twice.
+    const wrapper = (event: EventBody) => listener(event);
+    this.#listeners.add(wrapper);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(wrapper) };
   }
 
   #next(query: EventQuery, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
-        this.#sleepers.delete(sleeper);
+        this.#waiting.delete(reader);
         signal.removeEventListener("abort", wake);
         resolve();
       };
-      const sleeper = { query, wake };
-      this.#sleepers.add(sleeper);
+      const reader = { query, wake };
+      this.#waiting.add(reader);
       signal.addEventListener("abort", wake);
     });
   }
 }
 
-function fits(query: EventQuery, tenant: string | null, { sandboxId }: EventBody): boolean {
+function matches(query: EventQuery, tenant: string | null, { sandboxId }: EventBody): boolean {
   if (query.tenant !== undefined && query.tenant !== tenant) return false;
   return query.sandboxId === undefined || query.sandboxId === sandboxId;
 }

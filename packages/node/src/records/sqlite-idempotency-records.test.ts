@@ -19,7 +19,7 @@ afterEach(() => home[Symbol.dispose]());
 const request = { tenant: "a", key: "k", fingerprint: "f" };
 
 describe("idempotency records", () => {
-  it("return the first request's sandbox for a repeated request, also after a restart", () => {
+  it("find the sandbox of the first request for a repeated one, also after a restart", () => {
     const id = createSandboxId();
     expect(records.find(request)).toBeUndefined();
     records.add(request, id);
@@ -27,7 +27,7 @@ describe("idempotency records", () => {
     expect(new SqliteIdempotencyRecords(home.reopen(), { clock }).find(request)).toBe(id);
   });
 
-  it("refuse a key that another request used", () => {
+  it("refuse a key that was used with another request", () => {
     records.add(request, createSandboxId());
     expect(() => records.find({ ...request, fingerprint: "g" })).toThrow(
       expect.objectContaining({ code: "conflict", reason: "idempotency_key_reused" }),
@@ -49,7 +49,7 @@ describe("idempotency records", () => {
     expect(home.database.prepare("SELECT key FROM idempotencyKeys").all()).toEqual([{ key: "other" }]);
   });
 
-  it("accept a new sandbox when the first one's record is gone", () => {
+  it("are replaced when the key is added again", () => {
     const id = createSandboxId();
     records.add(request, createSandboxId());
     records.add(request, id);

@@ -3,7 +3,7 @@ import { SandboxError, type SandboxId } from "@sandpiper/protocol";
 import type { NodeDatabase } from "./database.ts";
 import type { IdempotencyRecords, IdempotentRequest } from "./sandbox-record.ts";
 
-/** Longer than anybody retries a request. */
+/** Longer than clients retry a request. */
 const KEY_LIFE_MS = 24 * 3_600_000;
 
 const FIND = `SELECT fingerprint, sandboxId FROM idempotencyKeys
@@ -25,11 +25,7 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
     const first = this.#database.prepare(FIND).get({ tenant, key, oldest });
     if (first === undefined) return undefined;
     if (first["fingerprint"] === fingerprint) return first["sandboxId"] as SandboxId;
-    throw new SandboxError("conflict", {
-      reason: "idempotency_key_reused",
-      message: `the idempotency key ${JSON.stringify(key)} came with another request before`,
-      hint: "use a new key for each request, and the same one only to repeat it unchanged",
-    });
+    throw idempotencyKeyReused(key);
   }
 
   remove({ tenant, key }: IdempotentRequest): void {
@@ -45,4 +41,12 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
       this.#database.prepare(ADD).run({ tenant, key, fingerprint, sandboxId: id, usedAt });
     });
   }
+}
+
+export function idempotencyKeyReused(key: string): SandboxError {
+  return new SandboxError("conflict", {
+    reason: "idempotency_key_reused",
+    message: `the idempotency key ${JSON.stringify(key)} was already used with a different request`,
+    hint: "use a new key for each request, and repeat a key only to retry the same request",
+  });
 }

@@ -11,7 +11,7 @@ export class SqliteKeyRecords {
     this.#database = database;
   }
 
-  /** In the order of their making. */
+  /** Oldest first. */
   list(): readonly KeyRecord[] {
     return this.#database.prepare("SELECT * FROM apiKeys ORDER BY rowid").all().map(keyFromRow);
   }

@@ -39,19 +39,19 @@ describe("sandbox records", () => {
   it.each([
     ["everything set", full],
     ["nothing optional", sandboxRecord()],
-  ])("are read back unchanged with %s, also after a restart", (_, record) => {
+  ])("are read as they were written, with %s, also after a restart", (_, record) => {
     records.add(record);
     expect(records.get(record.id)).toEqual(record);
     expect(new SqliteSandboxRecords(home.reopen()).get(record.id)).toEqual(record);
   });
 
-  it("refuse a duplicate id", () => {
+  it("have unique ids", () => {
     records.add(full);
     expect(thrown(() => records.add({ ...full, name: "other" }))).toMatchObject({ code: "already_exists" });
     expect(records.get(full.id)?.name).toBe(full.name);
   });
 
-  it("update only the mutable fields", () => {
+  it("change only in the given fields", () => {
     const [one, other] = [sandboxRecord(), sandboxRecord()];
     records.add(one);
     records.add(other);
@@ -61,7 +61,7 @@ describe("sandbox records", () => {
     expect(records.get(other.id)).toEqual(other);
   });
 
-  it("are not found before they are added", () => {
+  it("are not found under an id that was never added", () => {
     const id = createSandboxId();
     expect(records.get(id)).toBeUndefined();
     expect(thrown(() => records.change(id, { name: "x" }))).toMatchObject({
@@ -70,7 +70,7 @@ describe("sandbox records", () => {
     });
   });
 
-  it("count as live, and against their key, until they fail or are destroyed", () => {
+  it("count as live, and towards their key's quota, until they fail or are destroyed", () => {
     const mine = { keyId: "mine", memoryMib: 100, vcpuCount: 0.5 };
     const [creating, paused] = [
       sandboxRecord({ ...mine, state: "creating" }),
@@ -87,7 +87,7 @@ describe("sandbox records", () => {
     expect(records.usage("other")).toEqual({ sandboxes: 0, memoryMib: 0, vcpuCount: 0 });
   });
 
-  it("are deleted when they ended before a given time", () => {
+  it("are pruned if their sandbox ended before the given instant", () => {
     const old = sandboxRecord({ state: "destroyed", endedAt: new Date(10) });
     const recent = sandboxRecord({ state: "failed", endedAt: new Date(20) });
     const live = sandboxRecord();
@@ -98,7 +98,7 @@ describe("sandbox records", () => {
 });
 
 describe("the list of sandboxes", () => {
-  it("shows the newest first in pages, each sandbox once, also those of the same millisecond", () => {
+  it("is newest first, in pages without gaps or repeats, also within one millisecond", () => {
     const all = Array.from({ length: 25 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + Math.floor(i / 7)) }));
     for (const record of all) records.add(record);
     const expected = all.map(({ id }) => id).reverse();
@@ -108,7 +108,7 @@ describe("the list of sandboxes", () => {
     expect(records.list({ limit: 25 }).nextCursor).toBeNull();
   });
 
-  it("continues at its cursor while sandboxes are created, destroyed and deleted", () => {
+  it("continues at its cursor while sandboxes are created, destroyed and pruned", () => {
     const all = Array.from({ length: 6 }, (_, i) => sandboxRecord({ createdAt: new Date(1000 + i) }));
     for (const record of all) records.add(record);
     const { nextCursor, items } = records.list({ limit: 3 });
@@ -119,7 +119,7 @@ describe("the list of sandboxes", () => {
     expect(rest.items.map(({ id }) => id)).toEqual([all[2]?.id, all[1]?.id, all[0]?.id]);
   });
 
-  it("contains destroyed sandboxes only on request", () => {
+  it("includes destroyed sandboxes only on request", () => {
     const [ready, failed, destroyed] = (["ready", "failed", "destroyed"] as const).map((state) =>
       sandboxRecord({ state }),
     );
@@ -176,14 +176,14 @@ describe("the list of sandboxes", () => {
     "!!!",
     Buffer.from("1/2").toString("base64url"),
     Buffer.from(`-1/${full.id}`).toString("base64url"),
-  ])("refuses the cursor %j", (cursor) => {
+  ])("refuses the invalid cursor %j", (cursor) => {
     expect(thrown(() => records.list({ limit: 1, cursor }))).toMatchObject({
       code: "invalid_argument",
       reason: "bad_cursor",
     });
   });
 
-  it("reads a page by an index without sorting", () => {
+  it("reads a page by an index, without sorting, for any number of sandboxes", () => {
     const plan = home.database
       .prepare(`EXPLAIN QUERY PLAN SELECT * FROM sandboxes WHERE state <> 'destroyed' AND tenant = :tenant
         ORDER BY createdAt DESC, sequence DESC LIMIT 10`)

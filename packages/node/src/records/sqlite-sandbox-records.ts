@@ -30,13 +30,13 @@ const INSERT = `INSERT INTO sandboxes (${COLUMNS}) VALUES (${sandboxColumns.map(
   ON CONFLICT (id) DO NOTHING`;
 const UPDATE = `UPDATE sandboxes SET ${changeable.map((name) => `${name} = :${name}`).join(", ")} WHERE id = :id`;
 
-/** Fits when no wanted label is missing; a wanted value of null fits any. */
+/** Matches if no wanted label is missing; a wanted value of null matches any value. */
 const HAS_LABELS = `NOT EXISTS (
   SELECT 1 FROM json_each(:labels) AS wanted WHERE NOT EXISTS (
     SELECT 1 FROM json_each(sandboxes.labels) AS own
     WHERE own.key = wanted.value ->> 'key' AND coalesce(wanted.value ->> 'value', own.value) = own.value))`;
 
-/** Those made in the same millisecond are told apart by their place in the table. */
+/** The sequence orders sandboxes that were created in the same millisecond. */
 const AFTER_CURSOR =
   "(createdAt, sequence) < (:createdAtMs, coalesce((SELECT sequence FROM sandboxes WHERE id = :lastId), 0))";
 
@@ -52,8 +52,8 @@ export class SqliteSandboxRecords implements SandboxRecords {
     if (changes === 1) return;
     throw new SandboxError("already_exists", {
       reason: "sandbox_exists",
-      message: `sandbox ${record.id} cannot be recorded: there is one with this id`,
-      hint: "make it under another id",
+      message: `cannot create sandbox ${record.id}: a sandbox with this id already exists`,
+      hint: "use another id",
     });
   }
 
@@ -110,7 +110,7 @@ export class SqliteSandboxRecords implements SandboxRecords {
 }
 
 function conditionOf({ tenant, state, provider, name, labels, cursor }: SandboxFilter) {
-  // Said also where the wanted state implies it: it is what lets SQLite use the index of those that are there.
+  // Redundant for most wanted states, but SQLite needs this term to use the index of present sandboxes.
   const conditions = state === "destroyed" ? [] : ["state <> 'destroyed'"];
   const values: Record<string, string | number> = {};
   for (const [column, value] of Object.entries({ tenant, state, provider, name })) {

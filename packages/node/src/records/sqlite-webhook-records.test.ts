@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe("webhook records", () => {
-  it("are read back unchanged with their secret, also after a restart", () => {
+  it("are read as they were written, with their secret, also after a restart", () => {
     const some = webhooks.add({ url: "https://example.com/a", kinds: ["sandbox.ready"] }, { lastEventId: 7 });
     const all = webhooks.add({ url: "https://example.com/b" }, { lastEventId: 0 });
     expect(createdWebhookSchema.parse(some)).toEqual(some);
@@ -33,14 +33,14 @@ describe("webhook records", () => {
     expect(JSON.stringify(webhookResource(record))).not.toContain(record.secret);
   });
 
-  it("remember the newest delivered event, also when an older delivery finishes later", () => {
+  it("remember the newest delivered event, even if an older one is confirmed later", () => {
     const { id } = webhooks.add({ url: "https://example.com" }, { lastEventId: 3 });
     webhooks.setLastEventId(id, 9);
     webhooks.setLastEventId(id, 8);
     expect(webhooks.get(id)?.lastEventId).toBe(9);
   });
 
-  it("stay removed when a pending delivery finishes", () => {
+  it("stay removed when a delivery in progress ends later", () => {
     const { id } = webhooks.add({ url: "https://example.com" }, { lastEventId: 3 });
     webhooks.remove(id);
     webhooks.setLastEventId(id, 4);

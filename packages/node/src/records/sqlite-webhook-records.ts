@@ -9,7 +9,7 @@ const SECRET_BYTES = 32;
 const ADD = `INSERT INTO webhooks (id, url, kinds, secret, lastEventId, createdAt)
   VALUES (:id, :url, :kinds, :secret, :lastEventId, :createdAt)`;
 
-/** With the secret that its requests are signed with; it has to be stored as it is for that. */
+/** Includes the secret in plain text, because the node signs requests with it. */
 export interface WebhookRecord extends WebhookResource {
   readonly secret: string;
 }
@@ -30,7 +30,7 @@ export class SqliteWebhookRecords {
     this.#randomBytes = options.randomBytes ?? cryptoRandomBytes;
   }
 
-  /** It gets the events after `lastEventId`. */
+  /** The webhook receives the events after `lastEventId`. */
   add(body: CreateWebhookBody, { lastEventId }: { readonly lastEventId: number }): WebhookRecord {
     const record: WebhookRecord = {
       id: `whk_${Buffer.from(this.#randomBytes(ID_BYTES)).toString("hex")}`,
@@ -48,7 +48,7 @@ export class SqliteWebhookRecords {
     return record;
   }
 
-  /** In the order of their making. */
+  /** Oldest first. */
   list(): readonly WebhookRecord[] {
     return this.#database.prepare("SELECT * FROM webhooks ORDER BY rowid").all().map(webhookFromRow);
   }
@@ -64,11 +64,11 @@ export class SqliteWebhookRecords {
     throw new SandboxError("not_found", {
       reason: "no_such_webhook",
       message: `there is no webhook ${JSON.stringify(id)}`,
-      hint: "list the webhooks to see those there are",
+      hint: "list the webhooks to see their ids",
     });
   }
 
-  /** One that was removed meanwhile stays removed; a delivery that comes late takes nothing back. */
+  /** Ignores a removed webhook, and a late delivery of an older event. */
   setLastEventId(id: string, lastEventId: number): void {
     this.#database
       .prepare("UPDATE webhooks SET lastEventId = max(lastEventId, :lastEventId) WHERE id = :id")
@@ -76,7 +76,7 @@ export class SqliteWebhookRecords {
   }
 }
 
-/** What callers see of it. */
+/** The webhook without its secret. */
 export function webhookResource({ id, url, kinds, createdAt, lastEventId }: WebhookRecord): WebhookResource {
   return { id, url, kinds, createdAt, lastEventId };
 }

@@ -26,7 +26,7 @@ export class Capacity {
     this.#options = options;
   }
 
-  /** Counts a sandbox that has a record and is not running yet. */
+  /** Counts a sandbox that has a record but does not run yet. */
   countBoot(): Disposable {
     this.#booting++;
     return { [Symbol.dispose]: () => void this.#booting-- };
@@ -57,7 +57,7 @@ export class Capacity {
     return await quotas.reserve(principal, { sandboxes: 1, memoryMib, vcpuCount });
   }
 
-  /** A sandbox that another node counted so far has come here. */
+  /** Counts a sandbox that has moved here from another node. */
   hold({ keyId, id, memoryMib, vcpuCount }: SandboxRecord): void {
     this.#options.quotas?.hold(keyId, id, { sandboxes: 1, memoryMib, vcpuCount });
   }
@@ -100,7 +100,7 @@ function negative({ sandboxes, memoryMib, vcpuCount }: Usage): Usage {
 function limitReached(maxSandboxes: number): SandboxError {
   return new SandboxError("resource_exhausted", {
     reason: "sandbox_limit",
-    message: `no sandbox was created: this node has its maximum of ${maxSandboxes} sandboxes, counting those being created`,
+    message: `cannot create the sandbox: this node has reached its limit of ${maxSandboxes} sandboxes, including those being created`,
     hint: "destroy a sandbox, or raise the node's maxSandboxes",
     details: { maxSandboxes },
   });

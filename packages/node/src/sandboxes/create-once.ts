@@ -1,6 +1,7 @@
 import { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type { IdempotencyRecords, IdempotentRequest, SandboxRecord } from "../records/sandbox-record.ts";
+import { idempotencyKeyReused } from "../records/sqlite-idempotency-records.ts";
 import type { SandboxRegistry } from "./sandbox-registry.ts";
 
 export interface CreateOnceOptions {
@@ -8,7 +9,7 @@ export interface CreateOnceOptions {
   readonly registry: Pick<SandboxRegistry, "record">;
 }
 
-/** Creates one sandbox per idempotency key: a repeated request gets the first one's sandbox, also while it is created. */
+/** Creates one sandbox per idempotency key. A repeated request gets the same sandbox, even while it is being created. */
 export class CreateOnce {
   readonly #options: CreateOnceOptions;
   readonly #requests = new Map<string, { readonly fingerprint: string; readonly creation: Promise<SandboxRecord> }>();
@@ -25,11 +26,11 @@ export class CreateOnce {
     const { idempotency, registry } = this.#options;
     const name = JSON.stringify([request.tenant, request.key]);
     for (let running = this.#requests.get(name); running !== undefined; running = this.#requests.get(name)) {
-      if (running.fingerprint !== request.fingerprint) throw keyReused(request.key);
+      if (running.fingerprint !== request.fingerprint) throw idempotencyKeyReused(request.key);
       try {
         return await running.creation;
       } catch (thrown) {
-        // The first caller has left. This one, often the same client on a new connection, has not.
+        // The first caller disconnected. This one, often the same client on a new connection, did not.
         if (SandboxError.from(thrown).code !== "canceled" || signal?.aborted) throw thrown;
       }
     }
@@ -47,12 +48,4 @@ export class CreateOnce {
       this.#requests.delete(name);
     }
   }
-}
-
-function keyReused(key: string): SandboxError {
-  return new SandboxError("conflict", {
-    reason: "idempotency_key_reused",
-    message: `the idempotency key ${JSON.stringify(key)} was used for a different request before`,
-    hint: "use a new key for each request, and repeat a key only with an identical request",
-  });
 }

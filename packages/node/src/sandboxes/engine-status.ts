@@ -1,6 +1,6 @@
 import type { Provider, ProviderStatus } from "@sandpiper/core";
 
-/** Whether the program that a provider of containers speaks to answers. */
+/** Whether the engine of a container provider responds. */
 export interface EngineStatus {
   readonly provider: string;
   readonly status: ProviderStatus;
@@ -11,7 +11,6 @@ export function probeEngines(providers: Iterable<Provider>): Promise<readonly En
   return Promise.all(withEngine.map(async (provider) => ({ provider: provider.name, status: await provider.probe() })));
 }
 
-/** For a line of its own. */
 export function engineText(status: ProviderStatus): string {
   return status.available ? status.detail : `does not work: ${status.reason}; ${status.hint}`;
 }

@@ -2,7 +2,7 @@ import type { PoolKeyBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 import { tenantProject } from "./tenant-project.ts";
 
-/** Everything that shapes an instance; no pool has containers that were asked for in detail. */
+/** Everything that shapes an instance. Warm pools hold no instances with container options. */
 export interface InstanceKey extends PoolKeyBody {
   readonly container?: SandboxRecord["container"];
 }

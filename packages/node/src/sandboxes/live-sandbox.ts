@@ -13,17 +13,17 @@ import {
 import type { Activity, SandboxId, StartProcessBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** Told what a sandbox is used for, so that it is not taken for idle. */
+/** Learns how a sandbox is used, to decide when it is idle. */
 export interface ActivityWatch {
-  /** It happened now. */
+  /** For an activity without a duration. */
   touch(activity: Activity): void;
-  /** It goes on until it is disposed. */
+  /** For an activity that lasts until the result is disposed. */
   hold(activity: Activity): Disposable;
 }
 
 export interface LiveSandboxOptions {
   readonly sandbox: Sandbox;
-  /** As it is now: lifetimes and labels may change. */
+  /** Returns the current record: lifetimes and labels can change. */
   readonly record: () => SandboxRecord;
   readonly activity: ActivityWatch;
   readonly processStarted: (process: ProcessHandle) => void;
@@ -31,13 +31,12 @@ export interface LiveSandboxOptions {
 
 type CommandBody = Pick<StartProcessBody, "command" | "argv" | "cwd" | "env" | "user" | "timeoutMs">;
 
-/** An answer is made in the node's memory, several times over: what many ask for at once must fit. */
+/** The node buffers a response several times over, so the responses of many concurrent commands must fit into memory. */
 const MAX_BUFFERED_OUTPUT_BYTES = 8 * 1024 * 1024;
 
-/** How far a checkpoint of a sandbox is. */
 export type SavePhase = "begun" | "done" | "failed";
 
-/** A running sandbox with its owner's defaults applied, and every use of it noticed. */
+/** A running sandbox that applies its owner's defaults to commands and reports all activity. */
 export class LiveSandbox {
   readonly #options: LiveSandboxOptions;
   readonly #onSave = new Set<(phase: SavePhase) => void>();
@@ -63,44 +62,44 @@ export class LiveSandbox {
     return this.#options.sandbox.languages;
   }
 
-  /** Resolves when it has ended, whoever ended it; never rejects. */
+  /** Resolves when the sandbox has ended, for any reason; never rejects. */
   get closed(): Promise<InstanceExit> {
     return this.#options.sandbox.closed;
   }
 
-  /** For what lasts: attached clients, watches. */
+  /** For activities with a duration, such as attached clients and file watches. */
   hold(activity: Activity): Disposable {
     const hold = this.#options.activity.hold(activity);
-    this.#used(activity);
+    this.#countChange(activity);
     return {
       [Symbol.dispose]: () => {
-        this.#used(activity);
+        this.#countChange(activity);
         hold[Symbol.dispose]();
       },
     };
   }
 
-  /** Grows with everything that may have changed something in it; what its own processes do besides does not count. */
+  /** Increases with every activity that may change the sandbox. Background work of its processes does not count. */
   get changes(): number {
     return this.#changes;
   }
 
-  #used(activity: Activity): void {
+  #countChange(activity: Activity): void {
     if (activity !== "client" && activity !== "output") this.#changes++;
   }
 
-  /** Told of every checkpoint of it, until it is disposed. */
+  /** Calls the listener at each phase of every checkpoint until the result is disposed. */
   onSave(listener: (phase: SavePhase) => void): Disposable {
     this.#onSave.add(listener);
     return { [Symbol.dispose]: () => this.#onSave.delete(listener) };
   }
 
-  tellSave(phase: SavePhase): void {
+  notifySave(phase: SavePhase): void {
     for (const listener of this.#onSave) listener(phase);
   }
 
   touch(activity: Activity): void {
-    this.#used(activity);
+    this.#countChange(activity);
     this.#options.activity.touch(activity);
   }
 
@@ -122,7 +121,7 @@ export class LiveSandbox {
     return await this.#options.sandbox.executeCode(language, source.code, { ...options, ...this.#defaults({}) });
   }
 
-  /** Starts a process, or attaches to it when its id, which the caller chose, is there already. */
+  /** Starts a process, or attaches to the existing one with the id that the caller chose. */
   async start(
     body: StartProcessBody,
     reading: Pick<StartOptions, "isRead" | "lendsMemory"> = {},
@@ -142,7 +141,7 @@ export class LiveSandbox {
     return started;
   }
 
-  /** As `start`, for source code. */
+  /** Like `start`, for source code. */
   async startCode(source: { readonly language: string; readonly code: string }, id: string): Promise<ProcessHandle> {
     this.touch("exec");
     const options = { ...this.#defaults({}), id };
@@ -155,12 +154,12 @@ export class LiveSandbox {
     return this.#options.sandbox.attach(process, { ...options, offset });
   }
 
-  /** Drops what is kept of a process that has ended. */
+  /** Deletes the journal and the exit status of a process that has ended. */
   forget(process: string): Promise<void> {
     return this.#options.sandbox.forget(process);
   }
 
-  /** As they were when the sandbox was taken over. */
+  /** The processes at the time this node adopted or restored the sandbox. */
   get greetedProcesses(): readonly ProcessSummary[] {
     return this.#options.sandbox.greetedProcesses;
   }

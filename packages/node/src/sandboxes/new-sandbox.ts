@@ -2,10 +2,9 @@ import { type Provider, SandboxConfig, SandboxError } from "@sandpiper/core";
 import type { CreateSandboxBody } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** What a sandbox gets when its caller says nothing. */
+/** The settings of a sandbox whose caller gives none. */
 export interface SandboxDefaults {
   readonly provider: SandboxRecord["provider"];
-  /** Of containers. */
   readonly containerImage: string;
   readonly memoryMib?: number | undefined;
   readonly vcpuCount?: number | undefined;
@@ -16,7 +15,7 @@ export interface SandboxDefaults {
   readonly timeoutMs?: number | null | undefined;
 }
 
-/** A sandbox that is to be made: complete and checked. */
+/** The complete, validated settings of a sandbox to create. */
 export type NewSandbox = Omit<
   SandboxRecord,
   | "id"
@@ -73,7 +72,7 @@ export function newSandbox(
   };
 }
 
-/** Containers have no use for the node's own programs. */
+/** A container cannot run on the host's programs, so for containers "host" means the default image. */
 export function imageOf(
   image: string = "host",
   { capabilities }: Provider,
@@ -82,10 +81,10 @@ export function imageOf(
   return capabilities.supportsContainers && image === "host" ? containerImage : image;
 }
 
-/** How many automatic checkpoints a sandbox keeps whose policy names no number. */
+/** How many automatic checkpoints a sandbox keeps unless its policy sets `keepLast`. */
 export const DEFAULT_KEEP_LAST = 3;
 
-/** The complete policy, as the record keeps it. */
+/** The policy with its defaults. */
 export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): SandboxRecord["checkpointPolicy"] {
   if (body === undefined || body === null) return null;
   const {
@@ -102,7 +101,7 @@ function unknownProvider(name: string, known: readonly string[]): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "unknown_provider",
     message: `this node has no provider ${name}`,
-    hint: `it has ${known.join(", ")}`,
+    hint: `use one of ${known.join(", ")}`,
     details: { provider: name, known },
   });
 }
@@ -110,8 +109,8 @@ function unknownProvider(name: string, known: readonly string[]): SandboxError {
 function noContainers(provider: string): SandboxError {
   return new SandboxError("invalid_argument", {
     reason: "no_containers",
-    message: `container was given, but provider ${provider} makes no containers`,
-    hint: "leave it out, or use a provider of containers such as docker",
+    message: `the option "container" is not available: provider ${provider} does not run containers`,
+    hint: "omit it, or use a container provider such as docker",
     details: { provider },
   });
 }
@@ -119,7 +118,7 @@ function noContainers(provider: string): SandboxError {
 export function cannotPause(provider: string): SandboxError {
   return new SandboxError("unimplemented", {
     reason: "provider_lacks_capability",
-    message: `onExpiry "pause" was asked for, but provider ${provider} has no checkpoints`,
+    message: `onExpiry "pause" is not available: provider ${provider} does not support checkpoints`,
     hint: 'use onExpiry "destroy"',
     details: { provider, capability: "checkpoint" },
   });

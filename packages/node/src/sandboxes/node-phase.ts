@@ -1,13 +1,13 @@
-/** Whether the node still takes new work. The only place that knows. */
+/** The single place that records whether the node still accepts work. */
 export class NodePhase {
   #phase: "running" | "draining" | "stopping" = "running";
 
-  /** The node hands its sandboxes over and creates no new ones. */
+  /** The node hands off its sandboxes and creates no new ones. */
   get isDraining(): boolean {
     return this.#phase !== "running";
   }
 
-  /** The node answers health checks and nothing else. */
+  /** The node answers only health checks. */
   get isStopping(): boolean {
     return this.#phase === "stopping";
   }

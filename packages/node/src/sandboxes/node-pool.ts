@@ -14,13 +14,13 @@ export interface NodePoolOptions {
   readonly onError: (error: SandboxError) => void;
 }
 
-/** Whoever has just claimed one is about to run something, and a boot at the same time would slow it down. */
+/** A caller that has just claimed an instance is about to run a command, which a boot at the same time would slow down. */
 const REFILL_DELAY_MS = 50;
 
-/** What a pool without a target has to show. */
-const nothing = { ready: 0, booting: 0, hits: 0, misses: 0, failures: 0, meanWaitMs: null, retryInMs: null };
+/** The statistics of a pool without a target. */
+const emptyStats = { ready: 0, booting: 0, hits: 0, misses: 0, failures: 0, meanWaitMs: null, retryInMs: null };
 
-/** Instances that are started and belong to nobody yet. */
+/** The node's warm pools. */
 export class NodePool {
   readonly #options: NodePoolOptions;
   readonly #pool: WarmPool<PoolKeyBody, Sandbox>;
@@ -47,12 +47,12 @@ export class NodePool {
     });
   }
 
-  /** One that is ready; undefined when there is none for this key. */
+  /** Undefined if no instance is ready for this key. */
   claim(key: PoolKeyBody, signal: AbortSignal): Promise<Sandbox | undefined> {
     return this.#pool.claim(key, signal);
   }
 
-  /** Boots one for a caller who waits: it goes before those that are made ahead. */
+  /** Boots an instance for a waiting caller, before any boot for the warm pools. */
   boot<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#pool.withBootSlot(work, signal);
   }
@@ -61,21 +61,21 @@ export class NodePool {
     return this.#pool.stats().map((stats) => ({ ...stats }));
   }
 
-  set({ target, ...given }: SetPoolBody): PoolResource {
+  set({ target, ...body }: SetPoolBody): PoolResource {
     const { defaults, providers } = this.#options;
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = SandboxConfig.parse({
-      memoryMib: given.memoryMib ?? defaults.memoryMib,
-      vcpuCount: given.vcpuCount ?? defaults.vcpuCount,
-      diskMib: given.diskMib ?? defaults.diskMib,
-      maxProcesses: given.maxProcesses ?? defaults.maxProcesses,
+      memoryMib: body.memoryMib ?? defaults.memoryMib,
+      vcpuCount: body.vcpuCount ?? defaults.vcpuCount,
+      diskMib: body.diskMib ?? defaults.diskMib,
+      maxProcesses: body.maxProcesses ?? defaults.maxProcesses,
     });
-    const provider = given.provider ?? defaults.provider;
-    // An unknown provider is an error now and not at every boot.
-    const image = imageOf(given.image, providers.require(provider), defaults);
+    const provider = body.provider ?? defaults.provider;
+    // Reports an unknown provider now rather than at every boot.
+    const image = imageOf(body.image, providers.require(provider), defaults);
     const key = { provider, image, memoryMib, vcpuCount, diskMib, maxProcesses };
     this.#pool.setTarget(key, target);
     const text = instanceKeyText(key);
-    return this.list().find((pool) => instanceKeyText(pool.key) === text) ?? { key, target, ...nothing };
+    return this.list().find((pool) => instanceKeyText(pool.key) === text) ?? { key, target, ...emptyStats };
   }
 
   close(): Promise<void> {

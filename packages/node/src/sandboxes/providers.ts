@@ -14,23 +14,23 @@ import type { InstanceKey } from "./instance-key.ts";
 
 export interface ProvidersOptions {
   readonly providers: readonly Provider[];
-  /** Where an image that is only a name is looked for. */
+  /** The directory of named images. */
   readonly imagesDir?: string | undefined;
-  /** Told about failures that no caller waits for. */
+  /** Receives failures that no caller waits for. */
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
 export interface BootOptions extends DestroyOptions {
   readonly id?: SandboxId | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For nobody yet. */
+  /** For a warm pool. */
   readonly isWarm?: boolean | undefined;
 }
 
-/** Of instances that were made for nobody: without a record nobody has ever had anything in them. */
+/** Marks instances of warm pools. Without a record, such an instance holds no sandbox and can be removed. */
 export const WARM_LABEL = "warm";
 
-/** The providers of a node, each with the manager that keeps its sandboxes. */
+/** The node's providers, each with the manager of its sandboxes. */
 export class Providers {
   readonly byName: ReadonlyMap<string, Provider>;
   readonly #options: ProvidersOptions;
@@ -40,7 +40,7 @@ export class Providers {
     const { providers, imagesDir, onError } = options;
     this.#options = options;
     this.byName = new Map(providers.map((provider) => [provider.name, provider]));
-    // The node counts its sandboxes itself, over all providers.
+    // The node itself limits the number of sandboxes, across all providers.
     const config = { maxSandboxes: 0, imagesDir };
     this.#managers = new Map(
       providers.map((provider) => [provider.name, new SandboxManager(provider, config, { onError })]),
@@ -60,8 +60,8 @@ export class Providers {
   }
 
   /**
-   * Has what an instance starts from fetched or built, which may take minutes: whoever waits for that must not keep others from
-   * booting.
+   * Pulls or builds the image of an instance. This can take minutes, so call it outside of a boot slot: it must not block other
+   * boots.
    */
   async fetchImage(key: InstanceKey, signal: AbortSignal): Promise<void> {
     const policy = key.container?.imagePullPolicy ?? "missing";
@@ -74,7 +74,7 @@ export class Providers {
     }
   }
 
-  /** Boots an instance and nothing more: whose it is, and with which environment, is not its business. */
+  /** Boots an instance, independent of its owner and environment. */
   async boot(key: InstanceKey, { isWarm = false, ...options }: BootOptions): Promise<Sandbox> {
     const { provider } = key;
     let sandbox: Sandbox;
@@ -90,7 +90,7 @@ export class Providers {
     throw SandboxError.from(options.signal.reason, "canceled");
   }
 
-  /** Makes a place for a sandbox of this shape that was saved. */
+  /** Creates a prepared instance for a saved sandbox of this shape. */
   async prepare(
     key: InstanceKey,
     options: { readonly id: SandboxId; readonly signal?: AbortSignal | undefined },
@@ -102,7 +102,7 @@ export class Providers {
     }
   }
 
-  /** What a node must have in common with this one to restore what is saved here. */
+  /** What a node must have in common with this one to restore its checkpoints. */
   async checkpointRequirements(key: InstanceKey): Promise<CheckpointRequirements> {
     return (await this.byName.get(key.provider)?.checkpointRequirements(this.#rootfsOf(key))) ?? {};
   }
@@ -116,23 +116,23 @@ export class Providers {
     const { memoryMib, vcpuCount, diskMib, maxProcesses } = shape;
     const limits = { memoryMib, vcpuCount, diskMib, maxProcesses };
     if (!this.byName.get(provider)?.capabilities.supportsContainers) return { rootfs: image, ...limits };
-    // A registry has been asked already, where it was to be.
+    // `fetchImage` has already pulled the image if the policy requires it.
     const imagePullPolicy = container?.imagePullPolicy === "never" ? "never" : "missing";
     return { container: { ...container, image, imagePullPolicy }, ...limits };
   }
 
-  /** One that has ended by itself is being removed or gone already. */
+  /** Does nothing for an instance that has ended by itself: its manager removes it. */
   async destroy(provider: string, id: SandboxId, options: DestroyOptions = {}): Promise<void> {
     const manager = this.manager(provider);
     if (manager.exists(id)) await manager.destroy(id, options);
   }
 
-  /** The same for good: of one that has ended by itself the volumes are still there. */
+  /** Like `destroy`, and also deletes the volumes that an instance leaves when it ends by itself. */
   async remove(provider: string, id: SandboxId): Promise<void> {
     const manager = this.manager(provider);
-    const runs = manager.exists(id) && manager.get(id).state === "ready";
+    const isRunning = manager.exists(id) && manager.get(id).state === "ready";
     await this.destroy(provider, id);
-    if (!runs) await this.require(provider).remove(id);
+    if (!isRunning) await this.require(provider).remove(id);
   }
 }
 
@@ -140,26 +140,26 @@ function unknownProvider(name: string): SandboxError {
   return new SandboxError("failed_precondition", {
     reason: "unknown_provider",
     message: `this node has no provider ${name}`,
-    hint: "start it with the provider that this sandbox was made with",
+    hint: "start the node with the provider that created this sandbox",
   });
 }
 
 /**
- * The first command in an instance takes twice as long as the next; an image without this one is just not warmed up.
- * Every instance has run it, whether somebody waits for it or not: process ids would tell those apart.
+ * The first command in an instance takes twice as long as the next. An image without /bin/true is not warmed up.
+ * Every instance runs this command, so that process ids do not reveal which ones come from a warm pool.
  */
 async function warmUp(sandbox: Sandbox): Promise<void> {
   await sandbox.exec(["/bin/true"], { timeoutMs: 5000 }).catch(() => {});
 }
 
-/** What a runtime says about a failure is full of paths of the host: it is for the log, where the cause is written. */
+/** Hides the runtime's message, which contains paths of the host. The log shows it as the cause. */
 function publicBootError(error: SandboxError, { provider, image }: InstanceKey): SandboxError {
   const { reason } = error;
   if (reason.includes("rootfs")) {
     return new SandboxError("invalid_argument", {
       reason: "unusable_image",
       message: `this node has no image ${JSON.stringify(image)} that provider ${provider} can use`,
-      hint: 'use "host", or ask whoever runs the node which images there are',
+      hint: 'use "host", or ask the node\'s operator which images are available',
       details: { image, provider },
       cause: error,
     });
@@ -168,7 +168,7 @@ function publicBootError(error: SandboxError, { provider, image }: InstanceKey):
   return new SandboxError("internal", {
     reason,
     message: `provider ${provider} could not start the sandbox`,
-    hint: "the node's log says why",
+    hint: "see the node's log for the cause",
     cause: error,
   });
 }

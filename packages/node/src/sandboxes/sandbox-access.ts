@@ -15,7 +15,7 @@ export interface SandboxAccessOptions {
   readonly nodeId: string | null;
 }
 
-/** Which sandboxes a caller may see, and what a caller sees of them. Another tenant's sandbox does not exist. */
+/** Decides which sandboxes a caller can see, and which of their fields. Other tenants' sandboxes do not exist for the caller. */
 export class SandboxAccess {
   readonly #options: SandboxAccessOptions;
 
@@ -23,7 +23,7 @@ export class SandboxAccess {
     this.#options = options;
   }
 
-  /** Throws `not_found` also for another tenant's sandbox. */
+  /** Throws `not_found`, also for another tenant's sandbox. */
   find(principal: Principal, id: string, { readOnly }: { readonly readOnly: boolean }): SandboxRecord {
     // The query names the tenant, so that its duration does not reveal other tenants' sandboxes.
     const tenant = isAdmin(principal) ? undefined : principal.tenant;
@@ -33,7 +33,7 @@ export class SandboxAccess {
     return record;
   }
 
-  /** The running sandbox, without touching the database: every message of every client passes here. */
+  /** Finds a running sandbox without a database query, because every client message needs it. */
   running(principal: Principal, id: string, { readOnly }: { readonly readOnly: boolean }): LiveSandbox | undefined {
     const { registry } = this.#options;
     const live = registry.running(id as SandboxId);
@@ -43,7 +43,7 @@ export class SandboxAccess {
     return live;
   }
 
-  /** As `running`; throws `not_found`, or the reason why the sandbox cannot be used. */
+  /** Like `running`, but throws `not_found`, or why the sandbox cannot be used. */
   open(principal: Principal, id: string, options: { readonly readOnly: boolean }): LiveSandbox {
     const live = this.running(principal, id, options);
     if (live !== undefined) return live;
@@ -52,7 +52,7 @@ export class SandboxAccess {
     throw record.endedAt === null ? notReady(record) : ended(record);
   }
 
-  /** `node`: the node that holds the sandbox, this one by default. Only callers who may use the sandbox see its token. */
+  /** `node` is the sandbox's owner, by default this node. Only callers that may use the sandbox see its token. */
   resource(principal: Principal, record: SandboxRecord, node = this.#options.nodeId): SandboxResource {
     const { tokenOf, registry } = this.#options;
     const addresses = registry.running(record.id)?.addresses ?? {};

@@ -5,7 +5,7 @@ import type { SandboxFilter } from "../records/sandbox-record.ts";
 
 const DEFAULT_PAGE_SIZE = 100;
 
-/** Which sandboxes a query means, of those that whoever asks may see. */
+/** Restricts a query to the sandboxes that the caller can see. */
 export function sandboxFilter(principal: Principal, query: ListSandboxesQuery): SandboxFilter {
   return {
     tenant: isAdmin(principal) ? undefined : principal.tenant,

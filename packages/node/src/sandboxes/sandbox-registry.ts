@@ -21,14 +21,14 @@ export interface SandboxRegistryOptions {
   readonly onError: (error: SandboxError, id: SandboxId) => void;
 }
 
-/** Wraps the activity watch of each sandbox that starts to run here. */
+/** Wraps the activity watch of each sandbox that starts on this node. */
 export type ActivityObserver = (id: SandboxId, next: ActivityWatch) => ActivityWatch & Disposable;
 type ExpiryListener = (record: SandboxRecord, reason: "ttl" | "idle") => void;
 
 const RETRY_RECORDING_MS = 1000;
 
 interface Entry {
-  /** A copy of the stored record: every use of the sandbox needs it. */
+  /** A copy of the stored record, because every use of the sandbox needs it. */
   record: SandboxRecord;
   readonly sandbox: Sandbox;
   readonly live: LiveSandbox;
@@ -143,7 +143,7 @@ export class SandboxRegistry {
     return this.#entries.size;
   }
 
-  /** Undefined also while the sandbox is being saved in order to stop: callers then wait for the mutex. */
+  /** Also undefined while the sandbox is saved in order to stop; callers then wait for the mutex. */
   running(id: SandboxId): LiveSandbox | undefined {
     const entry = this.#entries.get(id);
     return entry?.sandbox.state === "ready" ? entry.live : undefined;
@@ -155,12 +155,12 @@ export class SandboxRegistry {
     if (entry !== undefined) return entry;
     throw new SandboxError("failed_precondition", {
       reason: "not_ready",
-      message: `sandbox ${id} is not running, so it cannot be saved`,
+      message: `cannot save sandbox ${id}: it is not running`,
       hint: "resume it first",
     });
   }
 
-  /** Makes a running sandbox usable and starts its lifetime. `record` is in the records already. */
+  /** Makes a running sandbox usable and starts its lifetime. Its record must be stored already. */
   attach(sandbox: Sandbox, record: SandboxRecord): LiveSandbox {
     const { clock } = this.#options;
     const current = () => entry.record;
@@ -190,7 +190,7 @@ export class SandboxRegistry {
     return live;
   }
 
-  /** As `attach`, for a sandbox with processes of its own: while they run it is not idle. */
+  /** Like `attach`, for a sandbox with running processes, which keep it from being idle. */
   async attachWithProcesses(sandbox: Sandbox, record: SandboxRecord): Promise<LiveSandbox> {
     const live = this.attach(sandbox, record);
     for (const { id, isRunning } of live.greetedProcesses) {
@@ -199,7 +199,7 @@ export class SandboxRegistry {
     return live;
   }
 
-  /** Callers can no longer reach the sandbox; its instance still has to be destroyed. */
+  /** Makes the sandbox unreachable for callers. Its instance still has to be destroyed. */
   detach(id: SandboxId): void {
     const entry = this.#entries.get(id);
     entry?.lifetime.dispose();
@@ -223,7 +223,7 @@ export class SandboxRegistry {
   #recordEnd(sandbox: Sandbox): void {
     if (this.#isReleased) return;
     const { clock, onError } = this.#options;
-    const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "it ended" });
+    const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "the instance ended" });
     try {
       this.fail(sandbox, error);
     } catch (thrown) {
@@ -238,7 +238,7 @@ export class SandboxRegistry {
     const { observeExec, onError } = this.#options;
     const { record } = live;
     const about = { process: process.id, pid: process.pid };
-    // After the caller has its answer: writing an event takes as long as a short command.
+    // After the response to the caller: writing an event takes as long as a short command.
     const emitLater = (kind: "process.started" | "process.exited", details: NewEvent["details"]) =>
       setImmediate(() => {
         if (this.#isReleased) return;

@@ -1,7 +1,6 @@
 import type { ContainerBody, SandboxResource } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
-/** What callers see of a record. */
 export function sandboxResource(
   record: SandboxRecord,
   {
@@ -24,7 +23,7 @@ export function sandboxResource(
     createdAt: record.createdAt.toISOString(),
     token,
     image: record.image,
-    container: record.container && shownContainer(record.container),
+    container: record.container && withoutCredentials(record.container),
     addresses: { ...addresses },
     memoryMib: record.memoryMib,
     vcpuCount: record.vcpuCount,
@@ -47,8 +46,8 @@ export function sandboxResource(
   };
 }
 
-/** Whoever may only look must not see what a repository is opened with. */
-function shownContainer(container: ContainerBody): ContainerBody {
+/** Read-only callers must not see the credentials of a Git repository. */
+function withoutCredentials(container: ContainerBody): ContainerBody {
   const { workspace } = container;
   if (workspace === undefined || !("git" in workspace)) return container;
   const git = workspace.git.replace(/^([a-z]+:\/\/)[^/@]*@/, "$1");

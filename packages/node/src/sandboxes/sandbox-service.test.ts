@@ -49,43 +49,43 @@ function principal(parts: Pick<TestDomain, "keys" | "authenticator">, body: Part
 const mock = { provider: "mock" } as const;
 
 describe("a sandbox of the node", () => {
-  it("is made, found, listed, changed and destroyed", async () => {
+  it("can be created, read, listed, changed and destroyed", async () => {
     const node = setUp();
     const owner = principal(node);
-    const made = await node.sandboxes.create(owner, { ...mock, name: "one", labels: { team: "a" } });
-    expect(sandboxResourceSchema.parse(made)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
-    expect(node.sandboxes.get(owner, made.id)).toEqual(made);
-    expect(node.sandboxes.list(owner, { label: ["team=a"] }).items).toEqual([made]);
+    const created = await node.sandboxes.create(owner, { ...mock, name: "one", labels: { team: "a" } });
+    expect(sandboxResourceSchema.parse(created)).toMatchObject({ state: "ready", name: "one", provider: "mock" });
+    const { id } = created;
+    expect(node.sandboxes.get(owner, id)).toEqual(created);
+    expect(node.sandboxes.list(owner, { label: ["team=a"] }).items).toEqual([created]);
     expect(node.sandboxes.list(owner, { label: ["team=b"] }).items).toEqual([]);
-    const changed = await node.sandboxes.update(owner, made.id, { labels: { team: "b" }, ttlMs: 5000 });
+    const changed = await node.sandboxes.update(owner, id, { labels: { team: "b" }, ttlMs: 5000 });
     expect(changed).toMatchObject({ labels: { team: "b" }, name: "one", ttlMs: 5000 });
-    expect((await node.access.open(owner, made.id, { readOnly: false }).exec({ argv: ["echo", "hi"] })).stdout).toBe(
-      "hi\n",
-    );
-    await node.sandboxes.remove(owner, made.id);
+    const live = node.access.open(owner, id, { readOnly: false });
+    expect((await live.exec({ argv: ["echo", "hi"] })).stdout).toBe("hi\n");
+    await node.sandboxes.remove(owner, id);
     expect(node.provider.size).toBe(0);
-    expect(node.sandboxes.get(owner, made.id).state).toBe("destroyed");
-    expect(() => node.access.open(owner, made.id, { readOnly: false })).toThrow("destroyed");
+    expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
+    expect(() => node.access.open(owner, id, { readOnly: false })).toThrow("destroyed");
   });
 
-  it("does not exist for another tenant, nor for the token of another sandbox", async () => {
+  it("does not exist for another tenant, or for another sandbox's token", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id, token } = await node.sandboxes.create(owner, mock);
     const second = await node.sandboxes.create(owner, mock);
-    const stranger = principal(node, { tenant: "other" });
-    const neighbour = node.authenticator.authenticate(second.token ?? undefined);
-    for (const who of [stranger, neighbour]) {
-      expect(() => node.sandboxes.get(who, id)).toThrow("there is no sandbox");
-      expect(() => node.access.open(who, id, { readOnly: false })).toThrow("there is no sandbox");
-      expect((await rejection(node.sandboxes.update(who, id, { name: "x" }))).code).toBe("not_found");
-      expect((await rejection(node.sandboxes.remove(who, id))).code).toBe("not_found");
+    const otherTenant = principal(node, { tenant: "other" });
+    const otherSandbox = node.authenticator.authenticate(second.token ?? undefined);
+    for (const caller of [otherTenant, otherSandbox]) {
+      expect(() => node.sandboxes.get(caller, id)).toThrow("there is no sandbox");
+      expect(() => node.access.open(caller, id, { readOnly: false })).toThrow("there is no sandbox");
+      expect((await rejection(node.sandboxes.update(caller, id, { name: "x" }))).code).toBe("not_found");
+      expect((await rejection(node.sandboxes.remove(caller, id))).code).toBe("not_found");
     }
-    expect(node.sandboxes.list(stranger, {}).items).toEqual([]);
+    expect(node.sandboxes.list(otherTenant, {}).items).toEqual([]);
     expect(node.sandboxes.get(node.authenticator.authenticate(token ?? undefined), id).id).toBe(id);
   });
 
-  it("tells its token only to those who may use it", async () => {
+  it("shows its token only to callers that may use it", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id, token } = await node.sandboxes.create(owner, mock);
@@ -96,7 +96,7 @@ describe("a sandbox of the node", () => {
     expect(node.sandboxes.list(owner, {}).items).toMatchObject([{ id, token }]);
   });
 
-  it("that could not be destroyed says so, and can be destroyed again", async () => {
+  it("is failed after a destruction that fails, and can be destroyed again", async () => {
     const node = setUp({ provider: new MockProvider({ faults: { failedDestroys: 1 } }) });
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 1000 });
@@ -109,7 +109,7 @@ describe("a sandbox of the node", () => {
     expect(node.sandboxes.get(owner, id).state).toBe("destroyed");
   });
 
-  it("cannot be used nor changed while it is being destroyed", async () => {
+  it("cannot be used or changed while it is being destroyed", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, mock);
@@ -123,7 +123,7 @@ describe("a sandbox of the node", () => {
     );
   });
 
-  it("has its own environment and defaults in every command", async () => {
+  it("applies its environment and defaults to every command", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, env: { GREETING: "hello", NAME: "world" } });
@@ -132,7 +132,7 @@ describe("a sandbox of the node", () => {
     expect(stdout).toBe("hello you\n");
   });
 
-  it("has its processes noticed when they end", async () => {
+  it("emits events when its processes start and exit", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, mock);
@@ -144,7 +144,7 @@ describe("a sandbox of the node", () => {
     expect(kinds.slice(-2)).toEqual(["process.started", "process.exited"]);
   });
 
-  it("answers with so much of a command's output that many answers at once fit into memory", async () => {
+  it("truncates the buffered output of a command at 8 MiB", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, mock);
@@ -155,7 +155,7 @@ describe("a sandbox of the node", () => {
     expect({ length: stdout.length, truncated }).toEqual({ length: 8 * 1024 * 1024, truncated: true });
   });
 
-  it("that could not boot says why, and leaves nothing", async () => {
+  it("that cannot boot is failed with the reason, and leaves no instance", async () => {
     const provider = new MockProvider({
       faults: { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) },
     });
@@ -166,11 +166,11 @@ describe("a sandbox of the node", () => {
     expect(node.sandboxes.list(owner, { state: "failed" }).items).toMatchObject([{ failure: { message: "no room" } }]);
   });
 
-  it("that ended by itself is failed, with the reason", async () => {
+  it("that ends by itself is failed with the reason", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, mock);
-    node.provider.instance(id).crash("it burnt down");
+    node.provider.instance(id).crash("it crashed");
     await settle();
     expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: expect.any(String) } });
     expect((await rejection(Promise.try(() => node.access.open(owner, id, { readOnly: false })))).code).toBe("gone");
@@ -178,7 +178,7 @@ describe("a sandbox of the node", () => {
 });
 
 describe("limits", () => {
-  it("hold for creations at the same time", async () => {
+  it("apply to concurrent creations", async () => {
     const node = setUp({ config: { maxSandboxes: 5 }, provider: new MockProvider({ faults: { bootDelayMs: 5 } }) });
     const owner = principal(node);
     const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => node.sandboxes.create(owner, mock)));
@@ -186,7 +186,7 @@ describe("limits", () => {
     expect(node.provider.size).toBe(5);
   });
 
-  it("of a key count what it has and what it asks for", async () => {
+  it("of a key count its existing and its requested sandboxes", async () => {
     const node = setUp();
     const quota = { maxSandboxes: 3, maxMemoryMib: 600 };
     const owner = principal(node, { quota });
@@ -200,20 +200,20 @@ describe("limits", () => {
 });
 
 describe("an idempotency key", () => {
-  it("makes one sandbox of many requests, also at the same time", async () => {
+  it("creates one sandbox for repeated requests, even concurrent ones", async () => {
     const node = setUp();
     const owner = principal(node);
     const create = () => node.sandboxes.create(owner, { ...mock, name: "one" }, { idempotencyKey: "k" });
-    const made = await Promise.all([create(), create(), create()]);
-    expect(new Set([...made, await create()].map(({ id }) => id)).size).toBe(1);
+    const created = await Promise.all([create(), create(), create()]);
+    expect(new Set([...created, await create()].map(({ id }) => id)).size).toBe(1);
     expect(node.provider.size).toBe(1);
     const other = node.sandboxes.create(owner, { ...mock, name: "two" }, { idempotencyKey: "k" });
     expect((await rejection(other)).reason).toBe("idempotency_key_reused");
   });
 });
 
-describe("an idempotency key of a request whose caller left", () => {
-  it("still makes the sandbox for whoever asks again meanwhile", async () => {
+describe("an idempotency key of a request whose caller disconnects", () => {
+  it("still creates the sandbox for a concurrent retry", async () => {
     const node = setUp({ provider: new MockProvider({ faults: { bootDelayMs: 20 } }) });
     const owner = principal(node);
     const leaving = new AbortController();
@@ -227,8 +227,8 @@ describe("an idempotency key of a request whose caller left", () => {
   });
 });
 
-describe("an idempotency key of a request that failed", () => {
-  it("may be used again", async () => {
+describe("an idempotency key of a failed request", () => {
+  it("can be used again", async () => {
     const faults = { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) };
     const node = setUp({ provider: new MockProvider({ faults }) });
     const owner = principal(node);
@@ -239,18 +239,17 @@ describe("an idempotency key of a request that failed", () => {
   });
 });
 
-describe("a warm sandbox", () => {
-  it("is claimed by whoever asks for its kind, and replaced", async () => {
+describe("an instance of a warm pool", () => {
+  it("is claimed by a creation of the same shape, and replaced", async () => {
     const node = setUp();
     const owner = principal(node);
     node.pool.set({ ...mock, target: 1 });
     await node.clock.advance(1000);
     const [before] = await node.provider.list();
-    const made = await node.sandboxes.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
-    expect(made).toMatchObject({ id: before?.id, name: "warm", labels: { x: "y" } });
-    expect((await node.access.open(owner, made.id, { readOnly: false }).exec({ command: 'echo "$A"' })).stdout).toBe(
-      "1\n",
-    );
+    const created = await node.sandboxes.create(owner, { ...mock, env: { A: "1" }, name: "warm", labels: { x: "y" } });
+    expect(created).toMatchObject({ id: before?.id, name: "warm", labels: { x: "y" } });
+    const live = node.access.open(owner, created.id, { readOnly: false });
+    expect((await live.exec({ command: 'echo "$A"' })).stdout).toBe("1\n");
     await node.clock.advance(1000);
     expect(node.pool.list()).toMatchObject([{ ready: 1, hits: 1, misses: 0 }]);
     const larger = await node.sandboxes.create(owner, { ...mock, memoryMib: 512 });
@@ -261,7 +260,7 @@ describe("a warm sandbox", () => {
 });
 
 describe("a sandbox that ends while the disk is full", () => {
-  it("is noted down as soon as there is room", async () => {
+  it("is recorded as failed once the disk has space again", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, mock);
@@ -275,8 +274,8 @@ describe("a sandbox that ends while the disk is full", () => {
   });
 });
 
-describe("the end of a lifetime", () => {
-  it("destroys a sandbox at its expiry, also one that is being used", async () => {
+describe("a sandbox with a lifetime", () => {
+  it("is destroyed when it expires, even while it is used", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 10_000 });
@@ -292,7 +291,7 @@ describe("the end of a lifetime", () => {
     expect(node.events.list({ after: 0, limit: 100 }).map(({ kind }) => kind)).toContain("sandbox.expired");
   });
 
-  it("destroys an idle one, and no other", async () => {
+  it("is destroyed when it is idle for too long, and not before", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
@@ -306,8 +305,8 @@ describe("the end of a lifetime", () => {
   });
 });
 
-describe("the end of an idle time", () => {
-  it("does not come while something runs, and counts from the last use, not from the first", async () => {
+describe("the idle timeout", () => {
+  it("does not run while a process runs, and restarts with every use", async () => {
     const node = setUp();
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, idleTimeoutMs: 10_000 });
@@ -329,8 +328,8 @@ describe("the end of an idle time", () => {
   });
 });
 
-describe("a node that starts again", () => {
-  it("takes over what runs, says what is lost, and removes what belongs to nobody", async () => {
+describe("a node that restarts", () => {
+  it("adopts running sandboxes, reports lost ones, and removes instances without a record", async () => {
     const first = setUp();
     const owner = principal(first);
     const kept = await first.sandboxes.create(owner, { ...mock, name: "kept", env: { A: "1" } });

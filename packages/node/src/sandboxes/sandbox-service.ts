@@ -35,7 +35,7 @@ export interface SandboxServiceOptions {
   readonly ownership: Ownership;
   readonly checkpointStore: CheckpointStore;
   readonly idempotency: IdempotencyRecords;
-  /** Writes everything that `work` writes, or nothing. */
+  /** Commits all writes of `work`, or none. */
   readonly transaction: (work: () => void) => void;
   readonly tokenOf: (id: SandboxId) => string;
   readonly defaults: SandboxDefaults;
@@ -45,7 +45,7 @@ export interface SandboxServiceOptions {
 
 export interface CreateOptions {
   readonly idempotencyKey?: string | undefined;
-  /** Aborted when the caller has gone: the node then undoes the creation. */
+  /** Aborted when the caller disconnects: the node then undoes the creation. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the id before the instance boots. */
   readonly onId?: ((id: SandboxId, token: string) => void) | undefined;
@@ -53,7 +53,7 @@ export interface CreateOptions {
 
 type KeyHolder = Extract<Principal, { kind: "key" }>;
 
-/** Creates, lists, updates and destroys sandboxes for callers. Nothing takes effect before everything is checked. */
+/** Creates, lists, updates and destroys sandboxes for callers. It checks all input before it changes anything. */
 export class SandboxService {
   readonly #options: SandboxServiceOptions;
   readonly #boots = new Map<SandboxId, Promise<SandboxRecord>>();
@@ -66,7 +66,7 @@ export class SandboxService {
 
   async create(principal: Principal, body: CreateSandboxBody, options: CreateOptions = {}): Promise<SandboxResource> {
     requireAccess(principal, "sandboxes", { readOnly: false });
-    if (principal.kind !== "key") throw new RangeError("a sandbox's token passed an access check for keys");
+    if (principal.kind !== "key") throw new RangeError("a sandbox token passed an access check for keys");
     const { access, providers, defaults } = this.#options;
     const wanted = newSandbox(body, { defaults, providers: providers.byName });
     const { idempotencyKey: key } = options;
@@ -99,7 +99,7 @@ export class SandboxService {
     const { ttlMs } = body;
     const expiry = ttlMs === undefined ? {} : { ttlMs, expiresAt: expiresAt(clock.now(), ttlMs) };
     const policy = "checkpointPolicy" in body ? { checkpointPolicy: checkpointPolicy(body.checkpointPolicy) } : {};
-    // Serialized: a checkpoint under way stores the record that it began with.
+    // Serialized, because a running checkpoint stores the record it started with.
     const changed = await registry.serialize(record.id, async () => {
       const after = registry.change(record.id, { ...withoutUndefined(body), ...expiry, ...policy });
       await this.#saveRecord(after);
@@ -153,12 +153,12 @@ export class SandboxService {
       if (warm !== undefined) await providers.destroy(record.provider, warm.id);
       throw thrown;
     }
-    // From here on the record counts, not the reservation.
+    // From now on the record counts instead of the reservation.
     reservation[Symbol.dispose]();
     registry.emit("sandbox.created", record);
     options.onId?.(id, this.#options.tokenOf(id));
     const owned = this.#own(record);
-    // Awaited below, when the boot is over.
+    // Awaited below, after the boot.
     owned.catch(() => {});
     try {
       const ready = warm === undefined ? await this.#boot(record, signal) : this.#ready(warm, record);
@@ -229,7 +229,7 @@ export class SandboxService {
     await this.#boots.get(record.id)?.catch(() => {});
     registry.detach(record.id);
     try {
-      // By id, so that a caller can repeat a destruction that failed.
+      // By id, so that a caller can retry a failed destruction.
       await providers.remove(record.provider, record.id);
     } catch (thrown) {
       registry.fail(record, SandboxError.from(thrown));
@@ -246,13 +246,13 @@ export class SandboxService {
   async #forgetSaved(id: SandboxId): Promise<void> {
     const { checkpointStore, ownership } = this.#options;
     checkpointStore.forget(id);
-    // A sandbox that this node never owned has left nothing, or belongs to another node.
+    // If this node does not own the sandbox, there is nothing to delete, or it belongs to another node.
     if (!ownership.has(id)) return;
     await checkpointStore.removeAll(id);
     await ownership.remove(id);
   }
 
-  /** Writes a changed name, labels and lifetimes to the stored state too. */
+  /** Copies a changed name, labels and lifetimes to the state in the store. */
   async #saveRecord(record: SandboxRecord): Promise<void> {
     const state = await this.#options.ownership.state(record.id);
     if (state.content === undefined) return;
@@ -264,9 +264,9 @@ export class SandboxService {
   #newRecord(id: SandboxId, owner: KeyHolder, wanted: NewSandbox, state: SandboxRecord["state"]): SandboxRecord {
     const { tenant, keyId } = owner;
     const createdAt = this.#options.clock.now();
-    const ends = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
-    const past = { rolledBackTo: null, rollbacks: 0, epoch: null };
-    return { ...wanted, id, tenant, keyId, state, createdAt, ...ends, ...past };
+    const lifetime = { expiresAt: expiresAt(createdAt, wanted.ttlMs), endedAt: null, failure: null };
+    const history = { rolledBackTo: null, rollbacks: 0, epoch: null };
+    return { ...wanted, id, tenant, keyId, state, createdAt, ...lifetime, ...history };
   }
 }
 

@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 
-/** Of the hash that stands for a tenant: enough that no two share one, short enough for the name of a volume. */
+/** Of the tenant's hash: enough to be unique, and few enough for the name of a volume. */
 const TENANT_DIGITS = 16;
 const DEFAULT_PROJECT = "default";
 
-/** A project as providers know it: two tenants that call theirs the same have nothing in common. */
+/** The project's name for providers, which keeps projects of different tenants apart. */
 export function tenantProject(tenant: string, project: string = DEFAULT_PROJECT): string {
   return `${prefixOf(tenant)}${project}`;
 }
 
-/** What its tenant calls a project; undefined when it is another tenant's. */
+/** The tenant's name for a project; undefined if the project belongs to another tenant. */
 export function projectOfTenant(tenant: string, known: string): string | undefined {
   const prefix = prefixOf(tenant);
   return known.startsWith(prefix) ? known.slice(prefix.length) : undefined;

@@ -2,7 +2,6 @@ import { type DataFrame, errorBodySchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
-import { untilSettled } from "../testing/until-settled.ts";
 import { type SocketNode, startSocketNode } from "./testing/socket-node.ts";
 import { isFrame } from "./testing/test-client.ts";
 

@@ -3,23 +3,23 @@ import { MemoryStore, rejection } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
 import { checkConditions } from "./check-conditions.ts";
 
-type Checked = Pick<ObjectStore, "label" | "put" | "delete">;
+type CheckedStore = Pick<ObjectStore, "label" | "put" | "delete">;
 
-describe("a store's conditions", () => {
+describe("the check for conditional writes", () => {
   const store = new MemoryStore();
   const { label } = store;
-  const sound: Checked = {
+  const sound: CheckedStore = {
     label,
     put: (...args) => store.put(...args),
     delete: (...args) => store.delete(...args),
   };
 
-  it("are accepted when all of them work, and the check leaves no object behind", async () => {
+  it("accepts a store that honors all conditions, and leaves no object behind", async () => {
     await checkConditions(sound);
     expect(await Array.fromAsync(store.list(""))).toEqual([]);
   });
 
-  it.each<[string, Checked]>([
+  it.each<[string, CheckedStore]>([
     [
       "If-None-Match",
       {
@@ -41,10 +41,10 @@ describe("a store's conditions", () => {
       "tags",
       { ...sound, put: async (...args) => ((await store.put(...args)) === undefined ? undefined : "always the same") },
     ],
-  ])("are missed when a server ignores them: %s", async (what, lax) => {
+  ])("refuses a store that ignores %s", async (condition, lax) => {
     const error = await rejection(checkConditions(lax));
     expect(error).toMatchObject({ code: "failed_precondition", reason: "store_lacks_conditions" });
-    expect(error.message).toContain(what);
+    expect(error.message).toContain(condition);
     expect(await Array.fromAsync(store.list(""))).toEqual([]);
   });
 });

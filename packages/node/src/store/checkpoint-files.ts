@@ -5,10 +5,10 @@ export interface CheckpointFile {
   readonly chunks: readonly CheckpointPiece[];
 }
 
-/** A chunk, or so many zero bytes that are nowhere stored. */
+/** A chunk, or a run of zero bytes, which is not stored. */
 export type CheckpointPiece = { readonly hash: string; readonly size: number } | { readonly zero: number };
 
-/** Hashes of all chunks that these files are made of. */
+/** The hashes of all chunks of these files. */
 export function* hashesOf(files: readonly CheckpointFile[]): Iterable<string> {
   for (const { chunks } of files) for (const piece of chunks) if ("hash" in piece) yield piece.hash;
 }

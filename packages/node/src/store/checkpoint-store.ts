@@ -7,7 +7,7 @@ import { type CheckpointFile, hashesOf } from "./checkpoint-files.ts";
 import { ChunkedFiles } from "./chunked-files.ts";
 import { PrefetchedChunks } from "./prefetched-chunks.ts";
 
-/** More than the checkpoint of a small sandbox takes. */
+/** More than the checkpoint of a small sandbox needs. */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
 /** Prefetched chunks are on the disk twice for a while, and must not fill it. */
 const PREFETCH_FREE_FACTOR = 4;
@@ -85,7 +85,7 @@ export class CheckpointStore {
     return { sizeBytes, uploadedBytes: uploadedBytes + manifest.length };
   }
 
-  /** Stores a checkpoint again under another id. Resolves to the number of bytes written. */
+  /** Copies a checkpoint to another id. Resolves to the number of bytes written. */
   async copy(sandbox: SandboxId, checkpoint: string, target: string): Promise<number> {
     const stored = await this.#store.get(keyOf(sandbox, checkpoint));
     if (stored === undefined) throw damaged(checkpoint, "its manifest is missing");

@@ -33,7 +33,7 @@ describe("cutting pages into chunks", () => {
     expect([...other].filter((chunk) => !before.has(chunk)).length).toBeLessThanOrEqual(3);
   });
 
-  it("finds the same boundaries independent of how the input is buffered", () => {
+  it("makes the same cuts regardless of where a buffer ends", () => {
     const whole = cutPages(wordsOf(pages), true);
     const first = cutPages(wordsOf(pages.slice(0, 1024)), false);
     expect(first).toEqual(whole.slice(0, first.length));
@@ -55,7 +55,7 @@ describe("cutting pages into chunks", () => {
     expect(pieces.at(-1)?.end).toBe(5143);
   });
 
-  it("treats a page as empty only when all its bytes are zero", () => {
+  it("treats a page as empty only if all of its bytes are zero", () => {
     const almost = Array.from({ length: 100 }, () => {
       const page = Buffer.alloc(PAGE_BYTES);
       page[PAGE_BYTES - 1] = 1;

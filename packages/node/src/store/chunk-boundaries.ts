@@ -1,15 +1,15 @@
-/** gVisor saves memory in pages, so what moves within an image moves by whole ones. */
+/** gVisor saves memory in pages, so content moves within an image by whole pages. */
 export const PAGE_BYTES = 4096;
 const MIN_CHUNK_PAGES = 32;
 const MAX_CHUNK_PAGES = 256;
 export const MAX_CHUNK_BYTES = MAX_CHUNK_PAGES * PAGE_BYTES;
-/** With the least and the largest length, this makes nearly 512 KiB on average. An object store takes its time for each of them. */
+/** With the minimum and maximum length, chunks average nearly 512 KiB. Smaller chunks would need more requests to the object store. */
 const PAGES_BETWEEN_ENDS = 96;
-/** Shorter stretches of zeros are left to the compression. */
+/** Shorter runs of zeros stay in their chunk, where they compress well. */
 const MIN_HOLE_PAGES = 16;
 
 const WORDS_PER_PAGE = PAGE_BYTES / 4;
-/** One word of every line of the processor's cache. */
+/** One word per cache line. */
 const WORD_STEP = 16;
 
 export interface Piece {
@@ -20,8 +20,8 @@ export interface Piece {
 }
 
 /**
- * Cuts pages into pieces by what they contain and not by where they are: a page more or less changes the pieces around it and no
- * others. Without `isLast`, pages at the end that more pages could still belong to are left for the next call.
+ * Cuts pages into pieces by content, not by position: an inserted or removed page changes only the pieces around it.
+ * Without `isLast`, the incomplete piece at the end is left for the next call.
  */
 export function cutPages(words: Uint32Array, isLast: boolean): readonly Piece[] {
   const pages = Math.floor(words.length / WORDS_PER_PAGE);

@@ -1,33 +1,32 @@
-/** A piece of a checkpoint as it is stored. Its name is the hash of its content, so whoever writes it writes the same. */
+/** A stored piece of a checkpoint, named by the hash of its content: all writers of a name write the same bytes. */
 export interface StoredChunk {
   readonly hash: string;
   readonly modifiedAt: Date;
-  /** Changes when it is written again. */
+  /** Changes with every write. */
   readonly tag: string;
 }
 
-/** Where chunks are kept. */
 export interface ChunkStore {
-  /** For one save or one load; what it has seen of the store may be as old as itself. */
+  /** For one save or one load: a session may cache listings for as long as it exists. */
   openSession(): ChunkSession;
   list(): AsyncIterable<StoredChunk>;
-  /** False: it was written again meanwhile, or is gone. */
+  /** False if the chunk was written again after it was listed, or no longer exists. */
   delete(chunk: StoredChunk): Promise<boolean>;
 }
 
 export interface ChunkSession {
-  /** Undefined: it is not there, or to find out would cost more than to put it again. */
+  /** Undefined if the chunk does not exist, or if looking for it would cost more than another upload. */
   find(hash: string): Promise<StoredChunk | undefined>;
   get(hash: string): Promise<Uint8Array | undefined>;
-  /** Makes it young again if it is there already. The memory may be used for something else once this returns. */
+  /** Renews the modification time of an existing chunk. The caller may reuse the memory once this resolves. */
   put(hash: string, parts: readonly Uint8Array[]): Promise<void>;
-  /** When it returns, all that was put can be found, also after a loss of power. */
+  /** Once this resolves, all chunks that were put are visible and survive a power loss. */
   commit(): Promise<void>;
-  /** Takes back what was put and not committed, as far as that is possible. */
+  /** Deletes uncommitted chunks, as far as the store allows. */
   discard(): Promise<void>;
 }
 
-/** Few enough hex digits for each folder of a store to be listed in one go, and enough for it to be short. */
+/** Two hex digits: few folders to list, and few chunks in each. */
 export function chunkFolder(hash: string): string {
   return hash.slice(0, 2);
 }

@@ -25,9 +25,9 @@ async function directoryWith(files: Readonly<Record<string, Uint8Array>>): Promi
   return directory;
 }
 
-async function loaded(repository: ChunkedFiles, files: readonly CheckpointFile[]): Promise<string> {
+async function loaded(chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]): Promise<string> {
   const directory = await freshDirectory();
-  await repository.load(files, directory, never);
+  await chunkedFiles.load(files, directory, never);
   return directory;
 }
 
@@ -39,55 +39,55 @@ const stores: readonly [string, () => Promise<ObjectStore>][] = [
 describe.each(stores)("checkpoints in %s", (_, openStore) => {
   const open = async () => new ChunkedFiles({ store: await openStore(), clock: systemClock });
 
-  it("restore random, text, empty, tiny and large files byte for byte", async () => {
-    const repository = await open();
+  it("load byte for byte as saved: random, text, empty, tiny and large files", async () => {
+    const chunkedFiles = await open();
     const files = {
       "pages.img": randomBytes(9 * MIB + 4321),
       "state.txt": Buffer.from("all work and no play\n".repeat(400_000)),
       empty: Buffer.alloc(0),
       tiny: Buffer.from("x"),
     };
-    const saved = await repository.save({ directory: await directoryWith(files), known: NOTHING });
+    const saved = await chunkedFiles.save({ directory: await directoryWith(files), known: NOTHING });
     expect(saved.sizeBytes).toBe(Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0));
     expect(saved.uploadedBytes).toBeLessThan(10 * MIB);
-    const copy = await loaded(repository, saved.files);
+    const copy = await loaded(chunkedFiles, saved.files);
     expect((await readdir(copy)).sort()).toEqual(Object.keys(files).sort());
     for (const [name, bytes] of Object.entries(files)) {
       expect(Buffer.compare(await readFile(join(copy, name)), bytes), name).toBe(0);
     }
   });
 
-  it("store no zero pages and restore them as holes", async () => {
-    const repository = await open();
+  it("store no runs of zeros, and load them as holes", async () => {
+    const chunkedFiles = await open();
     const directory = await directoryWith({ "pages.img": randomBytes(100_000) });
     await truncate(join(directory, "pages.img"), 64 * MIB);
-    const saved = await repository.save({ directory, known: NOTHING });
+    const saved = await chunkedFiles.save({ directory, known: NOTHING });
     expect(saved.uploadedBytes).toBeLessThan(110_000);
     expect(saved.files[0]?.chunks.length).toBeLessThanOrEqual(3);
-    const copy = join(await loaded(repository, saved.files), "pages.img");
+    const copy = join(await loaded(chunkedFiles, saved.files), "pages.img");
     expect(Buffer.compare(await readFile(copy), await readFile(join(directory, "pages.img")))).toBe(0);
     expect((await stat(copy)).blocks * 512).toBeLessThan(2 * MIB);
   });
 
-  it("upload no unchanged chunk again, and of a changed file only the chunks around the change", async () => {
-    const repository = await open();
+  it("upload only the chunks around a change, and never an unchanged chunk", async () => {
+    const chunkedFiles = await open();
     const image = randomBytes(16 * MIB);
-    const first = await repository.save({ directory: await directoryWith({ "pages.img": image }), known: NOTHING });
+    const first = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }), known: NOTHING });
     const known = new Set(hashesOf(first.files));
     for (const seen of [known, NOTHING]) {
-      const again = await repository.save({ directory: await directoryWith({ "pages.img": image }), known: seen });
+      const again = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": image }), known: seen });
       expect(again).toMatchObject({ uploadedBytes: 0, uploadedChunks: 0, files: first.files });
     }
     const changed = Buffer.concat([image.subarray(0, 5 * MIB), randomBytes(4096), image.subarray(5 * MIB)]);
-    const third = await repository.save({ directory: await directoryWith({ "pages.img": changed }), known });
+    const third = await chunkedFiles.save({ directory: await directoryWith({ "pages.img": changed }), known });
     expect(third.uploadedBytes).toBeLessThan(3 * MIB);
-    const copy = await loaded(repository, third.files);
+    const copy = await loaded(chunkedFiles, third.files);
     expect(Buffer.compare(await readFile(join(copy, "pages.img")), changed)).toBe(0);
   });
 
-  it("fail to load with the name of a missing chunk", async () => {
+  it("fail to load if a chunk is missing, with its hash in the error", async () => {
     const store = await openStore();
-    const repository = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
+    const _chunkedFiles = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
     const other = new ChunkedFiles({ store, clock: systemClock });
     const saved = await other.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
     const [kept, ...lost] = hashesOf(saved.files);
@@ -95,25 +95,25 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
       yield kept ?? "";
     };
     // The first run may find the chunks as old as the grace period of zero, not older.
-    await expect.poll(async () => (await repository.collectGarbage({ referenced })).deletedChunks).toBeGreaterThan(0);
+    await expect.poll(async () => (await chunkedFiles.collectGarbage({ referenced })).deletedChunks).toBeGreaterThan(0);
     const error = await rejection(other.load(saved.files, await freshDirectory(), never));
     expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged" });
     expect(lost).toContain(error.details["chunk"]);
   });
 
-  it("stop loading when the caller aborts", async () => {
-    const repository = await open();
-    const saved = await repository.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
+  it("stop loading when the signal aborts", async () => {
+    const chunkedFiles = await open();
+    const saved = await chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
     expect(
-      (await rejection(repository.load(saved.files, await freshDirectory(), { signal: AbortSignal.abort() }))).code,
+      (await rejection(chunkedFiles.load(saved.files, await freshDirectory(), { signal: AbortSignal.abort() }))).code,
     ).toBe("canceled");
   });
 
-  it("never write outside of their directory, even with a malicious manifest", async () => {
-    const repository = await open();
+  it("never write outside of their directory, even with a hostile manifest", async () => {
+    const chunkedFiles = await open();
     for (const name of ["../escape", "/tmp/escape", "a/b", "..", ""]) {
       expect(
-        await rejection(repository.load([{ name, size: 0, chunks: [] }], await freshDirectory(), never)),
+        await rejection(chunkedFiles.load([{ name, size: 0, chunks: [] }], await freshDirectory(), never)),
       ).toMatchObject({
         reason: "checkpoint_damaged",
       });
@@ -121,8 +121,8 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
   });
 });
 
-describe("what was fetched prefetched", () => {
-  it("is not read from the store again, and the rest is", async () => {
+describe("prefetched chunks", () => {
+  it("are not downloaded again by a load", async () => {
     let gets = 0;
     const store = new MemoryStore({
       fault: ({ operation }) => {
@@ -130,52 +130,52 @@ describe("what was fetched prefetched", () => {
         return undefined;
       },
     });
-    const repository = new ChunkedFiles({ store, clock: systemClock });
+    const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
     const image = randomBytes(8 * MIB);
-    const early = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
+    const early = await chunkedFiles.save({ directory: await directoryWith({ image }), known: NOTHING });
     image.fill("changed", 4 * MIB, 4 * MIB + 100);
-    const late = await repository.save({ directory: await directoryWith({ image }), known: NOTHING });
+    const late = await chunkedFiles.save({ directory: await directoryWith({ image }), known: NOTHING });
 
-    const place = await freshDirectory();
-    await using prefetched = await PrefetchedChunks.open(place);
-    expect(await readdir(place)).toEqual([]);
-    await repository.prefetch(early.files, prefetched, never.signal);
-    await repository.prefetch(early.files, prefetched, never.signal);
+    const prefetchDirectory = await freshDirectory();
+    await using prefetched = await PrefetchedChunks.open(prefetchDirectory);
+    expect(await readdir(prefetchDirectory)).toEqual([]);
+    await chunkedFiles.prefetch(early.files, prefetched, never.signal);
+    await chunkedFiles.prefetch(early.files, prefetched, never.signal);
     expect(gets).toBe([...hashesOf(early.files)].length);
     gets = 0;
     const directory = await freshDirectory();
-    await repository.load(late.files, directory, { ...never, prefetched });
+    await chunkedFiles.load(late.files, directory, { ...never, prefetched });
     expect(gets).toBe(late.uploadedChunks);
     expect(Buffer.compare(await readFile(join(directory, "image")), image)).toBe(0);
   });
 });
 
-describe("a truncated chunk", () => {
-  it("fails the load instead of restoring wrong content", async () => {
+describe("a truncated or corrupted chunk", () => {
+  it("makes the load fail, with its hash in the error", async () => {
     const directory = await freshDirectory();
-    const repository = new ChunkedFiles({ store: new DirectoryStore(directory), clock: systemClock });
+    const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(directory), clock: systemClock });
     const text = Buffer.from("some text that repeats\n".repeat(20_000));
     for (const bytes of [randomBytes(MIB), text]) {
-      const saved = await repository.save({ directory: await directoryWith({ a: bytes }), known: NOTHING });
+      const saved = await chunkedFiles.save({ directory: await directoryWith({ a: bytes }), known: NOTHING });
       const [hash = ""] = hashesOf(saved.files);
       const folder = join(directory, "chunks", hash.slice(0, 2));
       const name = (await readdir(folder)).find((candidate) => candidate.startsWith(hash)) ?? "";
       const whole = await readFile(join(folder, name));
       const flipped = Buffer.from(whole);
       flipped[whole.length >> 1] = (flipped[whole.length >> 1] ?? 0) ^ 1;
-      for (const torn of [whole.subarray(0, -1), whole.subarray(0, 1), Buffer.alloc(0), flipped]) {
-        await writeFile(join(folder, name), torn);
-        const error = await rejection(repository.load(saved.files, await freshDirectory(), never));
+      for (const damaged of [whole.subarray(0, -1), whole.subarray(0, 1), Buffer.alloc(0), flipped]) {
+        await writeFile(join(folder, name), damaged);
+        const error = await rejection(chunkedFiles.load(saved.files, await freshDirectory(), never));
         expect(error).toMatchObject({ code: "data_loss", reason: "checkpoint_damaged", details: { chunk: hash } });
       }
       await writeFile(join(folder, name), whole);
-      await loaded(repository, saved.files);
+      await loaded(chunkedFiles, saved.files);
     }
   });
 });
 
-describe("a failed save", () => {
-  it("leaves the store usable for the next save, at whichever call it fails", async () => {
+describe("a save that fails", () => {
+  it("at any call to the store leaves it in a state in which the next save succeeds", async () => {
     const files = { a: randomBytes(2 * MIB), b: Buffer.from("text ".repeat(100_000)) };
     const directory = await directoryWith(files);
     for (let failing = 1; ; failing += 3) {
@@ -184,33 +184,38 @@ describe("a failed save", () => {
       const store = new MemoryStore({
         fault: () => (isBroken && ++calls >= failing ? { fail: calls % 2 === 0 ? "before" : "after" } : undefined),
       });
-      const repository = new ChunkedFiles({ store, clock: systemClock });
-      const outcome = await repository.save({ directory, known: NOTHING }).catch((error) => error);
+      const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
+      const outcome = await chunkedFiles.save({ directory, known: NOTHING }).catch((error) => error);
       if (!(outcome instanceof Error)) break;
       expect(outcome).toMatchObject({ code: "unavailable" });
       isBroken = false;
-      const copy = await loaded(repository, (await repository.save({ directory, known: NOTHING })).files);
+      const copy = await loaded(chunkedFiles, (await chunkedFiles.save({ directory, known: NOTHING })).files);
       for (const [name, bytes] of Object.entries(files)) {
         expect(Buffer.compare(await readFile(join(copy, name)), bytes)).toBe(0);
       }
     }
   });
 
-  it("removes its staged files from a directory store", async () => {
+  it("deletes the files it has staged in a directory store", async () => {
     const storeDirectory = await freshDirectory();
-    const repository = new ChunkedFiles({ store: new DirectoryStore(storeDirectory), clock: systemClock });
+    const chunkedFiles = new ChunkedFiles({ store: new DirectoryStore(storeDirectory), clock: systemClock });
     const directory = await directoryWith({ a: randomBytes(MIB) });
     await mkdir(join(directory, "not-a-file"));
-    await rejection(repository.save({ directory, known: NOTHING }));
+    await rejection(chunkedFiles.save({ directory, known: NOTHING }));
     expect(await readdir(join(storeDirectory, "staging%%"))).toEqual([]);
   });
 
-  it("reports checkpoint_too_slow when garbage collection could have removed its chunks", async () => {
+  it("with checkpoint_too_slow took longer than garbage collection allows", async () => {
     let nowMs = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => (nowMs += 600_000) };
-    const repository = new ChunkedFiles({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
+    const chunkedFiles = new ChunkedFiles({ store: new MemoryStore(), clock, graceMs: 1_200_000 });
     expect(
-      await rejection(repository.save({ directory: await directoryWith({ a: randomBytes(10) }), known: NOTHING })),
+      await rejection(chunkedFiles.save({ directory: await directoryWith({ a: randomBytes(10) }), known: NOTHING })),
     ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });
   });
 });
+
+/** Ages are compared in milliseconds. */
+function _nextMilliseconds(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -15,25 +15,24 @@ import { saveFile } from "./save-file.ts";
 const DEFAULT_GRACE_MS = 3_600_000;
 
 const BUFFER_BYTES = 4 * 1024 * 1024;
-/** All saves together read into this many. */
+/** Shared by all saves of this node. */
 const BUFFERS = 10;
 
 export interface ChunkedFilesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
-  /** For so long a chunk that nothing refers to is kept, because a manifest that refers to it may be on its way. */
+  /** How long an unreferenced chunk is kept: a save may be about to write a manifest that refers to it. */
   readonly graceMs?: number;
 }
 
 export interface SaveOptions {
-  /** Its files, and no directories, are saved. */
+  /** Holds the files to save, and no directories. */
   readonly directory: string;
-  /** Chunks that a committed manifest of the same sandbox refers to, and goes on to until the one of this save is committed. */
+  /** Chunks of a committed manifest of the same sandbox, which must stay until the manifest of this save is committed. */
   readonly known: ReadonlySet<string>;
 }
 
 export interface LoadOptions {
-  /** What is here already. */
   readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal: AbortSignal;
 }
@@ -41,12 +40,12 @@ export interface LoadOptions {
 export interface SavedCheckpoint {
   readonly files: readonly CheckpointFile[];
   readonly sizeBytes: number;
-  /** What was new, as it was stored. */
+  /** The stored size of the new chunks. */
   readonly uploadedBytes: number;
   readonly uploadedChunks: number;
 }
 
-/** Keeps the files of checkpoints in a store, each chunk of them once. Manifests are for others to keep. */
+/** Stores the files of checkpoints as chunks, each chunk once. The caller stores the manifests. */
 export class ChunkedFiles {
   readonly #store: ObjectStore;
   readonly #chunks: ChunkStore;
@@ -61,7 +60,7 @@ export class ChunkedFiles {
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS;
   }
 
-  /** When it returns, every chunk is safe, and stays for a quarter of the grace period without a manifest that refers to it. */
+  /** Once this resolves, all chunks are durable. The caller has a quarter of the grace period to commit a manifest. */
   async save({ directory, known }: SaveOptions): Promise<SavedCheckpoint> {
     const startedAtMs = this.#clock.monotonicMs();
     const session = this.#chunks.openSession();
@@ -74,7 +73,7 @@ export class ChunkedFiles {
         );
       }
       await session.commit();
-      // Chunks that were young at the start may be about to become garbage.
+      // Chunks that were young when the save began may be old enough for garbage collection by now.
       if (this.#clock.monotonicMs() - startedAtMs > this.#graceMs / 4) throw tooSlow(this.#graceMs / 4);
       const sizeBytes = files.reduce((sum, { size }) => sum + size, 0);
       return { files, sizeBytes, uploadedBytes: uploads.bytes, uploadedChunks: uploads.count };
@@ -84,7 +83,7 @@ export class ChunkedFiles {
     }
   }
 
-  /** Writes the files into a directory that has none of their names. */
+  /** Writes the files to a directory. Fails if one of them exists. */
   async load(files: readonly CheckpointFile[], directory: string, options: LoadOptions): Promise<void> {
     const session = this.#chunks.openSession();
     try {
@@ -94,7 +93,7 @@ export class ChunkedFiles {
     }
   }
 
-  /** Brings what these files consist of here, for a load of files that are much like them. */
+  /** Downloads the chunks of these files, for a later load of files that share most of them. */
   async prefetch(files: readonly CheckpointFile[], prefetched: PrefetchedChunks, signal: AbortSignal): Promise<void> {
     const session = this.#chunks.openSession();
     for (const file of files) await prefetchFile(file, { session, prefetched, signal });
@@ -118,7 +117,7 @@ interface UploadsOptions {
 /** The chunks of one save, each sent at most once. */
 class Uploads {
   readonly #options: UploadsOptions;
-  readonly #begun = new Map<string, Promise<void>>();
+  readonly #started = new Map<string, Promise<void>>();
   bytes = 0;
   count = 0;
 
@@ -128,16 +127,16 @@ class Uploads {
 
   keep(hash: string, content: Uint8Array): Promise<void> {
     if (this.#options.known.has(hash)) return Promise.resolve();
-    const begun = this.#begun.get(hash) ?? this.#upload(hash, content);
-    this.#begun.set(hash, begun);
-    return begun;
+    const upload = this.#started.get(hash) ?? this.#upload(hash, content);
+    this.#started.set(hash, upload);
+    return upload;
   }
 
   async #upload(hash: string, content: Uint8Array): Promise<void> {
     const { session, isYoung } = this.#options;
-    const found = await session.find(hash);
-    // An old one may be deleted before a manifest refers to it; to write it again makes it young.
-    if (found !== undefined && isYoung(found.modifiedAt)) return;
+    const stored = await session.find(hash);
+    // An old chunk may be deleted before a manifest refers to it; another write renews it.
+    if (stored !== undefined && isYoung(stored.modifiedAt)) return;
     const parts = await encodeChunk(content);
     await session.put(hash, parts);
     this.bytes += parts.reduce((sum, part) => sum + part.length, 0);
@@ -148,7 +147,7 @@ class Uploads {
 function tooSlow(limitMs: number): SandboxError {
   return new SandboxError("deadline_exceeded", {
     reason: "checkpoint_too_slow",
-    message: `Saving took longer than ${limitMs} ms; parts of it may be gone already`,
-    hint: "Check how fast the store is; what was sent is not sent again.",
+    message: `the checkpoint was not saved: uploading it took longer than ${limitMs} ms`,
+    hint: "check the speed of the store, and retry: chunks that are already in the store are not uploaded again",
   });
 }

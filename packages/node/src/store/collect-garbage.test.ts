@@ -17,7 +17,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 const NOTHING: ReadonlySet<string> = new Set();
 const never = { signal: new AbortController().signal };
 
-/** Incompressible content: compression would run on another thread, which the clock cannot wait for. */
+/** The content is incompressible, so no zlib thread takes part and RunningClock sees all work in progress. */
 async function directoryWith(...contents: readonly string[]): Promise<string> {
   const directory = await mkdtemp(join(root, "d-"));
   for (const [index, content] of contents.entries()) {
@@ -33,7 +33,7 @@ async function* nothingReferenced(): AsyncIterable<string> {}
 
 interface AgingStore {
   readonly store: ObjectStore;
-  /** Makes all objects older than the grace period. */
+  /** Makes all objects in the store older than the grace period. */
   age(): Promise<void>;
 }
 
@@ -65,52 +65,52 @@ const stores: readonly [string, () => Promise<AgingStore>][] = [
 ];
 
 describe.each(stores)("collecting garbage in %s", (_, openStore) => {
-  const isLoadable = async (repository: ChunkedFiles, files: readonly CheckpointFile[]) =>
-    repository.load(files, await mkdtemp(join(root, "l-")), never).then(
+  const isLoadable = async (chunkedFiles: ChunkedFiles, files: readonly CheckpointFile[]) =>
+    chunkedFiles.load(files, await mkdtemp(join(root, "l-")), never).then(
       () => true,
       () => false,
     );
 
-  it("deletes exactly the old chunks without references", async () => {
+  it("deletes old chunks without references, and no others", async () => {
     const { store, age } = await openStore();
-    const repository = new ChunkedFiles({ store, clock: systemClock });
-    const used = await repository.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
-    const unused = await repository.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
+    const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
+    const used = await chunkedFiles.save({ directory: await directoryWith("used", "shared"), known: NOTHING });
+    const unused = await chunkedFiles.save({ directory: await directoryWith("unused", "shared"), known: NOTHING });
     await age();
-    const young = await repository.save({ directory: await directoryWith("young"), known: NOTHING });
+    const young = await chunkedFiles.save({ directory: await directoryWith("young"), known: NOTHING });
     const referenced = async function* () {
       yield* hashesOf(used.files);
     };
-    expect(await repository.collectGarbage({ referenced })).toEqual({ deletedChunks: 1, keptChunks: 3 });
-    expect(await isLoadable(repository, used.files)).toBe(true);
-    expect(await isLoadable(repository, unused.files)).toBe(false);
-    expect(await isLoadable(repository, young.files)).toBe(true);
-    expect(await repository.collectGarbage({ referenced })).toEqual({ deletedChunks: 0, keptChunks: 3 });
+    expect(await chunkedFiles.collectGarbage({ referenced })).toEqual({ deletedChunks: 1, keptChunks: 3 });
+    expect(await isLoadable(chunkedFiles, used.files)).toBe(true);
+    expect(await isLoadable(chunkedFiles, unused.files)).toBe(false);
+    expect(await isLoadable(chunkedFiles, young.files)).toBe(true);
+    expect(await chunkedFiles.collectGarbage({ referenced })).toEqual({ deletedChunks: 0, keptChunks: 3 });
   });
 
-  it("keeps a chunk that a writer uses again after it was found to be garbage", async () => {
+  it("keeps a chunk that a save reuses after it was found to be garbage", async () => {
     const { store, age } = await openStore();
-    const repository = new ChunkedFiles({ store, clock: systemClock });
-    const directory = await directoryWith("taken up");
-    await repository.save({ directory, known: NOTHING });
+    const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
+    const directory = await directoryWith("reused");
+    await chunkedFiles.save({ directory, known: NOTHING });
     await age();
     let again: readonly CheckpointFile[] = [];
-    await repository.collectGarbage({
+    await chunkedFiles.collectGarbage({
       async *referenced() {
-        again = (await repository.save({ directory, known: NOTHING })).files;
+        again = (await chunkedFiles.save({ directory, known: NOTHING })).files;
         yield "of another";
       },
     });
-    expect(await isLoadable(repository, again)).toBe(true);
+    expect(await isLoadable(chunkedFiles, again)).toBe(true);
   });
 
-  it("keeps the chunks of a fork whose parent is deleted while manifests are read", async () => {
+  it("keeps the chunks of a fork whose parent is deleted while the manifests are read", async () => {
     const { store, age } = await openStore();
-    const repository = new ChunkedFiles({ store, clock: systemClock });
-    const { files } = await repository.save({ directory: await directoryWith("inherited"), known: NOTHING });
+    const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
+    const { files } = await chunkedFiles.save({ directory: await directoryWith("inherited"), known: NOTHING });
     await age();
     const manifests = new Map([["parent", files]]);
-    await repository.collectGarbage({
+    await chunkedFiles.collectGarbage({
       async *referenced() {
         yield* hashesOf(manifests.get("fork") ?? []);
         manifests.set("fork", files);
@@ -118,15 +118,15 @@ describe.each(stores)("collecting garbage in %s", (_, openStore) => {
         yield* hashesOf(manifests.get("parent") ?? []);
       },
     });
-    expect(await isLoadable(repository, files)).toBe(true);
+    expect(await isLoadable(chunkedFiles, files)).toBe(true);
   });
 });
 
-it("garbage collection uses the store's clock, not that of a machine that is hours ahead", async () => {
+it("collects garbage by the store's clock, even on a machine whose clock is hours ahead", async () => {
   const directory = await mkdtemp(join(root, "s-"));
   const store = new DirectoryStore(directory);
-  const repository = new ChunkedFiles({ store, clock: systemClock });
-  await repository.save({ directory: await directoryWith("young"), known: NOTHING });
+  const chunkedFiles = new ChunkedFiles({ store, clock: systemClock });
+  await chunkedFiles.save({ directory: await directoryWith("young"), known: NOTHING });
   const fast = { ...systemClock, now: () => new Date(Date.now() + 86_400_000) };
   const ahead = new ChunkedFiles({ store, clock: fast });
   expect(await ahead.collectGarbage({ referenced: nothingReferenced })).toEqual({ deletedChunks: 0, keptChunks: 1 });
@@ -143,7 +143,7 @@ describe("concurrent writers and garbage collectors", () => {
         fault: ({ operation }) => (operation === "get" ? undefined : { delayMs: random(6), answerDelayMs: random(6) }),
       });
       const graceMs = 400;
-      const repository = new ChunkedFiles({ store, clock, graceMs });
+      const chunkedFiles = new ChunkedFiles({ store, clock, graceMs });
       const directories = await Promise.all(
         Array.from({ length: 6 }, (_, index) => directoryWith(`some ${index % 3}`, `more ${index % 4}`, "common")),
       );
@@ -156,7 +156,7 @@ describe("concurrent writers and garbage collectors", () => {
         for (let saves = 0; saves < 20; ) {
           const known = new Set(hashesOf(manifests.get(name) ?? []));
           const directory = directories[random(directories.length)] ?? "";
-          const saved = await repository.save({ directory, known }).catch(() => undefined);
+          const saved = await chunkedFiles.save({ directory, known }).catch(() => undefined);
           // A save that took too long is not committed.
           if (saved === undefined) continue;
           saves += 1;
@@ -170,7 +170,7 @@ describe("concurrent writers and garbage collectors", () => {
       };
       const collect = async () => {
         while (writing > 0) {
-          await repository.collectGarbage({
+          await chunkedFiles.collectGarbage({
             async *referenced() {
               for (const name of ["fork of b", "a", "fork of a", "b"]) {
                 await pause(random(10));

@@ -9,7 +9,7 @@ export interface CollectGarbageOptions {
   readonly store: ObjectStore;
   readonly chunks: ChunkStore;
   readonly graceMs: number;
-  /** The hashes that all committed manifests refer to, read anew with each call. */
+  /** The hashes in all committed manifests; each call reads the manifests again. */
   readonly referenced: () => AsyncIterable<string>;
 }
 
@@ -19,8 +19,8 @@ export interface CollectGarbageResult {
 }
 
 /**
- * Deletes chunks that no manifest refers to. Those that a writer may still rely on are safe whatever it does: it takes only chunks
- * that are younger than half the grace period, or writes them again, and what was written again has another tag.
+ * Deletes chunks that no manifest refers to. Chunks that a concurrent save relies on are safe: a save reuses only chunks younger
+ * than half the grace period and writes all others again, which changes their tag.
  */
 export async function collectGarbage(options: CollectGarbageOptions): Promise<CollectGarbageResult> {
   const { chunks, graceMs, store } = options;
@@ -31,8 +31,8 @@ export async function collectGarbage(options: CollectGarbageOptions): Promise<Co
     if (chunk.modifiedAt.getTime() < beforeMs) old.set(chunk.hash, [...(old.get(chunk.hash) ?? []), chunk]);
     else keptChunks += 1;
   }
-  // After the listing, because a manifest that was not committed before may refer to young chunks only. Twice, because a
-  // reference may move from a manifest that is read late to one that was read early, with a fork whose parent is deleted.
+  // Read after the listing: a manifest that is committed later refers only to young chunks. Read twice: while the manifests
+  // are read, a fork may take over the chunks of a parent that is then deleted.
   for (let pass = 0; pass < 2 && old.size > 0; pass += 1) {
     for await (const hash of options.referenced()) {
       keptChunks += old.get(hash)?.length ?? 0;
@@ -47,7 +47,7 @@ export async function collectGarbage(options: CollectGarbageOptions): Promise<Co
   return { deletedChunks, keptChunks };
 }
 
-/** Chunks are as old as the store says, so its clock decides and not this machine's. */
+/** The store's clock sets the age of chunks, so this machine's clock does not count. */
 async function storeTime(store: ObjectStore): Promise<Date> {
   const key = `clock/${randomUUID()}`;
   await store.put(key, new Uint8Array(0));
@@ -56,7 +56,7 @@ async function storeTime(store: ObjectStore): Promise<Date> {
   if (now !== undefined) return now.modifiedAt;
   throw new SandboxError("unavailable", {
     reason: "store_inconsistent",
-    message: `The store ${store.label} does not show what was just written`,
-    hint: "It must be consistent: on a network file system, mount it with actimeo=0.",
+    message: `the store ${store.label} does not list an object that was just written`,
+    hint: "use a store with strong consistency; mount a network file system with actimeo=0",
   });
 }

@@ -11,14 +11,14 @@ const PARALLEL = 8;
 
 export interface DirectoryChunksOptions {
   readonly directory: string;
-  /** On the same file system; files are written there first. */
+  /** Files are written here first, so it must be on the same file system. */
   readonly stagingDirectory: string;
-  /** Makes the staging directory. */
+  /** Creates the staging directory. */
   readonly prepare: () => Promise<void>;
   readonly convert: (thrown: unknown) => Error;
 }
 
-/** Nothing gets its name before its bytes are on the disk, and each folder is listed once and synced once. */
+/** A chunk gets its name only when its bytes are on the disk. Each folder is listed once and synced once. */
 export class DirectoryChunkSession implements ChunkSession {
   readonly #options: DirectoryChunksOptions;
   readonly #folders = new Map<string, Promise<readonly string[]>>();
@@ -32,8 +32,8 @@ export class DirectoryChunkSession implements ChunkSession {
   find(hash: string): Promise<StoredChunk | undefined> {
     return this.#attempt(async () => {
       for (const name of await this.#namesOf(hash)) {
-        const found = await stat(this.#path(hash, name)).catch(ignoreAbsence);
-        if (found !== undefined) return { hash, tag: name.slice(hash.length + 1), modifiedAt: found.mtime };
+        const stats = await stat(this.#path(hash, name)).catch(ignoreAbsence);
+        if (stats !== undefined) return { hash, tag: name.slice(hash.length + 1), modifiedAt: stats.mtime };
       }
       return undefined;
     });
@@ -43,7 +43,7 @@ export class DirectoryChunkSession implements ChunkSession {
     return this.#attempt(async () => {
       const known = await this.#read(hash);
       if (known !== undefined) return known;
-      // It may have been written, or written again, since its folder was listed.
+      // Another process may have written it after this session listed the folder.
       this.#folders.delete(chunkFolder(hash));
       return this.#read(hash);
     });
@@ -104,7 +104,7 @@ export class DirectoryChunkSession implements ChunkSession {
     return undefined;
   }
 
-  /** Files that held the chunk when its folder was listed. */
+  /** The files with this chunk at the time its folder was listed. */
   async #namesOf(hash: string): Promise<readonly string[]> {
     const folder = chunkFolder(hash);
     let names = this.#folders.get(folder);

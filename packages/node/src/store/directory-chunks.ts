@@ -8,8 +8,8 @@ import { emptyIfAbsent, failedWith } from "./file-error.ts";
 const FILE_NAME = /^([0-9a-f]{64})\.([0-9a-f]{24})$/;
 
 /**
- * Chunks as plain files, `<first two digits>/<hash>.<tag>`: half of what an object costs. Each write has a name of its own, so to
- * delete by tag is to unlink, and several files with one hash are as good as one.
+ * Stores chunks as plain files, `<first two digits>/<hash>.<tag>`, at half the cost of an object. Each write has a unique name,
+ * so deleting by tag is an unlink. Several files may hold the same chunk.
  */
 export class DirectoryChunks implements ChunkStore {
   readonly #options: DirectoryChunksOptions;

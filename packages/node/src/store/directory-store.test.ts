@@ -16,8 +16,8 @@ describeStore("directory", () => new DirectoryStore(join(root, "contract")), {
   framework: { describe, it, beforeAll, afterAll, expect },
 });
 
-describe("a directory that processes share", () => {
-  it("loses no acknowledged write when processes are killed while they write", async () => {
+describe("a directory store that several processes share", () => {
+  it("loses no acknowledged write when they are killed in the middle of writing", async () => {
     const directory = join(root, "killed");
     const store = new DirectoryStore(directory);
     await store.put("shared/counter", Buffer.from("0"));
@@ -37,16 +37,16 @@ describe("a directory that processes share", () => {
     const counted = Number(Buffer.from((await store.get("shared/counter"))?.bytes ?? []).toString());
     expect(acknowledged).toBeGreaterThan(60);
     expect(counted).toBeGreaterThanOrEqual(acknowledged);
-    // Each process may have done one step that it could not acknowledge.
+    // Each process may have written once more without reporting it.
     expect(counted).toBeLessThanOrEqual(acknowledged + deaths.length);
     expect(await store.put("shared/counter", Buffer.from("free"))).toBeTypeOf("string");
   });
 });
 
-describe("leftovers of a dead writer", () => {
+describe("the leftovers of a dead writer", () => {
   const longAgo = new Date(Date.now() - 7_200_000);
 
-  it("are removed when they are old, and kept while a writer may still use them", async () => {
+  it("are removed when they are old, and kept while they may belong to a write in progress", async () => {
     const directory = join(root, "left");
     const staging = join(directory, "staging%%");
     await mkdir(join(staging, "old"), { recursive: true });
@@ -65,7 +65,7 @@ describe("leftovers of a dead writer", () => {
     );
   });
 
-  it("do not block writes after an interrupted deletion", async () => {
+  it("do not block a new object after an interrupted deletion", async () => {
     const directory = join(root, "cut");
     const store = new DirectoryStore(directory);
     const tag = await store.put("a/b", Buffer.from("1"));
@@ -75,7 +75,7 @@ describe("leftovers of a dead writer", () => {
     expect(Buffer.from((await store.get("a/b"))?.bytes ?? []).toString()).toBe("2");
   });
 
-  it("are reported when data is missing, and the next write repairs the object", async () => {
+  it("fail a read if the data is missing, until the next write repairs the object", async () => {
     const directory = join(root, "torn");
     const store = new DirectoryStore(directory);
     const tag = await store.put("a/b", Buffer.from("1"));
@@ -86,8 +86,8 @@ describe("leftovers of a dead writer", () => {
   });
 });
 
-describe("an unusable directory store", () => {
-  it("reports a file in place of its directory", async () => {
+describe("a directory store", () => {
+  it("reports store_misplaced when a parent of its directory is a file", async () => {
     const path = join(root, "file");
     await writeFile(path, "");
     const store = new DirectoryStore(join(path, "store"));
@@ -97,7 +97,7 @@ describe("an unusable directory store", () => {
     });
   });
 
-  it("does not use a tag as a path", async () => {
+  it("does not follow a path in a tag", async () => {
     const directory = join(root, "tags");
     const store = new DirectoryStore(directory);
     await store.put("a/b", Buffer.from("1"));

@@ -17,22 +17,23 @@ import { emptyIfAbsent, failedWith, fileError, ignoreAbsence } from "./file-erro
 import { createTag, currentPath, currentTag, dataPath, objectName, objectPath, STAGING } from "./object-layout.ts";
 import { readWhole } from "./read-whole.ts";
 import { publishObject, stageObject } from "./stage-object.ts";
-import { removeStaleFiles } from "./stale-files.ts";
 
-/** A current version and its bytes; more entries than these are being written, or were left by a writer that died. */
-const ENTRIES_AT_REST = 2;
+/** `current.<tag>` and `data.<tag>`; further entries belong to a write in progress or are leftovers of a writer that died. */
+const MIN_ENTRIES = 2;
+/** Longer than any write takes, including the clock skew between the machines that share a directory. */
+const STALE_MS = 3_600_000;
 
 const CHUNKS = "chunks";
 
 /**
- * Objects in a directory that any number of processes and machines share, without a lock that a dead or sleeping one could hold.
- * An object is a directory with two files: `data.<tag>` holds its bytes, and the name of `current.<tag>` says which data counts.
- * To swap tag A for B is to rename `current.A` to `current.B`: the file system lets one succeed, and A never comes back. To create
- * is to move a finished directory to where none is, to delete is to unlink `current.A`.
+ * Stores objects in a directory that any number of processes and machines share. It needs no lock, which a dead process could hold.
+ * An object is a directory with two files: `data.<tag>` holds the bytes, and the name of `current.<tag>` selects the version.
+ * Replacing version A with B renames `current.A` to `current.B`: the file system lets one writer succeed, and no tag is used twice.
+ * Creating an object renames a complete directory to a free name. Deleting one unlinks `current.A`.
  */
 export class DirectoryStore implements ObjectStore {
   readonly label: string;
-  /** In `chunks/`, which is no place for objects. */
+  /** In `chunks/`, which holds no objects. */
   readonly chunks: ChunkStore;
   readonly #root: string;
   #ready: Promise<void> | undefined;
@@ -120,7 +121,7 @@ export class DirectoryStore implements ObjectStore {
     });
   }
 
-  /** A version may be replaced while it is being read; then the next one is read. */
+  /** Reads the next version if a writer replaces the current one meanwhile. */
   async #readVersion<T>(key: string, read: (tag: string, path: string) => Promise<T>): Promise<T | undefined> {
     let missing: string | undefined;
     for (;;) {
@@ -130,7 +131,7 @@ export class DirectoryStore implements ObjectStore {
         return await read(tag, objectPath(this.#root, key));
       } catch (thrown) {
         if (!failedWith(thrown, "ENOENT")) throw thrown;
-        // Data goes after its version has ceased to count: if it still counts, its data was lost.
+        // Writers delete data only after its version is replaced: a current version without data is damaged.
         if (missing === tag) throw this.#damaged(key);
         missing = tag;
       }
@@ -141,9 +142,9 @@ export class DirectoryStore implements ObjectStore {
     const path = objectPath(this.#root, key);
     const names = await readdir(path).catch(emptyIfAbsent);
     const tag = currentTag(names);
-    if (names.length > ENTRIES_AT_REST) {
+    if (names.length > MIN_ENTRIES) {
       const inUse = [currentPath("", tag ?? ""), dataPath("", tag ?? "")];
-      // Somebody else may be removing them as well.
+      // Another process may be removing them as well.
       await removeStaleFiles(path, (name) => inUse.includes(name)).catch(() => {});
     }
     return tag;
@@ -189,7 +190,7 @@ export class DirectoryStore implements ObjectStore {
       return true;
     } catch (thrown) {
       if (!failedWith(thrown, "ENOENT")) throw thrown;
-      // A network file system sends a rename again when the first answer was lost; this name is nobody else's.
+      // A network file system repeats a rename whose response was lost. The target name is unique to this call.
       return await stat(to).then(
         () => true,
         () => false,
@@ -211,14 +212,14 @@ export class DirectoryStore implements ObjectStore {
       await rmdir(path);
       await syncDirectory(dirname(path));
     } catch (thrown) {
-      // Somebody has begun to write here, or has created the object again.
+      // Another process is writing here, or has created the object again.
       if (!failedWith(thrown, "ENOTEMPTY", "EEXIST", "ENOENT")) throw thrown;
       await syncDirectory(path).catch(ignoreAbsence);
     }
     return true;
   }
 
-  /** Once for each handle, before the first object is made. */
+  /** Runs once, before the first write. */
   #prepare(): Promise<void> {
     this.#ready ??= this.#makeStaging().catch((thrown) => {
       this.#ready = undefined;
@@ -245,13 +246,23 @@ export class DirectoryStore implements ObjectStore {
   #damaged(key: string): SandboxError {
     return new SandboxError("data_loss", {
       reason: "object_damaged",
-      message: `${key} in the store ${this.label} has lost its data`,
+      message: `object ${key} in the store ${this.label} is damaged: its data is missing`,
       details: { key },
     });
   }
 }
 
-/** Tags become parts of paths; one that this store did not make matches nothing. */
+/** Tags become parts of paths, so a tag of any other form must match nothing. */
 function isTag(text: string): boolean {
   return /^[0-9a-f]{24}$/.test(text);
+}
+
+/** Removes leftovers of writers that died. */
+async function removeStaleFiles(directory: string, isInUse: (name: string) => boolean): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (isInUse(name)) continue;
+    const path = join(directory, name);
+    const { mtimeMs } = await stat(path);
+    if (Date.now() - mtimeMs > STALE_MS) await rm(path, { recursive: true, force: true });
+  }
 }

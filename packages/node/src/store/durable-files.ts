@@ -1,20 +1,20 @@
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** Checkpoints hold whatever was in a sandbox's memory. */
+/** Checkpoints contain the memory of sandboxes, and so their secrets. */
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
 
-/** Writes a file that must not be there yet; its bytes are on the disk when this returns, its name is once its directory is synced. */
+/** Writes a new file and syncs its content. Its name is durable once the caller syncs the directory. */
 export async function writeNewFile(path: string, parts: readonly Uint8Array[]): Promise<void> {
   const file = await open(path, "wx", PRIVATE_FILE);
   try {
     if (parts.length === 0) return;
     const total = parts.reduce((sum, part) => sum + part.length, 0);
     const { bytesWritten } = await file.writev(parts);
-    // A disk that fills up takes a part and says nothing.
+    // A disk that fills up accepts a part without an error.
     if (bytesWritten !== total)
-      throw Object.assign(new Error(`${path} could be written in part only`), { code: "ENOSPC" });
+      throw Object.assign(new Error(`wrote only ${bytesWritten} of ${total} bytes to ${path}`), { code: "ENOSPC" });
     await file.sync();
   } finally {
     await file.close();
@@ -30,7 +30,7 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** Makes a directory and those above it, so that they are still there after a loss of power. */
+/** Creates a directory and its parents so that they survive a power loss. */
 export async function makeDurableDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode: PRIVATE_DIRECTORY });
   if (first === undefined) return;

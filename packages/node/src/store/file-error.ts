@@ -1,57 +1,56 @@
 import { SandboxError } from "@sandpiper/core";
 
-/** Whether a call of the file system failed with one of these. */
 export function failedWith(thrown: unknown, ...codes: readonly string[]): boolean {
   return codes.includes((thrown as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
-/** For the reading of a directory that need not be there. */
+/** Catches the error of reading a directory that may not exist. */
 export function emptyIfAbsent(thrown: unknown): string[] {
   if (failedWith(thrown, "ENOENT")) return [];
   throw thrown;
 }
 
-/** For what may have been removed by somebody else. */
+/** Catches the error of using a file that another process may have removed. */
 export function ignoreAbsence(thrown: unknown): undefined {
   if (failedWith(thrown, "ENOENT")) return undefined;
   throw thrown;
 }
 
-/** What a fault of the file system means to whoever uses the store. */
+/** Converts a file system error to one that names the store. */
 export function fileError(thrown: unknown, label: string): SandboxError {
   if (thrown instanceof SandboxError) return thrown;
   const { message } = thrown as Error;
   if (failedWith(thrown, "ENOSPC", "EDQUOT")) {
-    const hint = "Free space there, or delete checkpoints that nobody needs.";
+    const hint = "free space there, or delete unneeded checkpoints";
     return new SandboxError("resource_exhausted", {
       reason: "store_full",
-      message: `The store ${label} is full: ${message}`,
+      message: `the store ${label} is full: ${message}`,
       hint,
       cause: thrown,
     });
   }
   if (failedWith(thrown, "EACCES", "EPERM", "EROFS")) {
-    const hint = "Give the user that runs the node the right to write there.";
+    const hint = "give the user that runs the node write permission there";
     return new SandboxError("permission_denied", {
       reason: "store_refused",
-      message: `The store ${label} cannot be used: ${message}`,
+      message: `cannot use the store ${label}: ${message}`,
       hint,
       cause: thrown,
     });
   }
   if (failedWith(thrown, "ENOTDIR", "ELOOP")) {
-    const hint = "Name a directory that belongs to Sandpiper alone.";
+    const hint = "set SANDPIPER_STORE to a directory that only Sandpiper uses";
     return new SandboxError("failed_precondition", {
       reason: "store_misplaced",
-      message: `The store ${label} is no directory that can be used: ${message}`,
+      message: `the store ${label} is not a usable directory: ${message}`,
       hint,
       cause: thrown,
     });
   }
   return new SandboxError("unavailable", {
     reason: "store_unreachable",
-    message: `The store ${label} does not answer: ${message}`,
-    hint: "Check that the directory, or the share it is on, is mounted and works.",
+    message: `cannot reach the store ${label}: ${message}`,
+    hint: "check that the directory, or the network share it is on, is mounted",
     cause: thrown,
   });
 }

@@ -1,4 +1,4 @@
-/** Works on at most `parallel` items at a time; the first failure ends it, once what is under way has ended. */
+/** Processes at most `parallel` items at a time. After a failure it starts no more items, waits for those in progress, and throws. */
 export async function forEachParallel<T>(
   items: Iterable<T>,
   parallel: number,

@@ -9,10 +9,10 @@ import { forEachParallel } from "./for-each-parallel.ts";
 import type { PrefetchedChunks } from "./prefetched-chunks.ts";
 import { writeWhole } from "./write-whole.ts";
 
-/** Times the largest chunk, packed and unpacked, this is what a load holds in memory at most. */
+/** Bounds the memory of a load: each download holds one chunk, compressed and uncompressed. */
 const PARALLEL = 12;
 
-/** A manifest comes from outside: its names must not lead out of the directory. */
+/** Manifests are untrusted: a name must not lead out of the directory. */
 const SAFE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 
 interface PlacedChunk {
@@ -24,12 +24,11 @@ interface PlacedChunk {
 export interface LoadFileOptions {
   readonly directory: string;
   readonly session: ChunkSession;
-  /** What is here already. */
   readonly prefetched?: PrefetchedChunks | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Writes a file from its chunks; what was zero stays a hole. */
+/** Writes a file from its chunks. Runs of zeros become holes. */
 export async function loadFile(file: CheckpointFile, options: LoadFileOptions): Promise<void> {
   const { directory, session, prefetched, signal } = options;
   const chunks = placeChunks(file);
@@ -52,7 +51,7 @@ export interface FetchFileOptions {
   readonly signal: AbortSignal;
 }
 
-/** Brings the contents of a file's chunks here, for files that will have many of them. */
+/** Downloads those chunks of a file that are not prefetched yet. */
 export async function prefetchFile(file: CheckpointFile, options: FetchFileOptions): Promise<void> {
   const { session, prefetched, signal } = options;
   const missing = placeChunks(file).filter(({ hash }) => !prefetched.has(hash));
@@ -68,9 +67,9 @@ async function getContent(
   file: string,
 ): Promise<Uint8Array> {
   const stored = await session.get(hash);
-  if (stored === undefined) throw damaged(file, `chunk ${hash} is not in the store`, { chunk: hash });
+  if (stored === undefined) throw damaged(file, `chunk ${hash} is missing`, { chunk: hash });
   const content = await decodeChunk(stored, size, hash);
-  if (content === undefined) throw damaged(file, `chunk ${hash} is not what was saved`, { chunk: hash });
+  if (content === undefined) throw damaged(file, `chunk ${hash} does not match its hash`, { chunk: hash });
   return content;
 }
 
@@ -82,15 +81,15 @@ function placeChunks({ name, size, chunks }: CheckpointFile): readonly PlacedChu
     position += "hash" in piece ? piece.size : piece.zero;
   }
   const isSound = placed.every((chunk) => /^[0-9a-f]{64}$/.test(chunk.hash) && chunk.size <= MAX_CHUNK_BYTES);
-  if (!isSound || position !== size || !SAFE_NAME.test(name)) throw damaged(name, "its list of chunks is wrong", {});
+  if (!isSound || position !== size || !SAFE_NAME.test(name)) throw damaged(name, "its manifest entry is invalid", {});
   return placed;
 }
 
-function damaged(name: string, what: string, details: Readonly<Record<string, unknown>>): SandboxError {
+function damaged(name: string, why: string, details: Readonly<Record<string, unknown>>): SandboxError {
   return new SandboxError("data_loss", {
     reason: "checkpoint_damaged",
-    message: `The checkpoint cannot be loaded: in its file ${JSON.stringify(name.slice(0, 200))}, ${what}`,
-    hint: "Use an earlier checkpoint of the sandbox.",
+    message: `cannot load file ${JSON.stringify(name.slice(0, 200))} of the checkpoint: ${why}`,
+    hint: "restore an earlier checkpoint of the sandbox",
     details: { file: name, ...details },
   });
 }

@@ -3,13 +3,13 @@ import { type ChunkSession, type ChunkStore, chunkFolder, type StoredChunk } fro
 
 const PREFIX = "chunks/";
 /**
- * To ask for a chunk is a request of its own. Once so many in a row were not there, most of the next ones will not be there
- * either: only some are asked for, and the others are sent, until one is found again.
+ * Each lookup costs a request. After this many absent chunks in a row, most of the following ones are absent too: a session then
+ * looks up one chunk in eight and uploads the others, until a lookup finds a chunk.
  */
 const ABSENT_IN_A_ROW = 16;
-const ASKED_EVERY = 8;
+const LOOKUP_INTERVAL = 8;
 
-/** Chunks as objects of a store: `chunks/<first two digits>/<hash>`. */
+/** Stores chunks as objects, `chunks/<first two digits>/<hash>`. */
 export class ObjectChunks implements ChunkStore {
   readonly #store: ObjectStore;
 
@@ -20,11 +20,11 @@ export class ObjectChunks implements ChunkStore {
   openSession(): ChunkSession {
     const store = this.#store;
     let absent = 0;
-    let asked = 0;
+    let lookups = 0;
     return {
       async find(hash) {
-        asked += 1;
-        if (absent >= ABSENT_IN_A_ROW && asked % ASKED_EVERY !== 0) return undefined;
+        lookups += 1;
+        if (absent >= ABSENT_IN_A_ROW && lookups % LOOKUP_INTERVAL !== 0) return undefined;
         const info = await store.head(chunkKey(hash));
         absent = info === undefined ? absent + 1 : 0;
         return info && { hash, modifiedAt: info.modifiedAt, tag: info.tag };

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
-/** No key contains this character, so an object "a" and the folder of an object "a/b" never meet. */
+/** No key contains this character, so the directory of object "a" and the folder of object "a/b" have different names. */
 const OBJECT_MARK = "%";
 const CURRENT = "current.";
 const DATA = "data.";
 
-/** Where new objects are put together; no key leads there. */
+/** Holds new objects until they are complete; no key maps to this path. */
 export const STAGING = `staging${OBJECT_MARK}${OBJECT_MARK}`;
 
 export function createTag(): string {
@@ -17,12 +17,12 @@ export function objectPath(root: string, key: string): string {
   return join(root, `${key}${OBJECT_MARK}`);
 }
 
-/** The last part of an object's key, for the name of its directory; undefined for other directories. */
+/** The last part of the key of the object in this directory; undefined if the directory is not an object. */
 export function objectName(directoryName: string): string | undefined {
   return directoryName.endsWith(OBJECT_MARK) ? directoryName.slice(0, -OBJECT_MARK.length) : undefined;
 }
 
-/** Its name, and nothing else, says which version counts. */
+/** The name of this empty file selects the current version. */
 export function currentPath(directory: string, tag: string): string {
   return join(directory, `${CURRENT}${tag}`);
 }

@@ -3,8 +3,8 @@ import { DirectoryStore } from "./directory-store.ts";
 import { openStore } from "./open-store.ts";
 import { S3Store } from "./s3-store.ts";
 
-describe("the URL of a store", () => {
-  it("names a directory", () => {
+describe("a store URL", () => {
+  it("opens a directory", () => {
     const store = openStore("file:///srv/sand%20piper/");
     expect(store).toBeInstanceOf(DirectoryStore);
     expect(store.label).toBe("file:///srv/sand%20piper");
@@ -14,7 +14,7 @@ describe("the URL of a store", () => {
     ["s3://bucket", "s3://bucket"],
     ["s3://bucket/", "s3://bucket"],
     ["s3://my.bucket-1/a/b/", "s3://my.bucket-1/a/b"],
-  ])("names a bucket: %s", (url, label) => {
+  ])("opens a bucket: %s", (url, label) => {
     const store = openStore(url);
     expect(store).toBeInstanceOf(S3Store);
     expect(store.label).toBe(label);
@@ -35,7 +35,7 @@ describe("the URL of a store", () => {
     "s3://bucket:80/x",
     "s3://bucket/x#y",
     "http://bucket/x",
-  ])("is refused with the way out: %j", (url) => {
+  ])("is refused with a hint if it is invalid: %j", (url) => {
     expect(() => openStore(url)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
@@ -45,7 +45,7 @@ describe("the URL of a store", () => {
     );
   });
 
-  it("is not repeated in an error when it contains a password", () => {
+  it("is shown in an error without its password", () => {
     expect(() => openStore("s3://key:secret@bucket/x")).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining("secret") }),
     );

@@ -5,39 +5,40 @@ import { S3Store } from "./s3-store.ts";
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
-/** The store at `file:///directory` or `s3://bucket/prefix`. Nothing is read or written yet. */
+/** Opens `file:///directory` or `s3://bucket/prefix` without any access to it yet. */
 export function openStore(url: string): ObjectStore {
   const parsed = URL.parse(url);
-  if (parsed === null) throw badUrl(url, "it is no URL");
+  if (parsed === null) throw badUrl(url, "it is not a URL");
   if (parsed.search !== "" || parsed.hash !== "") throw badUrl(url, "it has a query or a fragment");
   if (parsed.protocol === "file:") return openDirectory(url, parsed);
   if (parsed.protocol === "s3:") return openBucket(url, parsed);
-  throw badUrl(url, `${parsed.protocol} is not known`);
+  throw badUrl(url, `the scheme ${parsed.protocol} is not supported`);
 }
 
 function openDirectory(url: string, parsed: URL): ObjectStore {
-  if (parsed.hostname !== "" || !/^file:\/\/\//i.test(url)) throw badUrl(url, "the directory is not absolute");
+  if (parsed.hostname !== "" || !/^file:\/\/\//i.test(url)) throw badUrl(url, "the path is not absolute");
   try {
     return new DirectoryStore(fileURLToPath(parsed));
   } catch {
-    throw badUrl(url, "its path cannot be used");
+    throw badUrl(url, "the path is invalid");
   }
 }
 
 function openBucket(url: string, parsed: URL): ObjectStore {
-  if (parsed.username !== "" || parsed.password !== "") throw badUrl(url, "credentials do not belong into it");
-  if (!BUCKET.test(parsed.hostname) || parsed.port !== "") throw badUrl(url, "the bucket's name is wrong");
+  if (parsed.username !== "" || parsed.password !== "") throw badUrl(url, "it contains credentials");
+  if (!BUCKET.test(parsed.hostname) || parsed.port !== "") throw badUrl(url, "the bucket name is invalid");
   const prefix = parsed.pathname.replace(/^\/+|\/+$/g, "");
-  if (prefix !== "" && !/^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/.test(prefix)) throw badUrl(url, "the prefix is wrong");
+  if (prefix !== "" && !/^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/.test(prefix))
+    throw badUrl(url, "the prefix is invalid");
   return new S3Store({ bucket: parsed.hostname, prefix });
 }
 
 function badUrl(url: string, why: string): SandboxError {
-  // What somebody took for a URL may hold a password.
+  // The URL may contain a password.
   const shown = url.replace(/\/\/[^/@]*@/, "//***@").slice(0, 200);
   return new SandboxError("invalid_argument", {
     reason: "bad_store_url",
-    message: `${JSON.stringify(shown)} names no store: ${why}`,
-    hint: "Use file:///absolute/directory or s3://bucket/prefix.",
+    message: `invalid store URL ${JSON.stringify(shown)}: ${why}`,
+    hint: "use file:///absolute/directory or s3://bucket/prefix",
   });
 }

@@ -2,17 +2,17 @@ import { type FileHandle, open, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { writeWhole } from "./write-whole.ts";
 
-/** Contents of chunks that were brought here before it was known which of them a load needs. */
+/** The contents of chunks that were downloaded before a load needs them. */
 export class PrefetchedChunks implements AsyncDisposable {
   readonly #file: FileHandle;
-  readonly #places = new Map<string, { readonly position: number; readonly size: number }>();
+  readonly #entries = new Map<string, { readonly position: number; readonly size: number }>();
   #endBytes = 0;
 
   private constructor(file: FileHandle) {
     this.#file = file;
   }
 
-  /** In a file without a name, of which nothing is left, however this program ends. */
+  /** Stores the chunks in an unlinked file, which disappears even if this process is killed. */
   static async open(directory: string): Promise<PrefetchedChunks> {
     const path = join(directory, `prefetched-${crypto.randomUUID()}`);
     const file = await open(path, "wx+", 0o600);
@@ -21,22 +21,22 @@ export class PrefetchedChunks implements AsyncDisposable {
   }
 
   has(hash: string): boolean {
-    return this.#places.has(hash);
+    return this.#entries.has(hash);
   }
 
   async add(hash: string, content: Uint8Array): Promise<void> {
     const position = this.#endBytes;
     this.#endBytes += content.length;
     await writeWhole(this.#file, content, position);
-    this.#places.set(hash, { position, size: content.length });
+    this.#entries.set(hash, { position, size: content.length });
   }
 
   async read(hash: string): Promise<Uint8Array | undefined> {
-    const place = this.#places.get(hash);
-    if (place === undefined) return undefined;
-    const content = Buffer.allocUnsafeSlow(place.size);
-    const { bytesRead } = await this.#file.read(content, 0, place.size, place.position);
-    return bytesRead === place.size ? content : undefined;
+    const entry = this.#entries.get(hash);
+    if (entry === undefined) return undefined;
+    const content = Buffer.allocUnsafeSlow(entry.size);
+    const { bytesRead } = await this.#file.read(content, 0, entry.size, entry.position);
+    return bytesRead === entry.size ? content : undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 
-/** All bytes of a file that nobody changes. */
+/** Reads all bytes of a file that does not change. */
 export async function readWhole(file: FileHandle): Promise<{ readonly bytes: Uint8Array; readonly modifiedAt: Date }> {
   const { size, mtime } = await file.stat();
   const bytes = Buffer.allocUnsafeSlow(size);

@@ -27,7 +27,7 @@ const text = (content: string) => Buffer.from(content);
 const openAt = async (endpoint: string) => {
   vi.stubEnv("AWS_ENDPOINT_URL", endpoint);
   const store = new S3Store({ bucket: BUCKET, prefix: "lost" });
-  // The first call connects and checks that the server supports conditional writes.
+  // Connects and checks for conditional writes.
   await store.put("ready", text("x"), { ifAbsent: true });
   return store;
 };
@@ -37,7 +37,7 @@ describeStore("s3", () => new S3Store({ bucket: BUCKET, prefix: "some/where" }),
 });
 
 describe("a conditional write whose response is lost", () => {
-  it("is recognized as done when its retry is refused", async () => {
+  it("succeeds if the client repeats it and the server refuses the repetition", async () => {
     await using cutter = await startAnswerCutter(server?.endpoint ?? "");
     const store = await openAt(cutter.endpoint);
     let cuts = 0;
@@ -51,7 +51,7 @@ describe("a conditional write whose response is lost", () => {
     expect(next).toBe((await store.head("again"))?.tag);
   });
 
-  it("is recognized as done when no retry gets a response", async () => {
+  it("succeeds if no response ever arrives but the object has its mark", async () => {
     await using cutter = await startAnswerCutter(server?.endpoint ?? "");
     const store = await openAt(cutter.endpoint);
     cutter.cut = ({ method }) => method === "PUT";
@@ -59,7 +59,7 @@ describe("a conditional write whose response is lost", () => {
     expect(tag).toBe((await store.head("never"))?.tag);
   });
 
-  it("has an unknown outcome, not a refusal, when another writer has replaced the object since", async () => {
+  it("is reported as unknown, not as refused, if another writer has replaced the object", async () => {
     const other = new S3Store({ bucket: BUCKET, prefix: "lost" });
     await other.put("ready", text("x"));
     await using cutter = await startAnswerCutter(server?.endpoint ?? "");
@@ -78,26 +78,26 @@ describe("a conditional write whose response is lost", () => {
   });
 });
 
-describe("an unusable bucket", () => {
-  it("is named in the error when it does not exist", async () => {
+describe("an S3 store", () => {
+  it("reports bucket_missing if its bucket does not exist", async () => {
     const store = new S3Store({ bucket: "no-such-bucket", prefix: "" });
     for (const attempt of [() => store.put("a", text("x")), () => store.get("a"), () => first(store.list(""))]) {
       expect(await rejection(attempt())).toMatchObject({
         code: "failed_precondition",
         reason: "bucket_missing",
-        hint: expect.stringContaining("Create the bucket"),
+        hint: expect.stringContaining("create the bucket"),
       });
     }
   });
 
-  it("is reported with refused credentials, without showing them", async () => {
+  it("reports store_refused for wrong credentials, without showing them", async () => {
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "not-the-secret");
     const error = await rejection(new S3Store({ bucket: BUCKET, prefix: "" }).put("a", text("x")));
     expect(error).toMatchObject({ code: "permission_denied", reason: "store_refused" });
     expect(`${error.message}${error.hint}`).not.toContain("not-the-secret");
   });
 
-  it("is reported as unreachable when no server answers", async () => {
+  it("reports unavailable if no server listens at its endpoint", async () => {
     vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:9");
     expect(await rejection(new S3Store({ bucket: BUCKET, prefix: "" }).put("a", text("x")))).toMatchObject({
       code: "unavailable",
@@ -107,7 +107,7 @@ describe("an unusable bucket", () => {
 });
 
 describe("an object that Sandpiper did not write", () => {
-  it("is reported as damaged instead of being read", async () => {
+  it("is reported as object_damaged", async () => {
     const outer = new S3Store({ bucket: BUCKET, prefix: "" });
     const inner = new S3Store({ bucket: BUCKET, prefix: "foreign" });
     await outer.put("foreign/fine", text("x"));

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type * as S3 from "@aws-sdk/client-s3";
 import {
   checkStoreKey,
@@ -10,13 +11,17 @@ import {
 } from "@sandpiper/core";
 import { checkConditions } from "./check-conditions.ts";
 import { isNamed, s3Error, statusOf, unknownOutcome, wasRepeated } from "./s3-error.ts";
-import { createMark, MARK_LENGTH, splitMark } from "./writer-mark.ts";
 
 const CONNECT_TIMEOUT_MS = 3_000;
-const ANSWER_TIMEOUT_MS = 15_000;
+const RESPONSE_TIMEOUT_MS = 15_000;
 const MAX_SOCKETS = 64;
-/** S3 asks to try again when two conditional writes meet; one of them then finds the other's. */
-const MEETINGS = 5;
+/** S3 requests a retry when two conditional writes conflict. */
+const MAX_ATTEMPTS = 5;
+
+const MARK_BYTES = 18;
+const NEWLINE = 0x0a;
+/** A newline, so that text stays readable, and the mark in base64. */
+const MARK_LENGTH = 1 + (MARK_BYTES / 3) * 4;
 
 export interface S3StoreOptions {
   readonly bucket: string;
@@ -30,8 +35,8 @@ interface Connection {
 }
 
 /**
- * Objects in a bucket, with S3's conditional writes. Each object ends in a mark of its own: S3's tags are hashes of the content,
- * and must differ although the content is the same; and a writer whose answer was lost knows its write again.
+ * Stores objects in a bucket, with S3's conditional writes. Each object ends in a unique mark. S3's tags are hashes of the content,
+ * so without the mark two writes of the same content would share a tag. The mark also identifies a write whose response was lost.
  */
 export class S3Store implements ObjectStore {
   readonly label: string;
@@ -49,19 +54,20 @@ export class S3Store implements ObjectStore {
   get(key: string): Promise<StoredObject | undefined> {
     return this.#attempt(key, async ({ sdk, client }) => {
       const read = client.send(new sdk.GetObjectCommand(this.#target(key)));
-      const answer = await read.catch(undefinedIfAbsent);
-      if (answer?.Body === undefined) return undefined;
-      const { bytes } = this.#split(key, await answer.Body.transformToByteArray());
-      return { key, size: bytes.length, modifiedAt: wholeSecond(answer.LastModified), tag: answer.ETag ?? "", bytes };
+      const response = await read.catch(undefinedIfAbsent);
+      if (response?.Body === undefined) return undefined;
+      const bytes = this.#withoutMark(key, await response.Body.transformToByteArray());
+      const { LastModified, ETag = "" } = response;
+      return { key, size: bytes.length, modifiedAt: wholeSecond(LastModified), tag: ETag, bytes };
     });
   }
 
   head(key: string): Promise<StoredObjectInfo | undefined> {
     return this.#attempt(key, async ({ sdk, client }) => {
-      const answer = await client.send(new sdk.HeadObjectCommand(this.#target(key))).catch(undefinedIfAbsent);
-      if (answer === undefined) return undefined;
-      const size = (answer.ContentLength ?? 0) - MARK_LENGTH;
-      return { key, size, modifiedAt: wholeSecond(answer.LastModified), tag: answer.ETag ?? "" };
+      const response = await client.send(new sdk.HeadObjectCommand(this.#target(key))).catch(undefinedIfAbsent);
+      if (response === undefined) return undefined;
+      const size = (response.ContentLength ?? 0) - MARK_LENGTH;
+      return { key, size, modifiedAt: wholeSecond(response.LastModified), tag: response.ETag ?? "" };
     });
   }
 
@@ -75,7 +81,7 @@ export class S3Store implements ObjectStore {
     checkStoreKey(key);
     if (condition === undefined) return this.#delete(key);
     await this.#untilConditionsChecked();
-    // To delete what is not there succeeds with every condition.
+    // S3 reports success for deleting an absent object, regardless of the condition.
     return (await this.head(key))?.tag === condition.ifMatch && this.#delete(key, condition);
   }
 
@@ -104,17 +110,17 @@ export class S3Store implements ObjectStore {
         ...(condition !== undefined && "ifAbsent" in condition ? { IfNoneMatch: "*" } : {}),
         ...(condition !== undefined && "ifMatch" in condition ? { IfMatch: condition.ifMatch } : {}),
       };
-      for (let meeting = 1; ; meeting += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
           return (await client.send(new sdk.PutObjectCommand(command))).ETag ?? "";
         } catch (thrown) {
           const status = statusOf(thrown);
-          if (status === 409 && meeting < MEETINGS) continue;
+          if (status === 409 && attempt < MAX_ATTEMPTS) continue;
           const isRefused = condition !== undefined && isConditionRefused(thrown);
-          // One request, one answer: nothing was written.
-          if (isRefused && meeting === 1 && !wasRepeated(thrown)) return undefined;
+          // The only request was refused, so nothing was written.
+          if (isRefused && attempt === 1 && !wasRepeated(thrown)) return undefined;
           if (!isRefused && status !== undefined && status < 500) throw thrown;
-          const written = await this.#findOwn({ sdk, client }, key, mark);
+          const written = await this.#findMarked({ sdk, client }, key, mark);
           if (written !== undefined) return written;
           throw isRefused && !wasRepeated(thrown) ? thrown : unknownOutcome(key, this.label, thrown);
         }
@@ -130,22 +136,22 @@ export class S3Store implements ObjectStore {
         return true;
       } catch (thrown) {
         if (condition === undefined || !isConditionRefused(thrown)) throw thrown;
-        // Not there any more after a second request: the first one may have deleted it, or somebody else.
+        // The SDK repeated the request: its first attempt may have deleted the object, or another node may have.
         if (wasRepeated(thrown)) throw unknownOutcome(key, this.label, thrown);
         return false;
       }
     });
   }
 
-  /** The tag of an object that ends in this mark. */
-  async #findOwn({ sdk, client }: Connection, key: string, mark: Uint8Array): Promise<string | undefined> {
+  /** The object's tag if it ends in this mark. */
+  async #findMarked({ sdk, client }: Connection, key: string, mark: Uint8Array): Promise<string | undefined> {
     const command = new sdk.GetObjectCommand({ ...this.#target(key), Range: `bytes=-${MARK_LENGTH}` });
-    const answer = await client.send(command).catch(undefinedIfAbsent);
-    const end = await answer?.Body?.transformToByteArray();
-    return end !== undefined && Buffer.compare(end, mark) === 0 ? answer?.ETag : undefined;
+    const response = await client.send(command).catch(undefinedIfAbsent);
+    const end = await response?.Body?.transformToByteArray();
+    return end !== undefined && Buffer.compare(end, mark) === 0 ? response?.ETag : undefined;
   }
 
-  /** A server that knows no conditions ignores them, and two nodes would both believe that they hold a sandbox. */
+  /** With a server that ignores conditions, two nodes could hold the same lease. */
   #untilConditionsChecked(): Promise<void> {
     this.#hasConditions ??= checkConditions({
       label: this.label,
@@ -158,12 +164,12 @@ export class S3Store implements ObjectStore {
     return this.#hasConditions;
   }
 
-  #split(key: string, stored: Uint8Array): { readonly bytes: Uint8Array } {
-    const parts = splitMark(stored);
-    if (parts !== undefined) return parts;
+  #withoutMark(key: string, stored: Uint8Array): Uint8Array {
+    const end = stored.length - MARK_LENGTH;
+    if (end >= 0 && stored[end] === NEWLINE) return stored.subarray(0, end);
     throw new SandboxError("data_loss", {
       reason: "object_damaged",
-      message: `${key} in the store ${this.label} was not written by Sandpiper, or not all of it is there`,
+      message: `object ${key} in the store ${this.label} is incomplete, or was not written by Sandpiper`,
       details: { key },
     });
   }
@@ -181,18 +187,18 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  /** The SDK is large: only who uses a bucket loads it. */
+  /** Loads the SDK on first use, because it is large. */
   #connect(): Promise<Connection> {
     this.#connection ??= import("@aws-sdk/client-s3").then((sdk) => {
       const hasEndpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].some((name) => process.env[name]);
       const client = new sdk.S3Client({
         forcePathStyle: hasEndpoint,
-        // Not every server knows checksums in trailers; requests are signed with their content's hash anyway.
+        // Not every server supports checksums in trailers, and requests are signed with the hash of their content anyway.
         requestChecksumCalculation: "WHEN_REQUIRED",
         responseChecksumValidation: "WHEN_REQUIRED",
         requestHandler: {
           connectionTimeout: CONNECT_TIMEOUT_MS,
-          requestTimeout: ANSWER_TIMEOUT_MS,
+          requestTimeout: RESPONSE_TIMEOUT_MS,
           httpAgent: { keepAlive: true, maxSockets: MAX_SOCKETS },
           httpsAgent: { keepAlive: true, maxSockets: MAX_SOCKETS },
         },
@@ -203,7 +209,11 @@ export class S3Store implements ObjectStore {
   }
 }
 
-/** 404: there is nothing that could match. 409: another write was faster, again and again. */
+function createMark(): Uint8Array {
+  return Buffer.from(`\n${randomBytes(MARK_BYTES).toString("base64url")}`);
+}
+
+/** 404: no object can match. 409: other writes conflicted with every attempt. */
 function isConditionRefused(thrown: unknown): boolean {
   const status = statusOf(thrown);
   return status === 412 || status === 409 || (status === 404 && !isNamed(thrown, "NoSuchBucket"));
@@ -214,7 +224,7 @@ function undefinedIfAbsent(thrown: unknown): undefined {
   throw thrown;
 }
 
-/** Listings are more precise than answers to a head; the same object must look the same. */
+/** Listings have milliseconds and HEAD responses do not; the same object must have one modification time. */
 function wholeSecond(instant: Date | undefined): Date {
   return new Date(Math.floor((instant?.getTime() ?? 0) / 1000) * 1000);
 }

@@ -7,11 +7,11 @@ import { hashOf } from "./chunk-codec.ts";
 
 export interface SaveFileOptions {
   readonly pool: BufferPool;
-  /** Keeps the content, whose memory is used for something else once this returns. */
+  /** Stores a chunk. Its memory is reused once this resolves. */
   readonly keep: (hash: string, content: Uint8Array) => Promise<void>;
 }
 
-/** Reads a file buffer by buffer and hands on its chunks; the next buffer is read while chunks of earlier ones are kept. */
+/** Cuts a file into chunks and passes them to `keep`. It reads the next buffer while chunks of earlier ones are still being stored. */
 export async function saveFile(path: string, { pool, keep }: SaveFileOptions): Promise<CheckpointFile> {
   const pieces: CheckpointPiece[] = [];
   const uses: Promise<void>[] = [];
@@ -59,7 +59,7 @@ export async function saveFile(path: string, { pool, keep }: SaveFileOptions): P
   }
 }
 
-/** A hole that goes on in the next buffer is still one. */
+/** Merges a hole with the one before it, which ended at the end of a buffer. */
 function addHole(pieces: CheckpointPiece[], size: number): void {
   const last = pieces.at(-1);
   if (last !== undefined && "zero" in last) pieces[pieces.length - 1] = { zero: last.zero + size };
@@ -69,7 +69,7 @@ function addHole(pieces: CheckpointPiece[], size: number): void {
 async function fill(file: FileHandle, target: Uint8Array, position: number): Promise<void> {
   for (let filled = 0; filled < target.length; ) {
     const { bytesRead } = await file.read(target, filled, target.length - filled, position + filled);
-    if (bytesRead === 0) throw new Error("a file of a checkpoint became shorter while it was saved");
+    if (bytesRead === 0) throw new Error("a file of the checkpoint was truncated while it was saved");
     filled += bytesRead;
   }
 }

@@ -4,13 +4,13 @@ import { makeDirectory, makeDurableDirectory, writeNewFile } from "./durable-fil
 import { emptyIfAbsent, failedWith } from "./file-error.ts";
 import { createTag, currentPath, currentTag, dataPath, STAGING } from "./object-layout.ts";
 
-/** A new object that nobody sees yet. */
+/** A new object that readers do not see yet. */
 export interface StagedObject {
   readonly tag: string;
   readonly directory: string;
 }
 
-/** Its bytes are on the disk when this returns; its directory has to be synced before it is published. */
+/** Syncs the content of a new object. The caller must sync its directory before it publishes the object. */
 export async function stageObject(root: string, bytes: Uint8Array): Promise<StagedObject> {
   const tag = createTag();
   const directory = join(root, STAGING, tag);
@@ -25,7 +25,7 @@ export async function stageObject(root: string, bytes: Uint8Array): Promise<Stag
   return { tag, directory };
 }
 
-/** False: there is an object already. */
+/** False if the object already exists. */
 export async function publishObject({ directory, tag }: StagedObject, path: string): Promise<boolean> {
   for (let hasParent = false; ; ) {
     try {
@@ -41,9 +41,9 @@ export async function publishObject({ directory, tag }: StagedObject, path: stri
     }
     const names = await readdir(path).catch(emptyIfAbsent);
     const present = currentTag(names);
-    // It can be this very one: a network file system sends a rename again when the first answer was lost.
+    // A network file system repeats a rename whose response was lost, so the existing object may be this one.
     if (present !== undefined) return present === tag;
-    // Left by a deletion that was cut short. Without a current version nobody can write here, and no name is used twice.
+    // Leftovers of an interrupted deletion. Removing them is safe: nothing writes to an object without a current version.
     for (const name of names) await rm(join(path, name), { force: true });
   }
 }

@@ -11,12 +11,12 @@ import { testDomain } from "../../testing/test-domain.ts";
 
 export const LEASE_MS = 15_000;
 
-/** What nodes of a test share; its faults are the test's. */
+/** The store and clock that the nodes of a test share, with faults that the test sets. */
 export class ShakyStore {
   readonly clock = new FakeClock();
   fault: (call: StoreCall) => StoreFault | undefined = () => undefined;
   readonly store = new MemoryStore({ clock: this.clock, fault: (call) => this.fault(call) });
-  /** Nodes hear of what another has fetched, but look at their leases by themselves. */
+  /** Delivers nudges about prefetched checkpoints, but none about leases. */
   readonly nudged = new Map<string, (id: SandboxId) => void>();
 
   async keys(prefix: string): Promise<string[]> {
@@ -32,7 +32,7 @@ export const owner = {
   quota: { maxSandboxes: null, maxMemoryMib: null, maxVcpuCount: null },
 } as const;
 
-/** A node of a cluster without its interfaces, on a clock and a store that stand still until the test moves them. */
+/** A node of a cluster without HTTP, on a clock that stands still until the test advances it. */
 export function startShakyNode<P extends Provider>({ store, clock, nudged }: ShakyStore, name: string, provider: P) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-shaky-"));
   const errors: SandboxError[] = [];
@@ -58,9 +58,9 @@ export function startShakyNode<P extends Provider>({ store, clock, nudged }: Sha
     leases,
     provider,
     errors,
-    /** Until when the guard lets each sandbox run. */
+    /** The lease guard's deadline of each sandbox. */
     deadlines,
-    /** Ids of the instances that there are, those that were only prepared among them. */
+    /** The ids of all instances, including prepared ones. */
     instances: async () => (await provider.list()).map(({ id }) => id),
     async [Symbol.asyncDispose]() {
       leases.dispose();

@@ -26,10 +26,10 @@ const quiet = { debug: onError, info: onError, warn: onError, error: onError };
 
 export type StoreNode = Awaited<ReturnType<StoreNodes["start"]>>;
 
-/** Nodes without a daemon that share a store, with sandboxes that are simulated and a time that stands still. */
+/** Nodes without a daemon that share a store, with simulated sandboxes and a fake clock. */
 export class StoreNodes implements AsyncDisposable {
   readonly clock = new FakeClock();
-  /** Names of states that were read from the store for lists. */
+  /** The sandboxes whose states were read from the store for lists. */
   readonly read: SandboxId[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), "sandpiper-store-nodes-"));
   readonly #undo = new AsyncDisposableStack();
@@ -132,9 +132,9 @@ export class StoreNodes implements AsyncDisposable {
         if (response.status !== 201) throw new Error(await response.text());
         return sandboxResourceSchema.parse(await response.json());
       },
-      /** Its sandboxes are left to others. */
+      /** Releases the node's sandboxes. */
       drain: async () => await handoffs?.drain(new AbortController().signal),
-      /** Its sandboxes stay with it until its leases have ended. */
+      /** Leaves the node's leases in place until they expire. */
       crash: () => undo.disposeAsync(),
     };
   }

@@ -9,19 +9,19 @@ export interface AnswerCutter extends AsyncDisposable {
   cut: (request: IncomingMessage) => boolean | Promise<boolean>;
 }
 
-/** A proxy that drops responses of a server. */
+/** A proxy that can lose the responses of a server. */
 export async function startAnswerCutter(target: string): Promise<AnswerCutter> {
   const server = createServer(async (incoming, outgoing) => {
     const { method, url, headers } = incoming;
     const forwarded = request(target, { method, path: url, headers });
     forwarded.end(await buffer(incoming));
-    const [answer] = (await once(forwarded, "response")) as [IncomingMessage];
-    const body = await buffer(answer);
+    const [response] = (await once(forwarded, "response")) as [IncomingMessage];
+    const body = await buffer(response);
     if (await cutter.cut(incoming)) {
       incoming.socket.destroy();
       return;
     }
-    outgoing.writeHead(answer.statusCode ?? 500, answer.rawHeaders).end(body);
+    outgoing.writeHead(response.statusCode ?? 500, response.rawHeaders).end(body);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -2,12 +2,12 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "@sandpiper/core";
 
 /**
- * A clock that advances by a millisecond with each turn of the event loop while `run` runs, much faster than real time. It
- * stands still while files are read or written, so a slow disk makes nothing late.
+ * A clock that advances by a millisecond with each turn of the event loop while `run` runs. It stops while files are read or
+ * written, so a slow disk causes no timeouts.
  */
 export class RunningClock implements Clock {
   #nowMs = 0;
-  readonly #appointments = new Map<symbol, { readonly atMs: number; readonly callback: () => void }>();
+  readonly #timers = new Map<symbol, { readonly atMs: number; readonly callback: () => void }>();
 
   monotonicMs(): number {
     return this.#nowMs;
@@ -18,9 +18,9 @@ export class RunningClock implements Clock {
   }
 
   schedule(delayMs: number, callback: () => void): () => void {
-    const appointment = Symbol();
-    this.#appointments.set(appointment, { atMs: this.#nowMs + delayMs, callback });
-    return () => this.#appointments.delete(appointment);
+    const timer = Symbol();
+    this.#timers.set(timer, { atMs: this.#nowMs + delayMs, callback });
+    return () => this.#timers.delete(timer);
   }
 
   async run(isDone: () => boolean): Promise<void> {
@@ -28,9 +28,9 @@ export class RunningClock implements Clock {
       await setImmediate();
       if (process.getActiveResourcesInfo().some((name) => /^(FSReq|FileHandle)/.test(name))) continue;
       this.#nowMs += 1;
-      for (const [appointment, { atMs, callback }] of this.#appointments) {
+      for (const [timer, { atMs, callback }] of this.#timers) {
         if (atMs > this.#nowMs) continue;
-        this.#appointments.delete(appointment);
+        this.#timers.delete(timer);
         callback();
       }
     }

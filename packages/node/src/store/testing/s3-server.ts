@@ -13,20 +13,20 @@ const PAUSE_MS = 50;
 
 export interface S3Server extends AsyncDisposable {
   readonly endpoint: string;
-  /** Environment variables of the AWS SDK for a client of this server. */
+  /** The AWS SDK's variables that a process needs to reach the server. */
   readonly env: Readonly<Record<string, string>>;
   createBucket(name: string): Promise<void>;
-  /** Writes an object without Sandpiper's metadata. */
+  /** Writes an object as another program would, without Sandpiper's mark. */
   putRaw(bucket: string, key: string, bytes: Uint8Array): Promise<void>;
 }
 
-/** A real S3 server on a loopback port, with its objects in its own directory; the first call builds the server. */
+/** Starts a real S3 server on a loopback port with its objects in a temporary directory. The first call on a machine builds it. */
 export async function startS3Server(): Promise<S3Server> {
   const program = await provideS3Server();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-s3-"));
   const address = `127.0.0.1:${await freePort()}`;
   const credentials = { accessKeyId: "test-key", secretAccessKey: "test-secret" };
-  // Not with --sidecar, which lost updates: it stores an object's tag apart from its content.
+  // Without --sidecar, which lost updates, most likely because it stores an object's tag apart from its content.
   const child = spawn(program, ["--port", address, "--region", REGION, "--keep-alive", "--quiet", "posix", directory], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {

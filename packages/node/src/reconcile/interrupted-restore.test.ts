@@ -13,7 +13,7 @@ function startParts(home: string, provider: MockProvider) {
   return testDomain(parseNodeConfig({ home }), { providers: [provider], onError });
 }
 
-/** A sandbox whose node ends while it restores it, and what the next start makes of that. */
+/** Ends a node while it restores a sandbox, starts it again, and uses the sandbox. */
 async function interruptRestore(change: Partial<SandboxRecord> = {}) {
   const home = mkdtempSync(join(tmpdir(), "sandpiper-interrupted-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
@@ -33,21 +33,21 @@ async function interruptRestore(change: Partial<SandboxRecord> = {}) {
     parts.database[Symbol.dispose]();
   });
   const reconciled = await new NodeReconciler(parts).reconcile();
-  const left = provider.size;
+  const instances = provider.size;
   await parts.locator.claim(owner, id, { purpose: "use", readOnly: true });
   const { stdout } = await parts.access.open(owner, id, { readOnly: false }).exec({ command: "cat file" });
   const { rolledBackTo } = parts.sandboxes.get(owner, id);
-  return { id, reconciled, left, stdout, rolledBackTo };
+  return { id, reconciled, instances, stdout, rolledBackTo };
 }
 
-describe("a sandbox that was being restored when its node ended", () => {
-  it("is restored again, without what was left of the first time, and that is no rollback", async () => {
-    const { id, reconciled, left, stdout, rolledBackTo } = await interruptRestore();
+describe("a sandbox whose node ended while restoring it", () => {
+  it("is restored again without leftovers, and without a rollback", async () => {
+    const { id, reconciled, instances, stdout, rolledBackTo } = await interruptRestore();
     expect(reconciled).toMatchObject({ adopted: [], lost: [], setBack: [id] });
-    expect({ left, stdout, rolledBackTo }).toEqual({ left: 0, stdout: "saved\n", rolledBackTo: null });
+    expect({ instances, stdout, rolledBackTo }).toEqual({ instances: 0, stdout: "saved\n", rolledBackTo: null });
   });
 
-  it("says that it was set back when that was the reason for restoring it", async () => {
+  it("reports the rollback if the interrupted restore was one", async () => {
     const at = new Date(Date.now() + 1000).toISOString();
     const { rolledBackTo } = await interruptRestore({
       rolledBackTo: { checkpoint: "c", createdAt: at, at },

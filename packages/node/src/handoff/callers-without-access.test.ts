@@ -11,7 +11,7 @@ function start(shared: ShakyStore, name: string) {
   return node;
 }
 
-const strangers: readonly Principal[] = [
+const outsiders: readonly Principal[] = [
   { ...owner, keyId: "other", tenant: "others" },
   { kind: "sandbox", sandboxId: createSandboxId(), tenant: "" },
 ];
@@ -25,20 +25,20 @@ async function twoNodes() {
   return { shared, a, b, id, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-type Bed = Awaited<ReturnType<typeof twoNodes>>;
+type TwoNodes = Awaited<ReturnType<typeof twoNodes>>;
 
-/** What has become of the sandbox, and the node that is then asked for it. */
-const cases: readonly (readonly [string, (bed: Bed) => Promise<Bed["b"]>])[] = [
+/** Brings the sandbox into a state, and resolves to the node that then receives the requests. */
+const cases: readonly (readonly [string, (nodes: TwoNodes) => Promise<TwoNodes["b"]>])[] = [
   ["runs on another node", async ({ b }) => b],
   [
-    "was given up",
+    "is at rest",
     async ({ a, b }) => {
       await a.handoffs?.drain(new AbortController().signal);
       return b;
     },
   ],
   [
-    "has lost its node",
+    "has a dead owner",
     async ({ a, b, shared }) => {
       a.leases.dispose();
       await shared.clock.advance(2 * LEASE_MS);
@@ -46,7 +46,7 @@ const cases: readonly (readonly [string, (bed: Bed) => Promise<Bed["b"]>])[] = [
     },
   ],
   [
-    "was found stopped by its node",
+    "was stopped by its node",
     async ({ a, id }) => {
       const { sandbox } = a.registry.instance(id);
       a.registry.detach(id);
@@ -57,23 +57,23 @@ const cases: readonly (readonly [string, (bed: Bed) => Promise<Bed["b"]>])[] = [
   ],
 ];
 
-describe("a sandbox that is asked for by somebody whom it does not belong to", () => {
-  it.each(cases)("and %s is neither moved nor restored before they are refused", async (_, happen) => {
-    await using bed = await twoNodes();
-    const { shared, a, b, id } = bed;
-    const asked = await happen(bed);
-    const whole = async () => ({
+describe("a caller without access to a sandbox", () => {
+  it.each(cases)("that %s is refused before the sandbox is moved or restored", async (_, arrange) => {
+    await using nodes = await twoNodes();
+    const { shared, a, b, id } = nodes;
+    const { locator } = await arrange(nodes);
+    const snapshot = async () => ({
       lock: Buffer.from((await shared.store.get(`locks/${id}.lock`))?.bytes ?? []).toString(),
       instances: [await a.instances(), await b.instances()],
       states: [a, b].map(({ records }) => records.get(id)?.state),
     });
-    const before = await whole();
-    for (const stranger of strangers) {
+    const before = await snapshot();
+    for (const outsider of outsiders) {
       const onWaiting = () => expect.unreachable("it is being restored");
-      const refused = asked.locator.bring(stranger, id, { takeover: true, onWaiting });
+      const refused = locator.bring(outsider, id, { takeover: true, onWaiting });
       expect(await rejection(refused)).toMatchObject({ code: "not_found", reason: "no_such_sandbox" });
-      await asked.locator.claim(stranger, id, { purpose: "use", readOnly: true });
-      expect(await whole()).toEqual(before);
+      await locator.claim(outsider, id, { purpose: "use", readOnly: true });
+      expect(await snapshot()).toEqual(before);
     }
   });
 });
