@@ -46,8 +46,7 @@ function acceptedScopes(access: Exclude<Access, "anyone">, readOnly: boolean): r
 }
 
 function denied(why: string, needed: string): SandboxError {
-  return new SandboxError("permission_denied", {
-    reason: "missing_scope",
+  return new SandboxError("missing_scope", {
     message: `permission denied: ${why}`,
     hint: `use a key with the scope ${needed === "sandbox" ? "sandboxes" : needed}`,
     details: { needed },

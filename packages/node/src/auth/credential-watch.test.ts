@@ -9,7 +9,7 @@ function setUp() {
   const valid = new Set(["a", "b"]);
   const authenticate = (credential: string | undefined): Principal => {
     if (credential !== undefined && valid.has(credential)) return {} as Principal;
-    throw new SandboxError("unauthenticated", { reason: "bad_credential", message: "not valid" });
+    throw new SandboxError("bad_credential", { message: "not valid" });
   };
   const ended: string[] = [];
   const watch = new CredentialWatch({ authenticate }, clock);

@@ -60,11 +60,7 @@ export function hasUsableAdmin(keys: Iterable<KeyRecord>, now: Date): boolean {
 }
 
 export function noSuchKey(id: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_key",
-    message: `there is no key ${JSON.stringify(id)}`,
-    hint: "list the keys to see their ids; a key's id is the part between its two underscores",
-  });
+  return new SandboxError("no_such_key", { message: `there is no key ${JSON.stringify(id)}` });
 }
 
 function freeId({ randomBytes, isTaken }: NewKeyOptions): string {
@@ -78,9 +74,7 @@ function parseExpiry(expiresAt: string | null, now: Date): Date | null {
   if (expiresAt === null) return null;
   const instant = new Date(expiresAt);
   if (instant > now) return instant;
-  throw new SandboxError("invalid_argument", {
-    reason: "already_expired",
+  throw new SandboxError("already_expired", {
     message: `cannot create the key: expiresAt ${expiresAt} is in the past`,
-    hint: "pass an instant in the future, or null for a key that does not expire",
   });
 }

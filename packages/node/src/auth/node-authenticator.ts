@@ -64,16 +64,11 @@ export class NodeAuthenticator implements Authenticator {
 const hint = "send the header Authorization: Bearer <key>; the node's first key is in the file api-key in its home";
 
 function noCredential(): SandboxError {
-  return new SandboxError("unauthenticated", {
-    reason: "no_credential",
-    message: "the request has no credential",
-    hint,
-  });
+  return new SandboxError("no_credential", { message: "the request has no credential", hint });
 }
 
 function badCredential(): SandboxError {
-  return new SandboxError("unauthenticated", {
-    reason: "bad_credential",
+  return new SandboxError("bad_credential", {
     message: "the credential is not valid: it is unknown, expired or revoked",
     hint,
   });

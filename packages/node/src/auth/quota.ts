@@ -17,10 +17,8 @@ export function requireQuota(principal: Principal, usage: Usage, wanted: Usage):
   for (const { quota, measure, unit } of limits) {
     const limit = principal.quota[quota];
     if (limit === null || usage[measure] + wanted[measure] <= limit + ROUNDING) continue;
-    throw new SandboxError("resource_exhausted", {
-      reason: "quota_exceeded",
+    throw new SandboxError("quota_exceeded", {
       message: `cannot create the sandbox: the key ${principal.keyId} has a quota of ${limit} ${unit}, of which ${usage[measure]} are used, and the sandbox needs ${wanted[measure]}`,
-      hint: "destroy a sandbox of this key, request fewer resources, or use a key with a larger quota",
       details: { quota, used: usage[measure], wanted: wanted[measure], limit },
     });
   }

@@ -45,8 +45,7 @@ export function openSandboxTokens(home: string, options: OpenTokensOptions = {})
   if (!existsSync(path)) writePrivateFile(path, randomBytes(SECRET_BYTES));
   const secret = readFileSync(path);
   if (secret.length === SECRET_BYTES) return new SandboxTokens(secret);
-  throw new SandboxError("data_loss", {
-    reason: "secret_corrupt",
+  throw new SandboxError("secret_corrupt", {
     message: `the node's secret ${path} has ${secret.length} bytes instead of ${SECRET_BYTES}; the file was not changed`,
     hint: "restore it from a backup, or delete it: every sandbox then gets a new token, and old tokens become invalid",
     details: { path },

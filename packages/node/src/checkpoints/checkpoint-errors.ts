@@ -3,8 +3,7 @@ import type { SandboxId } from "@sandpiper/protocol";
 import type { SandboxRecord } from "../records/sandbox-record.ts";
 
 export function noCheckpoints({ id, provider }: SandboxRecord): SandboxError {
-  return new SandboxError("unimplemented", {
-    reason: "provider_lacks_capability",
+  return new SandboxError("provider_lacks_capability", {
     message: `sandbox ${id} cannot have checkpoints: provider ${provider} does not support them`,
     hint: "use provider gvisor",
     details: { provider, capability: "checkpoint" },
@@ -12,24 +11,17 @@ export function noCheckpoints({ id, provider }: SandboxRecord): SandboxError {
 }
 
 export function noCheckpoint(id: SandboxId): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "no_checkpoint",
-    message: `sandbox ${id} cannot be restored: it has no checkpoint`,
-    hint: "create a new sandbox; a checkpoint policy prevents this",
-  });
+  return new SandboxError("no_checkpoint", { message: `sandbox ${id} cannot be restored: it has no checkpoint` });
 }
 
 export function checkpointInUse(id: SandboxId, checkpoint: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "checkpoint_in_use",
+  return new SandboxError("checkpoint_in_use", {
     message: `checkpoint ${checkpoint} was not deleted: sandbox ${id} is not running, and this checkpoint is its only copy`,
-    hint: "resume the sandbox first, or destroy it",
   });
 }
 
 export function cannotResume({ id, state }: SandboxRecord): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "invalid_state",
+  return new SandboxError("invalid_state", {
     message: `sandbox ${id} is ${state}; only a paused sandbox can be resumed`,
     hint: "check the sandbox's state and failure",
     details: { expected: "paused", actual: state },

@@ -218,7 +218,7 @@ describe("a fork", () => {
     const provider = new MockProvider();
     const node = await setUp(provider);
     await node.write("kept");
-    provider.faults.restoreFailure = new SandboxError("internal", { reason: "no", message: "no" });
+    provider.faults.restoreFailure = SandboxError.fromFields({ code: "internal", reason: "no", message: "no" });
     await rejection(node.forks.fork(node.owner, node.id, { count: 3 }));
     delete provider.faults.restoreFailure;
     expect(node.records.live().map(({ id }) => id)).toEqual([node.id]);

@@ -10,8 +10,7 @@ export function findCheckpoint(saved: SavedSandbox | undefined, wanted: string |
       ? checkpoints.at(-1)
       : checkpoints.find(({ id, name }) => id === wanted || (name !== null && name === wanted));
   if (checkpoint !== undefined) return checkpoint;
-  throw new SandboxError("not_found", {
-    reason: "no_such_checkpoint",
+  throw new SandboxError("no_such_checkpoint", {
     message: wanted === undefined ? "the sandbox has no checkpoint" : `the sandbox has no checkpoint ${wanted}`,
     hint: "list the sandbox's checkpoints to see their ids and names",
   });

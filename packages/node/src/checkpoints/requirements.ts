@@ -15,10 +15,8 @@ function unmetRequirements(saved: CheckpointRequirements, here: CheckpointRequir
 export function requireRestorable(subject: string, saved: CheckpointRequirements, here: CheckpointRequirements): void {
   const unmet = unmetRequirements(saved, here);
   if (unmet.length === 0) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "incompatible_node",
+  throw new SandboxError("incompatible_node", {
     message: `${subject} cannot be restored on this node: ${unmet.join("; ")}`,
-    hint: "restore it on a node like the one that saved it; nothing was changed",
     details: { unmet: [...unmet] },
   });
 }

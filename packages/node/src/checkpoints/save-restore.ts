@@ -220,10 +220,8 @@ function surplusOf(
 }
 
 function nameTaken(name: string): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "checkpoint_exists",
+  return new SandboxError("checkpoint_exists", {
     message: `the sandbox already has a checkpoint named ${name}`,
-    hint: "use another name, or delete that checkpoint first",
     details: { name },
   });
 }

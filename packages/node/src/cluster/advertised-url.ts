@@ -10,10 +10,8 @@ export function advertisedUrl({
 }: Pick<NodeConfig, "advertiseUrl" | "host" | "port" | "tls">): string {
   if (advertiseUrl !== null) return advertiseUrl;
   if (host === "0.0.0.0" || host === "::" || port === 0) {
-    throw new SandboxError("failed_precondition", {
-      reason: "no_advertise_url",
+    throw new SandboxError("no_advertise_url", {
       message: `cannot tell other nodes how to reach this one: it listens on ${host}, port ${port}, which is not an address to connect to`,
-      hint: "set SANDPIPER_ADVERTISE_URL to the URL at which they reach it, such as http://10.0.0.7:4747",
       details: { host, port },
     });
   }

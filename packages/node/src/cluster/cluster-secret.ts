@@ -31,8 +31,7 @@ export class ClusterSecret {
     if (!existsSync(this.path)) return undefined;
     const secret = readFileSync(this.path, "utf8").trim();
     if (secret.length >= MIN_LENGTH) return secret;
-    throw new SandboxError("data_loss", {
-      reason: "secret_corrupt",
+    throw new SandboxError("secret_corrupt", {
       message: `the cluster's secret ${this.path} has ${secret.length} characters, but needs at least ${MIN_LENGTH}; the file was not changed`,
       hint: "copy it from another node of the cluster, or set clusterSecret",
       details: { path: this.path },

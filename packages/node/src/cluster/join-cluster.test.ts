@@ -73,7 +73,7 @@ describe("a cluster", () => {
 
   it("is neither joined nor replaced if its object in the store is damaged", async () => {
     await store.put("cluster.json", Buffer.from("{"));
-    expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "cluster_corrupt" });
+    expect(await rejection(enter(0))).toMatchObject({ code: "data_loss", reason: "object_damaged" });
     expect(Buffer.from((await store.get("cluster.json"))?.bytes ?? []).toString()).toBe("{");
   });
 

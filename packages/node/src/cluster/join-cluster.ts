@@ -88,18 +88,15 @@ function parseCluster(bytes: Uint8Array, store: ObjectStore): z.infer<typeof clu
 }
 
 function damaged({ label }: ObjectStore, why: string, cause?: unknown): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "cluster_corrupt",
+  return new SandboxError("object_damaged", {
     message: `${CLUSTER_OBJECT} in ${label}, which identifies the cluster, is damaged: ${why}; the object was not changed`,
-    hint: "restore it from a backup of the store",
     details: { store: label },
     cause,
   });
 }
 
 function noSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "no_cluster_secret",
+  return new SandboxError("no_cluster_secret", {
     message: `${label} belongs to a cluster whose secret this node does not have`,
     hint: `set SANDPIPER_CLUSTER_SECRET to the cluster's secret, or copy cluster-secret from the home of its first node to ${path}`,
     details: { store: label },
@@ -107,8 +104,7 @@ function noSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError
 }
 
 function wrongSecret({ label }: ObjectStore, { path }: ClusterSecret): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "wrong_cluster_secret",
+  return new SandboxError("wrong_cluster_secret", {
     message: `this node's secret does not match the cluster in ${label}; nothing was changed there`,
     hint: `use the same clusterSecret (or ${path}) as the cluster's other nodes, or another store`,
     details: { store: label },

@@ -12,10 +12,8 @@ export function openNodeId(home: string, randomUuid: () => string = randomUUID):
   if (!existsSync(path)) writePrivateFile(path, `${randomUuid()}\n`);
   const id = readFileSync(path, "utf8").trim();
   if (UUID.test(id)) return id;
-  throw new SandboxError("data_loss", {
-    reason: "node_id_corrupt",
+  throw new SandboxError("node_id_corrupt", {
     message: `the node's id in ${path} is not a UUID; the file was not changed`,
-    hint: "restore it from a backup, or delete it: the node then gets a new id, and its sandboxes are restored after their leases expire",
     details: { path },
   });
 }

@@ -83,9 +83,7 @@ export class NodeProof {
 }
 
 function unproven(): SandboxError {
-  return new SandboxError("unauthenticated", {
-    reason: "bad_node_proof",
+  return new SandboxError("bad_node_proof", {
     message: "the request claims to come from a node of this cluster, but its proof is invalid",
-    hint: "give all nodes of a cluster the same secret, and keep their clocks within 30 seconds; see docs/cluster.md",
   });
 }

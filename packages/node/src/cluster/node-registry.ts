@@ -140,10 +140,8 @@ function parseEntry(bytes: Uint8Array): Entry | undefined {
 }
 
 function idTaken(id: string, url: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "node_id_taken",
+  return new SandboxError("node_id_taken", {
     message: `another node, at ${url}, uses the id ${id} of this node: both may run the same sandboxes`,
-    hint: "stop one of them and delete node-id in its home; never copy node-id with a home",
     details: { id, url },
   });
 }

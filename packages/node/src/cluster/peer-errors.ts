@@ -2,10 +2,8 @@ import { SandboxError } from "@sandpiper/core";
 
 /** For a sandbox whose node does not respond. If that node is dead, another takes over when the lease expires. */
 export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "owner_unreachable",
+  return new SandboxError("owner_unreachable", {
     message: `the sandbox's node at ${url} does not respond`,
-    hint: "retry: if that node is dead, another one restores the sandbox when its lease expires",
     details: { url },
     cause,
   });
@@ -13,8 +11,7 @@ export function ownerUnreachable(url: string, cause?: unknown): SandboxError {
 
 /** For a request that another node forwarded here just when the sandbox moved away. It had no effect. */
 export function movedOn(id: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "sandbox_moved",
+  return new SandboxError("sandbox_moved", {
     message: `sandbox ${id} has just moved to another node`,
     hint: "retry",
     details: { id },

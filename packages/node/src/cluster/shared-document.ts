@@ -65,10 +65,8 @@ export class SharedDocument<T> {
     try {
       return schema.parse(JSON.parse(Buffer.from(bytes).toString()));
     } catch (thrown) {
-      throw new SandboxError("data_loss", {
-        reason: "store_corrupt",
+      throw new SandboxError("object_damaged", {
         message: `${key} in ${store.label} is damaged; the object was not changed`,
-        hint: "restore it from a backup of the store",
         details: { store: store.label, key },
         cause: thrown,
       });
@@ -77,10 +75,8 @@ export class SharedDocument<T> {
 }
 
 function contended(key: string, { label }: ObjectStore): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "store_contended",
+  return new SandboxError("store_contended", {
     message: `cannot change ${key} in ${label}: every attempt conflicted with another node`,
-    hint: "retry",
     details: { store: label, key },
   });
 }

@@ -206,8 +206,7 @@ export class SharedKeyService implements KeyVerifier, Disposable {
 }
 
 function missingKeys({ label }: ObjectStore): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "store_corrupt",
+  return new SandboxError("object_damaged", {
     message: `${KEYS_OBJECT} is missing in ${label}; the keys that this node knows stay valid`,
     hint: "restore it from a backup of the store; a node that starts without it creates new keys",
     details: { store: label, key: KEYS_OBJECT },

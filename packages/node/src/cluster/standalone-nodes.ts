@@ -33,10 +33,8 @@ export class StandaloneNodes implements NodeDirectory {
   }
 
   async drain(): Promise<void> {
-    throw new SandboxError("failed_precondition", {
-      reason: "no_cluster",
+    throw new SandboxError("no_cluster", {
       message: "cannot drain a standalone node: no other node can take its sandboxes",
-      hint: "stop it instead, and its sandboxes keep running until it starts again; or start more nodes with the same store",
     });
   }
 }

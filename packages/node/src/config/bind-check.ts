@@ -20,10 +20,8 @@ export function requireSafeBind({
   allowInsecure,
 }: Pick<NodeConfig, "host" | "tls" | "allowInsecure">): void {
   if (isLoopbackHost(host) || tls.certFile !== null || allowInsecure) return;
-  throw new SandboxError("failed_precondition", {
-    reason: "insecure_bind",
+  throw new SandboxError("insecure_bind", {
     message: `refusing to listen on host ${JSON.stringify(host)} without TLS: keys would cross the network unencrypted`,
-    hint: "set tls.certFile and tls.keyFile; or listen on 127.0.0.1 behind a TLS proxy; or, on a trusted network, start with --allow-insecure",
     details: { host },
   });
 }

@@ -9,8 +9,7 @@ export interface ConfigEntry {
 }
 
 export function configError(problems: readonly string[], hint = "correct the settings named above"): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_config",
+  return new SandboxError("invalid_config", {
     message: `invalid configuration: ${problems.join("; ")}`,
     hint: `${hint}; docs/configuration.md lists every setting`,
     details: { problems },

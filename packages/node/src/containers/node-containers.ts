@@ -76,8 +76,7 @@ export class NodeContainers {
         ? (providers.byName.get(defaultProvider)?.containers ?? this.#engines()[0])
         : providers.byName.get(name)?.containers;
     if (containers !== undefined) return containers;
-    throw new SandboxError("unimplemented", {
-      reason: "no_containers",
+    throw new SandboxError("no_container_provider", {
       message: `this node has no ${name === undefined ? "provider that runs containers" : `provider ${name} that runs containers`}`,
       hint: "the operator can add docker to the node's setting providers",
     });
@@ -85,8 +84,7 @@ export class NodeContainers {
 }
 
 function noSuchRoot(provider: string, image: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "no_such_image",
+  return new SandboxError("unusable_image", {
     message: `provider ${provider} has no image ${JSON.stringify(image)}`,
     hint: `use "${DEFAULT_ROOT}", the root filesystem of its sandboxes`,
   });
@@ -98,13 +96,18 @@ function withProject(
   { error, internal }: { readonly error: SandboxError; readonly internal: string },
 ): SandboxError {
   const { code, reason, hint, details, cause } = error;
-  return new SandboxError(code, { reason, message: error.message.replaceAll(internal, project), hint, details, cause });
+  return SandboxError.fromFields({
+    code,
+    reason,
+    message: error.message.replaceAll(internal, project),
+    hint,
+    details,
+    cause,
+  });
 }
 
 export function noSuchCache(project: string, name: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_cache",
+  return new SandboxError("no_such_cache", {
     message: `there is no cache ${JSON.stringify(name.slice(0, 64))} of project ${JSON.stringify(project.slice(0, 64))}`,
-    hint: "list the caches to see their projects and names",
   });
 }

@@ -81,7 +81,11 @@ describe("a rebuild", () => {
   it("that fails keeps the volumes, and can be repeated", async () => {
     const node = setUp();
     const { id } = await node.sandboxes.create(node.owner, { ...mock });
-    node.provider.faults.bootFailure = new SandboxError("unavailable", { reason: "no", message: "no container" });
+    node.provider.faults.bootFailure = SandboxError.fromFields({
+      code: "unavailable",
+      reason: "no",
+      message: "no container",
+    });
     expect(await rejection(node.rebuilds.rebuild(node.owner, id))).toMatchObject({ reason: "no" });
     expect(node.sandboxes.get(node.owner, id)).toMatchObject({ state: "failed", failure: { reason: "no" } });
     expect([node.engine.volumes.has(id), node.provider.size]).toEqual([true, 0]);

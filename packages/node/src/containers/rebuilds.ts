@@ -101,8 +101,7 @@ export class Rebuilds {
 }
 
 function noContainer(id: SandboxId, provider: string): SandboxError {
-  return new SandboxError("unimplemented", {
-    reason: "provider_lacks_capability",
+  return new SandboxError("provider_lacks_capability", {
     message: `sandbox ${id} cannot be rebuilt: provider ${provider} does not run containers`,
     hint: "create a new sandbox",
     details: { id, provider, capability: "supportsContainers" },
@@ -110,8 +109,7 @@ function noContainer(id: SandboxId, provider: string): SandboxError {
 }
 
 function cannotRebuild(id: SandboxId, state: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "not_ready",
+  return new SandboxError("not_ready", {
     message: `sandbox ${id} is ${state}; only a ready or failed sandbox can be rebuilt`,
     hint: state === "paused" || state === "stopped" ? "resume it first" : "wait until it is ready",
     details: { id, state },

@@ -131,10 +131,6 @@ describe("the node's program", () => {
   });
 });
 
-async function _until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 20));
-}
-
 /** Removes the sandboxes of a node that exited at once. */
 async function removeAll(): Promise<void> {
   const { child, ready, ended } = spawnNode();

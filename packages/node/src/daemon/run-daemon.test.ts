@@ -114,7 +114,8 @@ describe("the daemon", () => {
 
   it("exits with 1 and prints the error with its hint when it cannot start", async () => {
     const start: StartNode = async () => {
-      throw new SandboxError("failed_precondition", {
+      throw SandboxError.fromFields({
+        code: "failed_precondition",
         reason: "port_in_use",
         message: "port 1 is in use",
         hint: "try 2",

@@ -40,7 +40,7 @@ describe("checkLeftovers", () => {
     ["unavailable", "engine_unreachable"],
     ["failed_precondition", "engine_missing"],
   ] as const)("skips a provider whose engine is missing (%s, %s)", async (code, reason) => {
-    const away = new SandboxError(code, { reason, message: "no engine" });
+    const away = SandboxError.fromFields({ code, reason, message: "no engine" });
     const id = createSandboxId();
     const { provider } = providerWith({ id, isOrphan: true });
     const absent = { list: () => Promise.reject(away) } as unknown as Provider;

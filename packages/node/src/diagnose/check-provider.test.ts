@@ -27,7 +27,7 @@ describe("checkProvider", () => {
       probe: async () => ({ available: true, detail: "Docker 29" }),
       create: ({ container }) => {
         expect(container).toEqual({ imagePullPolicy: "never" });
-        return Promise.reject(new SandboxError("not_found", { reason: "image_not_found", message: "no image" }));
+        return Promise.reject(new SandboxError("image_not_found", { message: "no image" }));
       },
     });
     expect(await checkProvider(provider)).toMatchObject({
@@ -46,8 +46,7 @@ describe("checkProvider", () => {
     const provider = failing({
       capabilities: { supportsContainers: true } as Provider["capabilities"],
       probe: async () => ({ available: true, detail: "QEMU 7" }),
-      create: () =>
-        Promise.reject(new SandboxError("invalid_argument", { reason: "project_required", message: "no project" })),
+      create: () => Promise.reject(new SandboxError("project_required", { message: "no project" })),
     });
     expect(await checkProvider(provider)).toMatchObject({ status: "ok", detail: "QEMU 7; not tried" });
   });
@@ -63,10 +62,7 @@ describe("checkProvider", () => {
   it("fails when the probe succeeds and a sandbox does not start", async () => {
     const provider = failing({
       probe: async () => ({ available: true, detail: "looks fine" }),
-      create: () =>
-        Promise.reject(
-          new SandboxError("internal", { reason: "boot_failed", message: "it did not boot", hint: "look" }),
-        ),
+      create: () => Promise.reject(new SandboxError("boot_failed", { message: "it did not boot", hint: "look" })),
     });
     expect(await checkProvider(provider)).toMatchObject({ status: "failed", detail: "it did not boot", hint: "look" });
   });

@@ -156,7 +156,7 @@ export class OwnerSocket {
         if (text.length > MAX_REFUSAL_BYTES) break;
       }
       const { code, reason, message, hint, details } = errorBodySchema.parse(JSON.parse(text));
-      if (code !== "unavailable") this.#refusal = new SandboxError(code, { reason, message, hint, details });
+      if (code !== "unavailable") this.#refusal = SandboxError.fromFields({ code, reason, message, hint, details });
     } catch {
       // Not a node's answer: another program listens at its address.
     }

@@ -85,9 +85,5 @@ export class Peers {
 }
 
 function malformedNudge(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "malformed_nudge",
-    message: "a nudge from another node does not name a sandbox",
-    hint: "run the same version of Sandpiper on all nodes",
-  });
+  return new SandboxError("malformed_request", { message: "a nudge from another node does not name a sandbox" });
 }

@@ -170,7 +170,7 @@ describe("a stream about a sandbox of another node", () => {
 
   it("fails alone when it cannot be located", async () => {
     nodes.find = async () => {
-      throw new SandboxError("unavailable", { reason: "store_unreachable", message: "no store" });
+      throw new SandboxError("store_unreachable", { message: "no store" });
     };
     const client = await nodes.connect();
     const got = heard(client);
@@ -206,7 +206,7 @@ describe("the node that owns a sandbox", () => {
     ["node_stopping", "unavailable", "owner_unreachable"],
     ["bad_credential", "unauthenticated", "bad_credential"],
   ] as const)("fails the stream if it refuses the client with %s", async (reason, code, reported) => {
-    owner.refusal = new SandboxError(code, { reason, message: "no" });
+    owner.refusal = SandboxError.fromFields({ code, reason, message: "no" });
     const client = await nodes.connect();
     const got = heard(client);
     client.send(open(1));
@@ -239,8 +239,10 @@ describe("the node that owns a sandbox", () => {
     await until(() => got.length === 1);
     owner.sockets[0]?.terminate();
     await once(owner.sockets[0] as WebSocket, "close");
-    // The relay notices the closed connection a moment later.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // By the time the relay answers this ping, it has handled the end of the other connection.
+    const ponged = once(client, "pong");
+    client.ping();
+    await ponged;
     client.send(open(2));
     await until(() => owner.sockets.length === 2);
     expect(client.readyState).toBe(client.OPEN);

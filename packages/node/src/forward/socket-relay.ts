@@ -202,10 +202,8 @@ export class SocketRelay {
 }
 
 function tooManyStreams(): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "stream_limit",
+  return new SandboxError("stream_limit", {
     message: `a connection can have at most ${MAX_STREAMS} streams`,
-    hint: "close some, or open another connection",
     details: { maxStreams: MAX_STREAMS },
   });
 }

@@ -9,7 +9,7 @@ function start(shared: ShakyStore, name: string) {
   return node;
 }
 
-const broken = new SandboxError("internal", { reason: "boot_failed", message: "the instance does not boot" });
+const broken = new SandboxError("boot_failed", { message: "the instance does not boot" });
 
 describe("a sandbox whose lease was lost", () => {
   it("can run on this node again once its instance is destroyed", async () => {

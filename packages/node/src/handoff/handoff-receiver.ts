@@ -137,9 +137,5 @@ export class HandoffReceiver {
 }
 
 function underWay(id: SandboxId): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "handoff_under_way",
-    message: `sandbox ${id} is being moved to another node`,
-    hint: "retry in a moment",
-  });
+  return new SandboxError("handoff_under_way", { message: `sandbox ${id} is being moved to another node` });
 }

@@ -189,8 +189,7 @@ export class Locator {
 }
 
 function draining(id: string): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "sandbox_moved",
+  return new SandboxError("sandbox_moved", {
     message: `cannot restore sandbox ${id} on this node: it is draining`,
     hint: "send the request to another node, which then restores it",
   });

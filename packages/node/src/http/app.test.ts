@@ -34,7 +34,7 @@ describe("an answer", () => {
 
   it("has the usual error body for an unknown path and an unsupported method", async () => {
     const { request } = await setUp();
-    expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_path" });
+    expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_route" });
     expect(await errorOf(await request("GET", "/v1/sandboxes/"))).toMatchObject({ status: 404 });
     const wrong = await request("PATCH", "/v1/sandboxes");
     expect(wrong.headers.get("allow")).toBe("POST, GET");
@@ -207,7 +207,8 @@ describe("an anonymous caller", () => {
 
 describe("an error of a handler", () => {
   it("reaches the caller with its hint and details", async () => {
-    const error = new SandboxError("resource_exhausted", {
+    const error = SandboxError.fromFields({
+      code: "resource_exhausted",
       reason: "quota_exceeded",
       message: "no more",
       hint: "less",

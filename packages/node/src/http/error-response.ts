@@ -20,12 +20,7 @@ function statusOf({ code, reason }: SandboxError): number {
 export function publicError(thrown: unknown): SandboxError {
   const error = SandboxError.from(thrown);
   if (error.reason !== "unexpected") return error;
-  return new SandboxError("internal", {
-    reason: "internal_error",
-    message: "the node failed to handle this request",
-    hint: "find the cause in the node's log under this request's id, and report it",
-    cause: thrown,
-  });
+  return new SandboxError("internal_error", { message: "the node failed to handle this request", cause: thrown });
 }
 
 export function errorResponse(
@@ -62,16 +57,11 @@ function challenge({ code, reason, details }: SandboxError): Record<string, stri
 }
 
 export function noSuchPath(method: string, path: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_path",
-    message: `no such operation: ${method} ${path}`,
-    hint: "GET /openapi.json lists all operations",
-  });
+  return new SandboxError("no_such_route", { message: `no such operation: ${method} ${path}` });
 }
 
 export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "method_not_allowed",
+  return new SandboxError("method_not_allowed", {
     message: `${path} does not support ${method}`,
     hint: `use ${allowed.join(" or ")}`,
     details: { allowed: allowed.join(", ") },

@@ -11,8 +11,7 @@ export function parseInput<Schema extends z.ZodType>(
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const texts = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
-  throw new SandboxError("invalid_argument", {
-    reason: `invalid_${what}`,
+  throw new SandboxError(what === "body" ? "invalid_body" : "invalid_query", {
     message: `the request's ${what} is invalid: ${texts.join("; ")}`,
     hint: "GET /openapi.json describes all operations",
     details: { issues },

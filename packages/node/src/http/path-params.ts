@@ -23,17 +23,11 @@ export function pathParams(given: Readonly<Record<string, string | undefined>>):
 }
 
 function noSuchProcess(process: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_process",
-    message: `no such process: ${JSON.stringify(process.slice(0, 64))}`,
-    hint: "list the sandbox's processes",
-  });
+  return new SandboxError("no_such_process", { message: `no such process: ${JSON.stringify(process.slice(0, 64))}` });
 }
 
 function noSuchCheckpoint(checkpoint: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_checkpoint",
+  return new SandboxError("no_such_checkpoint", {
     message: `no such checkpoint: ${JSON.stringify(checkpoint.slice(0, 64))}`,
-    hint: "list the sandbox's checkpoints",
   });
 }

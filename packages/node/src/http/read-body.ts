@@ -54,12 +54,11 @@ export function lengthOf(request: Request): number | undefined {
 
 export function callerLeft(cause?: unknown): SandboxError {
   const message = "the caller disconnected before the end of the request's body";
-  return new SandboxError("canceled", { reason: "aborted", message, cause });
+  return new SandboxError("aborted", { message, cause });
 }
 
 export function bodyTooLarge(limitBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "body_too_large",
+  return new SandboxError("body_too_large", {
     message: `the request's body is larger than ${limitBytes} bytes`,
     hint: "send a smaller body",
     details: { limitBytes },
@@ -70,10 +69,8 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return bytes.length === 0 ? {} : JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (thrown) {
-    throw new SandboxError("invalid_argument", {
-      reason: "malformed_json",
+    throw new SandboxError("malformed_json", {
       message: `the request's body is not valid JSON: ${(thrown as Error).message}`,
-      hint: "send one JSON object in UTF-8",
     });
   }
 }
@@ -88,18 +85,14 @@ function requireShallow(body: unknown): void {
 }
 
 function tooDeep(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "body_too_deep",
+  return new SandboxError("body_too_deep", {
     message: `the request's body is nested more than ${MAX_DEPTH} levels deep`,
-    hint: "send a flatter value, or encode it as a string",
     details: { maxDepth: MAX_DEPTH },
   });
 }
 
 function notJson(type: string | null): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "unsupported_media_type",
+  return new SandboxError("unsupported_media_type", {
     message: `the request's body has ${type === null ? "no content type" : `the content type ${type.slice(0, 128)}`}`,
-    hint: "send JSON with the header Content-Type: application/json",
   });
 }

@@ -33,8 +33,7 @@ function requireUtf8(query: string): void {
   try {
     if (query.includes("%")) decodeURIComponent(query);
   } catch {
-    throw new SandboxError("invalid_argument", {
-      reason: "invalid_query",
+    throw new SandboxError("invalid_query", {
       message: "the query contains percent-encoded bytes that are not valid UTF-8",
       hint: "encode it with encodeURIComponent; use a command for files whose names are not UTF-8",
     });
@@ -42,8 +41,7 @@ function requireUtf8(query: string): void {
 }
 
 function repeated(key: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_query",
+  return new SandboxError("invalid_query", {
     message: `the query parameter ${JSON.stringify(key.slice(0, 128))} occurs more than once`,
     hint: "send it once",
   });

@@ -9,10 +9,8 @@ export interface RequestOrigin {
 export function requireOrigin({ origin, host }: RequestOrigin, allowed: readonly string[]): void {
   if (origin === undefined || allowed.includes(origin)) return;
   if (host !== undefined && URL.canParse(origin) && new URL(origin).host === host) return;
-  throw new SandboxError("permission_denied", {
-    reason: "origin_not_allowed",
+  throw new SandboxError("origin_not_allowed", {
     message: `web pages of ${origin} may not call this node`,
-    hint: "add the origin to the node's corsOrigins",
     details: { origin },
   });
 }

@@ -170,8 +170,7 @@ function record(
 }
 
 function stopping(): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "node_stopping",
+  return new SandboxError("node_stopping", {
     message: "the node is stopping and accepts no requests",
     hint: "retry when it has restarted; its sandboxes keep running",
   });

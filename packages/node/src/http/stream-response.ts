@@ -90,9 +90,5 @@ function abort(call: Call, controller: ReadableStreamDefaultController | undefin
 }
 
 function endedEarly(sentBytes: number, lengthBytes: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "ended_early",
-    message: `only ${sentBytes} of ${lengthBytes} bytes could be sent`,
-    hint: "the file or output changed while it was read; read it again",
-  });
+  return new SandboxError("ended_early", { message: `only ${sentBytes} of ${lengthBytes} bytes could be sent` });
 }

@@ -69,18 +69,14 @@ export class HttpSessions {
 }
 
 function tooMany(keyId: string, maxPerKey: number): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "session_limit",
+  return new SandboxError("session_limit", {
     message: `key ${keyId} already has the maximum of ${maxPerKey} MCP sessions`,
-    hint: "end a session with DELETE, wait for one to reach its idle timeout, or raise the node's mcp.maxSessions",
     details: { maxPerKey },
   });
 }
 
 function noSuchSession(): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_session",
+  return new SandboxError("no_such_session", {
     message: "no such MCP session: it has ended, or belongs to another node",
-    hint: "open a new session with initialize",
   });
 }

@@ -158,24 +158,17 @@ function isInitialize(body: unknown): boolean {
 
 function requireId(id: string | null): string {
   if (id !== null) return id;
-  throw new SandboxError("invalid_argument", {
-    reason: "no_session",
-    message: "the request has no MCP session",
-    hint: "open a session with initialize, then send the Mcp-Session-Id header of the answer with every request",
-  });
+  throw new SandboxError("no_session", { message: "the request has no MCP session" });
 }
 
 function batchNotSupported(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "batch_not_supported",
+  return new SandboxError("batch_not_supported", {
     message: "the request's body is a batch of messages, which MCP no longer supports",
-    hint: "send each message in its own request",
   });
 }
 
 function stopping(): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "node_stopping",
+  return new SandboxError("node_stopping", {
     message: "the node is stopping and accepts no MCP requests",
     hint: "open a new session when the node has restarted, or on another node",
   });

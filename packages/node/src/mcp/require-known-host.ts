@@ -8,10 +8,8 @@ import { SandboxError } from "@sandpiper/protocol";
 export function requireKnownHost(host: string | undefined, known: readonly string[]): void {
   const name = hostNameOf(host);
   if (name !== undefined && (name === "localhost" || isIP(name) !== 0 || known.includes(name))) return;
-  throw new SandboxError("permission_denied", {
-    reason: "host_not_allowed",
+  throw new SandboxError("host_not_allowed", {
     message: `the host name ${JSON.stringify(host ?? "")} is not allowed for /mcp`,
-    hint: "use the node's IP address, or add the name to the node's mcp.allowedHosts",
     details: { host: host ?? null },
   });
 }

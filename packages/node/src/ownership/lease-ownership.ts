@@ -147,8 +147,7 @@ export class LeaseOwnership implements Ownership {
 }
 
 function notOwned(id: SandboxId): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "sandbox_moved",
+  return new SandboxError("sandbox_moved", {
     message: `sandbox ${id} is no longer on this node`,
     hint: "retry: the node then forwards the request to the sandbox's owner",
   });

@@ -36,10 +36,8 @@ export function savedSandboxJson({ record, requirements, checkpoints }: SavedSan
 export function parseSavedSandbox(content: unknown): SavedSandbox {
   const parsed = savedSandboxSchema.safeParse(content);
   if (!parsed.success) {
-    throw new SandboxError("data_loss", {
-      reason: "state_damaged",
+    throw new SandboxError("state_damaged", {
       message: `cannot read the state of a sandbox in the store: ${z.prettifyError(parsed.error)}`,
-      hint: "a newer node may have written it: update this node",
     });
   }
   const { record, requirements, checkpoints } = parsed.data;

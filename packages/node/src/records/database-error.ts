@@ -19,18 +19,15 @@ export function openError(path: string, thrown: unknown): SandboxError {
   const code = sqliteCode(thrown);
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   if (code === SQLITE_CORRUPT || code === SQLITE_NOTADB) return corruptError(path, text, thrown);
-  return new SandboxError("failed_precondition", {
-    reason: "database_unusable",
+  return new SandboxError("database_unusable", {
     message: `cannot open the database ${path}: ${text}`,
-    hint: "check that this user can read and write the file and its directory, and that the disk is not full",
     details: { path },
     cause: thrown,
   });
 }
 
 export function corruptError(path: string, finding: string, cause?: unknown): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "database_corrupt",
+  return new SandboxError("database_corrupt", {
     message: `the database ${path} is damaged (${finding}); the file was not changed`,
     hint:
       `restore it from a backup, or move it and its -wal file away (mv ${path} ${path}.damaged) ` +
@@ -41,8 +38,7 @@ export function corruptError(path: string, finding: string, cause?: unknown): Sa
 }
 
 export function tooNewError(path: string, versions: { readonly found: number; readonly known: number }): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "database_too_new",
+  return new SandboxError("database_too_new", {
     message: `the database ${path} has version ${versions.found}, but this program supports at most version ${versions.known}; the file was not changed`,
     hint: `start the newer version that wrote it, or move it away (mv ${path} ${path}.newer) and start with an empty database`,
     details: { path, ...versions },

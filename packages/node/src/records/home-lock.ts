@@ -41,8 +41,7 @@ function createLockFile(path: string): void {
 
 function homeInUse(databasePath: string, pid: number | undefined): SandboxError {
   const holder = pid === undefined ? "another process" : `process ${pid}`;
-  return new SandboxError("failed_precondition", {
-    reason: "home_in_use",
+  return new SandboxError("home_in_use", {
     message: `the database ${databasePath} is in use by ${holder}`,
     hint:
       pid === undefined

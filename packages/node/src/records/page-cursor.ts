@@ -13,9 +13,5 @@ export function encodeCursor({ createdAtMs, id }: PageCursor): string {
 export function parseCursor(text: string): PageCursor {
   const [, createdAtMs, id] = /^(\d{1,15})\/(.{36})$/.exec(Buffer.from(text, "base64url").toString()) ?? [];
   if (createdAtMs !== undefined && isSandboxId(id)) return { createdAtMs: Number(createdAtMs), id };
-  throw new SandboxError("invalid_argument", {
-    reason: "bad_cursor",
-    message: "cannot continue the list: the cursor is invalid",
-    hint: "pass the nextCursor of an earlier page unchanged, or omit it to start at the beginning",
-  });
+  throw new SandboxError("bad_cursor", { message: "cannot continue the list: the cursor is invalid" });
 }

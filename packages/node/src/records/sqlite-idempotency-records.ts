@@ -44,9 +44,7 @@ export class SqliteIdempotencyRecords implements IdempotencyRecords {
 }
 
 export function idempotencyKeyReused(key: string): SandboxError {
-  return new SandboxError("conflict", {
-    reason: "idempotency_key_reused",
+  return new SandboxError("idempotency_key_reused", {
     message: `the idempotency key ${JSON.stringify(key)} was already used with a different request`,
-    hint: "use a new key for each request, and repeat a key only to retry the same request",
   });
 }

@@ -50,10 +50,8 @@ export class SqliteSandboxRecords implements SandboxRecords {
   add(record: SandboxRecord): void {
     const { changes } = this.#database.prepare(INSERT).run(rowFromRecord(record));
     if (changes === 1) return;
-    throw new SandboxError("already_exists", {
-      reason: "sandbox_exists",
+    throw new SandboxError("sandbox_exists", {
       message: `cannot create sandbox ${record.id}: a sandbox with this id already exists`,
-      hint: "use another id",
     });
   }
 

@@ -61,11 +61,7 @@ export class SqliteWebhookRecords {
   remove(id: string): void {
     const { changes } = this.#database.prepare("DELETE FROM webhooks WHERE id = :id").run({ id });
     if (changes === 1) return;
-    throw new SandboxError("not_found", {
-      reason: "no_such_webhook",
-      message: `there is no webhook ${JSON.stringify(id)}`,
-      hint: "list the webhooks to see their ids",
-    });
+    throw new SandboxError("no_such_webhook", { message: `there is no webhook ${JSON.stringify(id)}` });
   }
 
   /** Ignores a removed webhook, and a late delivery of an older event. */

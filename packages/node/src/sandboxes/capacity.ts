@@ -98,10 +98,8 @@ function negative({ sandboxes, memoryMib, vcpuCount }: Usage): Usage {
 }
 
 function limitReached(maxSandboxes: number): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "sandbox_limit",
+  return new SandboxError("sandbox_limit", {
     message: `cannot create the sandbox: this node has reached its limit of ${maxSandboxes} sandboxes, including those being created`,
-    hint: "destroy a sandbox, or raise the node's maxSandboxes",
     details: { maxSandboxes },
   });
 }

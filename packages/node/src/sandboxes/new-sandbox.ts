@@ -98,8 +98,7 @@ export function checkpointPolicy(body: CreateSandboxBody["checkpointPolicy"]): S
 }
 
 function unknownProvider(name: string, known: readonly string[]): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "unknown_provider",
+  return new SandboxError("unknown_provider", {
     message: `this node has no provider ${name}`,
     hint: `use one of ${known.join(", ")}`,
     details: { provider: name, known },
@@ -107,8 +106,7 @@ function unknownProvider(name: string, known: readonly string[]): SandboxError {
 }
 
 function noContainers(provider: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "no_containers",
+  return new SandboxError("no_containers", {
     message: `the option "container" is not available: provider ${provider} does not run containers`,
     hint: "omit it, or use a container provider such as docker",
     details: { provider },
@@ -116,8 +114,7 @@ function noContainers(provider: string): SandboxError {
 }
 
 export function cannotPause(provider: string): SandboxError {
-  return new SandboxError("unimplemented", {
-    reason: "provider_lacks_capability",
+  return new SandboxError("provider_lacks_capability", {
     message: `onExpiry "pause" is not available: provider ${provider} does not support checkpoints`,
     hint: 'use onExpiry "destroy"',
     details: { provider, capability: "checkpoint" },

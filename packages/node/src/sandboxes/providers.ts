@@ -70,7 +70,7 @@ export class Providers {
       await provider.containers?.pull(key.image, { policy, signal });
       await provider.provide?.(this.#rootfsOf(key), { signal });
     } catch (thrown) {
-      throw publicBootError(SandboxError.from(thrown, signal.aborted ? "canceled" : "internal"), key);
+      throw publicBootError(SandboxError.from(thrown, signal.aborted ? "canceled" : "unexpected"), key);
     }
   }
 
@@ -137,11 +137,7 @@ export class Providers {
 }
 
 function unknownProvider(name: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "unknown_provider",
-    message: `this node has no provider ${name}`,
-    hint: "start the node with the provider that created this sandbox",
-  });
+  return new SandboxError("provider_not_configured", { message: `this node has no provider ${name}` });
 }
 
 /**
@@ -156,16 +152,15 @@ async function warmUp(sandbox: Sandbox): Promise<void> {
 function publicBootError(error: SandboxError, { provider, image }: InstanceKey): SandboxError {
   const { reason } = error;
   if (reason.includes("rootfs")) {
-    return new SandboxError("invalid_argument", {
-      reason: "unusable_image",
+    return new SandboxError("unusable_image", {
       message: `this node has no image ${JSON.stringify(image)} that provider ${provider} can use`,
-      hint: 'use "host", or ask the node\'s operator which images are available',
       details: { image, provider },
       cause: error,
     });
   }
   if (error.code !== "internal") return error;
-  return new SandboxError("internal", {
+  return SandboxError.fromFields({
+    code: "internal",
     reason,
     message: `provider ${provider} could not start the sandbox`,
     hint: "see the node's log for the cause",

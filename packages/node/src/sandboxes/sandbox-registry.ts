@@ -153,8 +153,7 @@ export class SandboxRegistry {
   instance(id: SandboxId): Pick<Entry, "sandbox" | "record" | "live"> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) return entry;
-    throw new SandboxError("failed_precondition", {
-      reason: "not_ready",
+    throw new SandboxError("not_ready", {
       message: `cannot save sandbox ${id}: it is not running`,
       hint: "resume it first",
     });
@@ -223,7 +222,7 @@ export class SandboxRegistry {
   #recordEnd(sandbox: Sandbox): void {
     if (this.#isReleased) return;
     const { clock, onError } = this.#options;
-    const error = sandbox.failure ?? new SandboxError("internal", { reason: "ended", message: "the instance ended" });
+    const error = sandbox.failure ?? new SandboxError("instance_crashed", { message: "the instance ended" });
     try {
       this.fail(sandbox, error);
     } catch (thrown) {

@@ -101,8 +101,8 @@ describe("a sandbox of the node", () => {
     const owner = principal(node);
     const { id } = await node.sandboxes.create(owner, { ...mock, ttlMs: 1000 });
     await node.clock.advance(2000);
-    expect(node.errors).toMatchObject([{ reason: "stuck" }]);
-    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "stuck" } });
+    expect(node.errors).toMatchObject([{ reason: "mock_fault" }]);
+    expect(node.sandboxes.get(owner, id)).toMatchObject({ state: "failed", failure: { reason: "mock_fault" } });
     expect(node.provider.size).toBe(1);
     await node.sandboxes.remove(owner, id);
     expect(node.provider.size).toBe(0);
@@ -157,7 +157,7 @@ describe("a sandbox of the node", () => {
 
   it("that cannot boot is failed with the reason, and leaves no instance", async () => {
     const provider = new MockProvider({
-      faults: { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) },
+      faults: { bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }) },
     });
     const node = setUp({ provider });
     const owner = principal(node);
@@ -229,7 +229,9 @@ describe("an idempotency key of a request whose caller disconnects", () => {
 
 describe("an idempotency key of a failed request", () => {
   it("can be used again", async () => {
-    const faults = { bootFailure: new SandboxError("unavailable", { reason: "no_room", message: "no room" }) };
+    const faults = {
+      bootFailure: SandboxError.fromFields({ code: "unavailable", reason: "no_room", message: "no room" }),
+    };
     const node = setUp({ provider: new MockProvider({ faults }) });
     const owner = principal(node);
     const create = () => node.sandboxes.create(owner, mock, { idempotencyKey: "k" });

@@ -17,15 +17,15 @@ export function answerClientError(thrown: NodeJS.ErrnoException, socket: Duplex 
 function explain(code: string | undefined): SandboxError {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
     const message = "the request did not arrive in time";
-    return new SandboxError("deadline_exceeded", { reason: "request_timeout", message });
+    return new SandboxError("request_timeout", { message });
   }
   if (code === "HPE_HEADER_OVERFLOW") {
     const message = "the request's headers are too large";
-    return new SandboxError("invalid_argument", { reason: "head_too_large", message });
+    return new SandboxError("head_too_large", { message });
   }
   const message = "the request is not valid HTTP";
   const hint = "check whether the client uses https for a port without TLS, or http for a port with TLS";
-  return new SandboxError("invalid_argument", { reason: "malformed_request", message, hint });
+  return new SandboxError("malformed_request", { message, hint });
 }
 
 /** Answers a request whose target or Host header is invalid with the usual error body. */
@@ -36,8 +36,7 @@ export function answerBadTarget(thrown: unknown): Response {
 }
 
 function badTarget({ message }: RequestError): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "malformed_request",
+  return new SandboxError("malformed_request", {
     message: `the request has an invalid target: ${message}`,
     hint: "send a path that starts with /, and a valid Host header",
   });

@@ -1,11 +1,12 @@
 import { SandboxError } from "@sandpiper/core";
+import type { ErrorReason } from "@sandpiper/protocol";
 
 /** Converts the error of `listen` into one with a hint. */
 export function explainListenError(thrown: unknown, where: { readonly host: string; readonly port: number }) {
   const { host, port } = where;
   const code = (thrown as NodeJS.ErrnoException).code;
-  const error = (reason: string, message: string, hint: string) =>
-    new SandboxError("failed_precondition", { reason, message, hint, details: { host, port }, cause: thrown });
+  const error = (reason: ErrorReason, message: string, hint: string) =>
+    new SandboxError(reason, { message, hint, details: { host, port }, cause: thrown });
   if (code === "EADDRINUSE") {
     return error(
       "port_in_use",

@@ -14,10 +14,8 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<{ c
     createSecureContext({ cert, key });
     return { cert, key };
   } catch (thrown) {
-    throw new SandboxError("failed_precondition", {
-      reason: "bad_tls_files",
+    throw new SandboxError("bad_tls_files", {
       message: `cannot use the TLS files ${certFile} and ${keyFile}: ${(thrown as Error).message}`,
-      hint: "set tls.certFile and tls.keyFile to readable PEM files of a certificate and its private key",
       details: { certFile, keyFile },
       cause: thrown,
     });

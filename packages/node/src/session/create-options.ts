@@ -30,8 +30,7 @@ export function createOptions(query: URLSearchParams): CreateSandboxBody {
 }
 
 function invalid(problem: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_options",
+  return new SandboxError("invalid_query", {
     message: `the query of /create is invalid: ${problem}`,
     hint: `allowed parameters: ${Object.keys(optionsSchema.shape).join(", ")}`,
   });

@@ -54,7 +54,11 @@ describe("WS /create", () => {
   });
 
   it("reports why the creation failed, and closes the connection", async () => {
-    provider.faults.bootFailure = new SandboxError("unavailable", { reason: "broken", message: "the boot broke" });
+    provider.faults.bootFailure = SandboxError.fromFields({
+      code: "unavailable",
+      reason: "broken",
+      message: "the boot broke",
+    });
     const client = node.client("/create");
     const messages = await client.take(3);
     expect(messages[0]).toEqual(status("CREATING"));
@@ -339,7 +343,7 @@ describe("a session whose sandbox is saved", () => {
 
   it("reports that the sandbox still runs when the checkpoint fails", async () => {
     const { client, id } = await create();
-    provider.faults.checkpointFailure = new SandboxError("internal", { reason: "no", message: "no" });
+    provider.faults.checkpointFailure = SandboxError.fromFields({ code: "internal", reason: "no", message: "no" });
     await node.checkpoints.create(node.owner, id, {}).catch(() => {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("RUNNING")]);
   });

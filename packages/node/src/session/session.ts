@@ -183,17 +183,12 @@ function readRequest(data: Buffer, isBinary: boolean): { readonly language: stri
   }
   const parsed = sessionRequestSchema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new SandboxError("invalid_argument", {
-    reason: "malformed_request",
+  throw new SandboxError("malformed_request", {
     message: "the request to run code is malformed",
     hint: 'send {"language": "python", "code": "print(1)"} as text',
   });
 }
 
 function busy(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "execution_running",
-    message: "the code was not run: the session already runs code",
-    hint: "wait for SANDBOX_EXECUTION_DONE",
-  });
+  return new SandboxError("execution_running", { message: "the code was not run: the session already runs code" });
 }

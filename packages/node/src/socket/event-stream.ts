@@ -33,8 +33,7 @@ function queryOf({ after, sandbox: sandboxId }: OpenEvents, principal: Principal
 }
 
 function othersEvents(sandbox: string): SandboxError {
-  return new SandboxError("not_found", {
-    reason: "no_such_sandbox",
+  return new SandboxError("no_such_sandbox", {
     message: `this token does not give access to sandbox ${sandbox}`,
     hint: "a sandbox's token shows only the events of its own sandbox; use an API key for others",
   });

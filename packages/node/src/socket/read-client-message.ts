@@ -9,11 +9,7 @@ export class UnreadableMessage {
 
   constructor(problem: string, stream: number | undefined) {
     this.stream = stream;
-    this.error = new SandboxError("invalid_argument", {
-      reason: "malformed_message",
-      message: `malformed message: ${problem}`,
-      hint: "docs/sockets.md describes the messages",
-    });
+    this.error = new SandboxError("malformed_message", { message: `malformed message: ${problem}` });
   }
 }
 

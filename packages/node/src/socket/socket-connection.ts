@@ -271,26 +271,16 @@ function operationOf(message: OpenMessage): OperationId {
 }
 
 function numberInUse(stream: number): SandboxError {
-  return new SandboxError("already_exists", {
-    reason: "stream_in_use",
-    message: `stream ${stream} was closed because it was opened twice`,
-    hint: "use each stream number once",
-  });
+  return new SandboxError("stream_in_use", { message: `stream ${stream} was closed because it was opened twice` });
 }
 
 function tooManyStreams(): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "stream_limit",
+  return new SandboxError("stream_limit", {
     message: `a connection can have at most ${MAX_STREAMS} streams`,
-    hint: "close some, or open another connection",
     details: { maxStreams: MAX_STREAMS },
   });
 }
 
 function noInput(stream: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "stream_without_input",
-    message: `stream ${stream} takes no input`,
-    hint: 'send input on a stream of kind "stdin"',
-  });
+  return new SandboxError("stream_without_input", { message: `stream ${stream} takes no input` });
 }

@@ -61,16 +61,11 @@ export class StdinQueue implements AsyncIterable<StdinPiece> {
 }
 
 function afterEnd(): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stdin_finished",
-    message: "input was sent on a stream after its finish message",
-    hint: "open a new stdin stream",
-  });
+  return new SandboxError("stdin_finished", { message: "input was sent on a stream after its finish message" });
 }
 
 function tooManyPieces(): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "stdin_window_exceeded",
+  return new SandboxError("stdin_window_exceeded", {
     message: `the maximum of ${MAX_PIECES} input frames already waits for the process`,
     hint: "send larger frames, or wait until earlier ones are acknowledged",
     details: { maxFrames: MAX_PIECES },
@@ -78,8 +73,7 @@ function tooManyPieces(): SandboxError {
 }
 
 function windowExceeded(waitingBytes: number): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "stdin_window_exceeded",
+  return new SandboxError("stdin_window_exceeded", {
     message: `${waitingBytes} bytes of input wait for the process; the maximum is ${STDIN_WINDOW_BYTES}`,
     hint: "wait until earlier input is acknowledged",
     details: { waitingBytes, windowBytes: STDIN_WINDOW_BYTES },

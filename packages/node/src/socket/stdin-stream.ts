@@ -22,10 +22,8 @@ export async function runStdinStream(
 }
 
 function stdinGap(offset: number, position: number): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "stdin_gap",
+  return new SandboxError("stdin_gap", {
     message: `cannot end the input at offset ${offset}: only ${position} bytes have arrived`,
-    hint: "send the missing bytes first",
     details: { offset, position },
   });
 }

@@ -18,9 +18,7 @@ export async function checkConditions(store: Pick<ObjectStore, "label" | "put" |
 }
 
 function unsuitable(label: string, ignored: string): SandboxError {
-  return new SandboxError("failed_precondition", {
-    reason: "store_lacks_conditions",
+  return new SandboxError("store_lacks_conditions", {
     message: `the server of the store ${label} does not support conditional writes: it ignores ${ignored}`,
-    hint: "use a server with conditional writes; docs/store.md lists some",
   });
 }

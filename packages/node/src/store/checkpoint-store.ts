@@ -63,10 +63,8 @@ export class CheckpointStore {
     const freeBytes = await freeBytesAt(path);
     if (freeBytes >= MIN_FREE_BYTES) return;
     await rm(path, { recursive: true, force: true });
-    throw new SandboxError("resource_exhausted", {
-      reason: "disk_full",
+    throw new SandboxError("disk_full", {
       message: `nothing was saved or restored: the node's disk has ${freeBytes} bytes left, and at least ${MIN_FREE_BYTES} are needed`,
-      hint: "free space on the disk of the node's home directory",
       details: { freeBytes, minFreeBytes: MIN_FREE_BYTES },
     });
   }
@@ -173,8 +171,7 @@ function keyOf(sandbox: SandboxId, checkpoint: string): string {
 }
 
 function damaged(checkpoint: string, why: string): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "checkpoint_damaged",
+  return new SandboxError("checkpoint_damaged", {
     message: `checkpoint ${checkpoint} cannot be restored: ${why}`,
     hint: "restore an earlier checkpoint",
   });

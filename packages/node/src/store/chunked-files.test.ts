@@ -87,7 +87,7 @@ describe.each(stores)("checkpoints in %s", (_, openStore) => {
 
   it("fail to load if a chunk is missing, with its hash in the error", async () => {
     const store = await openStore();
-    const _chunkedFiles = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
+    const chunkedFiles = new ChunkedFiles({ store, clock: systemClock, graceMs: 0 });
     const other = new ChunkedFiles({ store, clock: systemClock });
     const saved = await other.save({ directory: await directoryWith({ a: randomBytes(MIB) }), known: NOTHING });
     const [kept, ...lost] = hashesOf(saved.files);
@@ -214,8 +214,3 @@ describe("a save that fails", () => {
     ).toMatchObject({ code: "deadline_exceeded", reason: "checkpoint_too_slow" });
   });
 });
-
-/** Ages are compared in milliseconds. */
-function _nextMilliseconds(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 5));
-}

@@ -145,9 +145,7 @@ class Uploads {
 }
 
 function tooSlow(limitMs: number): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "checkpoint_too_slow",
+  return new SandboxError("checkpoint_too_slow", {
     message: `the checkpoint was not saved: uploading it took longer than ${limitMs} ms`,
-    hint: "check the speed of the store, and retry: chunks that are already in the store are not uploaded again",
   });
 }

@@ -54,9 +54,7 @@ async function storeTime(store: ObjectStore): Promise<Date> {
   const now = await store.head(key);
   await store.delete(key);
   if (now !== undefined) return now.modifiedAt;
-  throw new SandboxError("unavailable", {
-    reason: "store_inconsistent",
+  throw new SandboxError("store_inconsistent", {
     message: `the store ${store.label} does not list an object that was just written`,
-    hint: "use a store with strong consistency; mount a network file system with actimeo=0",
   });
 }

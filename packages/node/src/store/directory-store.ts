@@ -244,8 +244,7 @@ export class DirectoryStore implements ObjectStore {
   }
 
   #damaged(key: string): SandboxError {
-    return new SandboxError("data_loss", {
-      reason: "object_damaged",
+    return new SandboxError("object_damaged", {
       message: `object ${key} in the store ${this.label} is damaged: its data is missing`,
       details: { key },
     });

@@ -22,17 +22,11 @@ export function fileError(thrown: unknown, label: string): SandboxError {
   const { message } = thrown as Error;
   if (failedWith(thrown, "ENOSPC", "EDQUOT")) {
     const hint = "free space there, or delete unneeded checkpoints";
-    return new SandboxError("resource_exhausted", {
-      reason: "store_full",
-      message: `the store ${label} is full: ${message}`,
-      hint,
-      cause: thrown,
-    });
+    return new SandboxError("store_full", { message: `the store ${label} is full: ${message}`, hint, cause: thrown });
   }
   if (failedWith(thrown, "EACCES", "EPERM", "EROFS")) {
     const hint = "give the user that runs the node write permission there";
-    return new SandboxError("permission_denied", {
-      reason: "store_refused",
+    return new SandboxError("store_refused", {
       message: `cannot use the store ${label}: ${message}`,
       hint,
       cause: thrown,
@@ -40,15 +34,13 @@ export function fileError(thrown: unknown, label: string): SandboxError {
   }
   if (failedWith(thrown, "ENOTDIR", "ELOOP")) {
     const hint = "set SANDPIPER_STORE to a directory that only Sandpiper uses";
-    return new SandboxError("failed_precondition", {
-      reason: "store_misplaced",
+    return new SandboxError("store_misplaced", {
       message: `the store ${label} is not a usable directory: ${message}`,
       hint,
       cause: thrown,
     });
   }
-  return new SandboxError("unavailable", {
-    reason: "store_unreachable",
+  return new SandboxError("store_unreachable", {
     message: `cannot reach the store ${label}: ${message}`,
     hint: "check that the directory, or the network share it is on, is mounted",
     cause: thrown,

@@ -86,10 +86,8 @@ function placeChunks({ name, size, chunks }: CheckpointFile): readonly PlacedChu
 }
 
 function damaged(name: string, why: string, details: Readonly<Record<string, unknown>>): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "checkpoint_damaged",
+  return new SandboxError("checkpoint_damaged", {
     message: `cannot load file ${JSON.stringify(name.slice(0, 200))} of the checkpoint: ${why}`,
-    hint: "restore an earlier checkpoint of the sandbox",
     details: { file: name, ...details },
   });
 }

@@ -36,9 +36,5 @@ function openBucket(url: string, parsed: URL): ObjectStore {
 function badUrl(url: string, why: string): SandboxError {
   // The URL may contain a password.
   const shown = url.replace(/\/\/[^/@]*@/, "//***@").slice(0, 200);
-  return new SandboxError("invalid_argument", {
-    reason: "bad_store_url",
-    message: `invalid store URL ${JSON.stringify(shown)}: ${why}`,
-    hint: "use file:///absolute/directory or s3://bucket/prefix",
-  });
+  return new SandboxError("bad_store_url", { message: `invalid store URL ${JSON.stringify(shown)}: ${why}` });
 }

@@ -26,32 +26,26 @@ export function s3Error(thrown: unknown, label: string): SandboxError {
   const { message = String(thrown), name } = thrown as S3Fault;
   const why = name === undefined || message.includes(name) ? message : `${name}: ${message}`;
   if (isNamed(thrown, "NoSuchBucket")) {
-    return new SandboxError("failed_precondition", {
-      reason: "bucket_missing",
+    return new SandboxError("bucket_missing", {
       message: `the bucket of the store ${label} does not exist`,
-      hint: "create the bucket, or correct SANDPIPER_STORE",
       cause: thrown,
     });
   }
   if (isNamed(thrown, "CredentialsProviderError") || /region is missing/i.test(message)) {
-    return new SandboxError("failed_precondition", {
-      reason: "store_not_configured",
+    return new SandboxError("store_not_configured", {
       message: `cannot use the store ${label}: ${why}`,
-      hint: "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or another source that the AWS SDK supports",
       cause: thrown,
     });
   }
   const status = statusOf(thrown);
   if (status === 401 || status === 403) {
-    return new SandboxError("permission_denied", {
-      reason: "store_refused",
+    return new SandboxError("store_refused", {
       message: `the store ${label} refuses these credentials: ${why}`,
       hint: "check the key and its secret; the key must be allowed to list, read, write and delete under the prefix",
       cause: thrown,
     });
   }
-  return new SandboxError("unavailable", {
-    reason: "store_unreachable",
+  return new SandboxError("store_unreachable", {
     message: `cannot reach the store ${label}: ${why}`,
     hint: "check the network, and AWS_ENDPOINT_URL if the bucket is not on Amazon S3",
     cause: thrown,
@@ -60,10 +54,8 @@ export function s3Error(thrown: unknown, label: string): SandboxError {
 
 /** For a write whose response was lost and whose object is not found: it may have been replaced, or may still take effect. */
 export function unknownOutcome(key: string, label: string, cause: unknown): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "outcome_unknown",
+  return new SandboxError("outcome_unknown", {
     message: `cannot tell whether ${key} was written to the store ${label}`,
-    hint: "read the object again before you rely on either outcome",
     cause,
   });
 }

@@ -167,8 +167,7 @@ export class S3Store implements ObjectStore {
   #withoutMark(key: string, stored: Uint8Array): Uint8Array {
     const end = stored.length - MARK_LENGTH;
     if (end >= 0 && stored[end] === NEWLINE) return stored.subarray(0, end);
-    throw new SandboxError("data_loss", {
-      reason: "object_damaged",
+    throw new SandboxError("object_damaged", {
       message: `object ${key} in the store ${this.label} is incomplete, or was not written by Sandpiper`,
       details: { key },
     });

@@ -34,7 +34,7 @@ describe("the log", () => {
   });
 
   it("contains an error's code, reason and message", () => {
-    const err = new SandboxError("not_found", { reason: "no_such_thing", message: "there is none" });
+    const err = SandboxError.fromFields({ code: "not_found", reason: "no_such_thing", message: "there is none" });
     const [line = ""] = logged({}, (logger) => logger.error({ err }, "failed"));
     expect(JSON.parse(line).err).toMatchObject({
       code: "not_found",

@@ -123,8 +123,7 @@ function acceptor(maxPayload: number): WebSocketServer {
 }
 
 function stopping(): SandboxError {
-  return new SandboxError("unavailable", {
-    reason: "node_stopping",
+  return new SandboxError("node_stopping", {
     message: "the node is stopping and accepts no new connections",
     hint: "connect again when it has restarted",
   });

@@ -20,11 +20,7 @@ export function socketRoute(url: string): SocketRoute {
   if (path === "/create") return { name: "create", query };
   const id = /^\/attach\/([^/]+)$/.exec(path)?.[1];
   if (id !== undefined) return { name: "attach", id, query };
-  throw new SandboxError("not_found", {
-    reason: "no_such_route",
-    message: `no WebSocket at ${path.slice(0, 256)}`,
-    hint: "WebSockets are at /v1/socket, /create and /attach/<sandbox id>",
-  });
+  throw new SandboxError("no_such_route", { message: `no WebSocket at ${path.slice(0, 256)}` });
 }
 
 /** Reads the Authorization header, or for browsers, which cannot set it, the subprotocols. */

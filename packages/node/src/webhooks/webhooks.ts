@@ -111,10 +111,8 @@ function withoutSecret({ id, url, kinds, createdAt, lastEventId }: DeliverableWe
 }
 
 function privateWebhook(url: string): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "private_webhook",
+  return new SandboxError("private_webhook", {
     message: `the webhook's URL ${url} is not on the public internet`,
-    hint: "to allow webhooks to this machine and private networks, start the node with --allow-private-webhooks",
     details: { url },
   });
 }

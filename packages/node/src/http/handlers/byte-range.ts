@@ -33,17 +33,14 @@ export function byteRange(request: RangeRequest, sizeBytes: number): ByteRange |
 function clamp(offset: number, wanted: number, sizeBytes: number): ByteRange {
   const lengthBytes = Math.min(wanted, sizeBytes - offset);
   if (lengthBytes > 0) return { offset, lengthBytes };
-  throw new SandboxError("invalid_argument", {
-    reason: "range_not_satisfiable",
+  throw new SandboxError("range_not_satisfiable", {
     message: `no bytes at offset ${offset}: the file has ${sizeBytes} bytes`,
-    hint: "request a range inside the file",
     details: { sizeBytes },
   });
 }
 
 function twoRanges(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_query",
+  return new SandboxError("invalid_query", {
     message: "the request has a range both in the query and in the Range header",
     hint: "use one of them",
   });

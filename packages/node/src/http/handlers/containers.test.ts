@@ -105,7 +105,10 @@ describe("POST /v1/images/pull", () => {
     expect(await errorOf(await pull({ image: "-rm" }))).toMatchObject({ status: 400, reason: "invalid_body" });
     expect(await errorOf(await pull({ image: "a:1", provider: "gvisor" }))).toMatchObject({ status: 501 });
     const plain = await setUp(new MockProvider());
-    expect(await errorOf(await plain.pull({ image: "a:1" }))).toMatchObject({ status: 501, reason: "no_containers" });
+    expect(await errorOf(await plain.pull({ image: "a:1" }))).toMatchObject({
+      status: 501,
+      reason: "no_container_provider",
+    });
   });
 
   it("makes a provider of virtual machines fetch its image, but no path of the node's machine", async () => {
@@ -117,7 +120,7 @@ describe("POST /v1/images/pull", () => {
       ["done", { image: "host" }],
     ]);
     const refused = await pull({ image: "srv/own", provider: "mock" });
-    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "no_such_image" });
+    expect(await errorOf(refused)).toMatchObject({ status: 400, reason: "unusable_image" });
   });
 
   it("cancels the pull when its caller leaves", async () => {

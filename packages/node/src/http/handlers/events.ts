@@ -26,11 +26,7 @@ function lastEventId(request: Request): number | undefined {
   const text = request.headers.get("last-event-id");
   if (text === null || text === "") return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new SandboxError("invalid_argument", {
-    reason: "invalid_last_event_id",
-    message: "the Last-Event-ID header is not the id of an event",
-    hint: "send the id of the last event that you have seen, or omit the header",
-  });
+  throw new SandboxError("invalid_last_event_id", { message: "the Last-Event-ID header is not the id of an event" });
 }
 
 /** Undefined for admins, who see all tenants. */

@@ -33,7 +33,10 @@ describe("files", () => {
     expect((await ask("POST", "/chmod", { json: { path: "/tmp/d/a", mode: 0o644 } })).status).toBe(204);
     expect((await ask("POST", "/move", { json: { from: "/tmp/d/a", to: "/tmp/d/b" } })).status).toBe(204);
     expect(await text("/tmp/d/b")).toBe("hello");
-    expect(await errorOf(await ask("DELETE", "?path=/tmp/d"))).toMatchObject({ status: 412, reason: "not_empty" });
+    expect(await errorOf(await ask("DELETE", "?path=/tmp/d"))).toMatchObject({
+      status: 412,
+      reason: "directory_not_empty",
+    });
     expect((await ask("DELETE", "?path=/tmp/d&recursive=true")).status).toBe(204);
     expect(await errorOf(await ask("GET", "?path=/tmp/d/b"))).toMatchObject({ status: 404, reason: "no_such_file" });
     expect((await ask("DELETE", "?path=/tmp/d&missingOk=true")).status).toBe(204);

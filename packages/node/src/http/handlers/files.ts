@@ -103,10 +103,8 @@ export const fileHandlers: Handlers<
 };
 
 function tooManyFiles(path: string): SandboxError {
-  return new SandboxError("resource_exhausted", {
-    reason: "too_many_files",
+  return new SandboxError("too_many_files", {
     message: `${path} contains more than ${MAX_LISTED} files and directories`,
-    hint: "list its subdirectories with a smaller depth, or read it as an archive",
     details: { limit: MAX_LISTED },
   });
 }

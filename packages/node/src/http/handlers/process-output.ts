@@ -30,9 +30,7 @@ export async function* processOutput(options: ProcessOutputOptions): AsyncGenera
 }
 
 function droppedOutput(process: string, dropped: number): SandboxError {
-  return new SandboxError("data_loss", {
-    reason: "output_dropped",
+  return new SandboxError("output_dropped", {
     message: `${dropped} bytes of the output of process ${process} were dropped before they were read`,
-    hint: "read faster, or start the process with a larger journalBytes",
   });
 }

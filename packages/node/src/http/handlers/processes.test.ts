@@ -67,7 +67,7 @@ describe("processes", () => {
     for (let each = 0; each < 3; each++) {
       expect(await errorOf(await node.request("GET", `${at}/${id}/wait?timeoutMs=5`))).toMatchObject({
         status: 504,
-        reason: "still_running",
+        reason: "wait_timeout",
       });
     }
     await ask("DELETE", `/${id}`);

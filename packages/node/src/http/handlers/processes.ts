@@ -78,7 +78,7 @@ export const processHandlers: Handlers<
     const exit = sharedWait(live, await live.attach(params.process, 0));
     const stopped = Promise.withResolvers<never>();
     const message = "the caller disconnected";
-    const leave = () => stopped.reject(new SandboxError("canceled", { reason: "aborted", message }));
+    const leave = () => stopped.reject(new SandboxError("aborted", { message }));
     request.signal.addEventListener("abort", leave, { once: true });
     const { timeoutMs } = query;
     const stop =
@@ -106,10 +106,8 @@ function processResource(process: ProcessSummary): ProcessResource {
 }
 
 function stillRunning(process: string, timeoutMs: number): SandboxError {
-  return new SandboxError("deadline_exceeded", {
-    reason: "still_running",
+  return new SandboxError("wait_timeout", {
     message: `process ${process} did not end within ${timeoutMs} ms`,
-    hint: "wait again, or read its output with follow=true",
     details: { process },
   });
 }

@@ -58,9 +58,7 @@ export const sandboxHandlers: Handlers<
 };
 
 function invalidIdempotencyKey(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "invalid_idempotency_key",
+  return new SandboxError("invalid_idempotency_key", {
     message: "the Idempotency-Key header is not 1 to 255 visible ASCII characters",
-    hint: "use a new UUID for each sandbox",
   });
 }

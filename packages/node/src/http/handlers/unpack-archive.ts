@@ -59,10 +59,8 @@ async function unpackEntry(target: UnpackTarget, entry: Entry): Promise<void> {
   entry.resume();
   if (type === "directory") return target.directory(at, mode & 0o777);
   if (type === "symlink" && linkname) return target.symlink(at, linkname);
-  throw new SandboxError("invalid_argument", {
-    reason: "unsupported_entry",
+  throw new SandboxError("unsupported_entry", {
     message: `the archive contains ${JSON.stringify(name.slice(0, 256))} of the unsupported type ${type ?? "unknown"}`,
-    hint: "include only files, directories and symlinks; tar's --hard-dereference turns hard links into files",
   });
 }
 
@@ -70,10 +68,8 @@ async function unpackEntry(target: UnpackTarget, entry: Entry): Promise<void> {
 export function archiveName(name: string): string {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (!name.startsWith("/") && !name.includes("\0") && !parts.includes("..")) return parts.join("/");
-  throw new SandboxError("invalid_argument", {
-    reason: "path_escapes",
+  throw new SandboxError("path_escapes", {
     message: `the archive contains ${JSON.stringify(name.slice(0, 256))}, which could lead outside the target directory`,
-    hint: "create the archive with relative names and without ..",
   });
 }
 
@@ -89,16 +85,11 @@ async function feed(reader: Extract, archive: AsyncIterable<Uint8Array>): Promis
 }
 
 function badArchive(flaw: Error): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "bad_archive",
-    message: `the request's body is not a valid tar archive: ${flaw.message}`,
-    hint: "send an uncompressed tar archive",
-  });
+  return new SandboxError("bad_archive", { message: `the request's body is not a valid tar archive: ${flaw.message}` });
 }
 
 function tooLarge(limitBytes: number): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "body_too_large",
+  return new SandboxError("body_too_large", {
     message: `the archive's files are larger than the sandbox's disk of ${limitBytes} bytes`,
     hint: "send a smaller archive, or create the sandbox with a larger diskMib",
     details: { limitBytes },

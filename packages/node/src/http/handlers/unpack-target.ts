@@ -63,11 +63,7 @@ export class UnpackTarget {
     const argv = ["/bin/sh", "-c", MAKE_LINKS, "sh", ...pairs];
     const { exitCode, stderr } = await this.#live.exec({ argv, cwd: "/" }, { signal: this.#signal });
     if (exitCode === 0) return;
-    throw new SandboxError("failed_precondition", {
-      reason: "link_failed",
-      message: `could not create the archive's links: ${stderr.trim()}`,
-      hint: "unpack into a directory that the sandbox's user may write to",
-    });
+    throw new SandboxError("link_failed", { message: `could not create the archive's links: ${stderr.trim()}` });
   }
 
   /** Creates a directory and its parents, none of which may be a link. Resolves to whether it is new. */
@@ -91,10 +87,8 @@ export class UnpackTarget {
   async #requireNoLink(at: string): Promise<void> {
     const { kind } = await this.#live.files.stat(this.#path(at), { follow: false, signal: this.#signal });
     if (kind === "directory") return;
-    throw new SandboxError("failed_precondition", {
-      reason: "path_through_link",
+    throw new SandboxError("path_through_link", {
       message: `${this.#path(at)} is a ${kind}, but the archive has entries below it`,
-      hint: "remove it first, or unpack into another directory",
     });
   }
 
@@ -121,18 +115,12 @@ function parentOf(at: string): string {
 }
 
 function noName(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "bad_archive",
-    message: "the archive contains a file or link without a name",
-    hint: "send an archive of a directory",
-  });
+  return new SandboxError("bad_archive", { message: "the archive contains a file or link without a name" });
 }
 
 function tooManyLinks(): SandboxError {
-  return new SandboxError("invalid_argument", {
-    reason: "too_many_links",
+  return new SandboxError("too_many_links", {
     message: `the archive contains more than ${MAX_LINKS} symlinks`,
-    hint: "unpack it in parts",
     details: { limit: MAX_LINKS },
   });
 }
