@@ -29,27 +29,12 @@ describe("the table of error reasons", () => {
     const isSource = (path: string) => !/\.test\.ts$|\/errors\/reasons\//.test(path);
     const texts = [...agent, ...read("packages/*/src/**/*.ts", isSource)].join("\n");
     const unused = Object.keys(errorReasons).filter((reason) => !texts.includes(`"${reason}"`));
-    expect(unused.filter((reason) => !NEW_NAMES.includes(reason))).toEqual([]);
+    expect(unused).toEqual([]);
   });
 });
 
 const WITH_CODE = /Code::(\w+),\s*"(\w+)"/g;
 const INVALID = /AgentError::(?:invalid\(|malformed\(-\d+,)\s*"(\w+)"/g;
-
-/** OLD FORM, to be removed: new names of reasons that packages in the old form give under another name. */
-const NEW_NAMES: readonly string[] = [
-  "container_ended",
-  "invalid_body",
-  "mock_fault",
-  "no_container_provider",
-  "not_downloadable",
-  "path_not_a_directory",
-  "provider_not_configured",
-  "registry_rate_limit",
-  "untrusted_path",
-  "wait_timeout",
-  "workspace_clone_timeout",
-];
 
 function snakeCase(name: string): string {
   return name.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase();

@@ -1,5 +1,5 @@
 import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { SandboxError } from "@sandpiper/protocol";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface YardKey {

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "../clock.ts";
-import { SandboxError } from "../sandbox-error.ts";
+import { type Clock, systemClock } from "@sandpiper/protocol";
+import { SandboxError } from "@sandpiper/protocol";
 import type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "../store/object-store.ts";
 import { checkStoreKey, checkStorePrefix } from "../store/store-key.ts";
 

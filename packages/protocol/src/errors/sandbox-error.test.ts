@@ -25,7 +25,7 @@ describe("SandboxError", () => {
     // @ts-expect-error: this reason has no details.
     new SandboxError("sandbox_in_use", { message: "no", details: { id: "a" } });
     // @ts-expect-error: no such reason.
-    new SandboxError("no_such_thing", { message: "no" });
+    expect(() => new SandboxError("no_such_thing", { message: "no" })).toThrow(TypeError);
   });
 
   it("recreates an error whose reason this version does not know", () => {

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorCodes } from "./error-codes.ts";
 import type { DetailsOf, ErrorReasonEntry } from "./error-reason.ts";
-import { type ErrorReason, errorReasons, isErrorReason } from "./error-reasons.ts";
+import { type ErrorReason, errorReasons } from "./error-reasons.ts";
 
 /** The details that an error with this reason carries. */
 export type ErrorDetails<Reason extends ErrorReason> = DetailsOf<(typeof errorReasons)[Reason]>;
@@ -41,10 +41,8 @@ export class SandboxError<Reason extends string = string> extends Error {
 
   /** For `fromFields`. */
   constructor(fields: ErrorFields);
-  /** OLD FORM, to be removed: the code first, and the reason among the options. */
-  constructor(code: ErrorCode, options: Omit<ErrorFields, "code">);
   constructor(reason: Reason & ErrorReason, options: SandboxErrorOptions<Reason>);
-  constructor(first: string | ErrorFields, options?: CommonOptions & Partial<ErrorFields>) {
+  constructor(first: ErrorReason | ErrorFields, options?: CommonOptions) {
     const fields = typeof first === "string" ? complete(first, options as CommonOptions) : first;
     super(fields.message, fields.cause === undefined ? undefined : { cause: fields.cause });
     this.code = fields.code;
@@ -79,22 +77,16 @@ export class SandboxError<Reason extends string = string> extends Error {
   }
 
   /** Converts a thrown value, once, at an edge. */
-  static from(thrown: unknown, fallback: "unexpected" | "canceled" | OldFallback = "unexpected"): SandboxError {
+  static from(thrown: unknown, fallback: "unexpected" | "canceled" = "unexpected"): SandboxError {
     if (SandboxError.is(thrown)) return thrown;
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     const isAbort = thrown instanceof Error && thrown.name === "AbortError";
-    const reason = fallback === "internal" ? "unexpected" : fallback;
-    return new SandboxError(isAbort ? "aborted" : reason, { message, cause: thrown });
+    return new SandboxError(isAbort ? "aborted" : fallback, { message, cause: thrown });
   }
 }
 
-/** OLD FORM, to be removed: a code instead of a reason. */
-type OldFallback = "internal";
-
-function complete(first: string, options: CommonOptions & Partial<ErrorFields>): ErrorFields {
-  // OLD FORM, to be removed: the first argument is the code.
-  const { reason = first, code = first as ErrorCode } = options;
-  const entry: ErrorReasonEntry | undefined = isErrorReason(reason) ? errorReasons[reason] : undefined;
-  const isOld = options.reason !== undefined;
-  return { ...options, reason, code: isOld ? code : (entry?.code ?? "internal"), hint: options.hint ?? entry?.hint };
+/** Fills in what the table says about a reason. */
+function complete(reason: ErrorReason, options: CommonOptions & Pick<ErrorFields, "details">): ErrorFields {
+  const { code, hint }: ErrorReasonEntry = errorReasons[reason];
+  return { ...options, reason, code, hint: options.hint ?? hint };
 }

@@ -1,73 +1,17 @@
+// biome-ignore-all format: one row per line makes it a table
 import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const clusterReasons = {
-  handoff_timeout: {
-    code: "deadline_exceeded",
-    meaning: "The owner of the sandbox did not release it in time.",
-    hint: "retry; if it fails again, check that its owner can save it",
-  },
-  handoff_under_way: {
-    code: "unavailable",
-    meaning: "The sandbox is moving to another node.",
-    hint: "retry shortly",
-    details: { node: "string?" },
-  },
-  lease_lost: {
-    code: "conflict",
-    meaning: "This node no longer holds the lease of the sandbox.",
-    hint: "retry: another node may run the sandbox now",
-    details: { epoch: "number" },
-  },
-  no_advertise_url: {
-    code: "failed_precondition",
-    meaning: "The other nodes could not connect to the address that this node listens on.",
-    hint: "set SANDPIPER_ADVERTISE_URL to this node's address, such as http://10.0.0.7:4747",
-    details: { host: "string", port: "number" },
-  },
-  no_cluster: {
-    code: "failed_precondition",
-    meaning: "No other node could take the sandboxes of this standalone node.",
-    hint: "stop the node: its sandboxes keep running until it starts again; or start nodes with a shared store",
-  },
-  no_cluster_secret: {
-    code: "failed_precondition",
-    meaning: "The store belongs to a cluster whose secret this node does not have.",
-    hint: "set SANDPIPER_CLUSTER_SECRET, or copy cluster-secret from the home of the cluster's first node",
-    details: { store: "string" },
-  },
-  node_id_corrupt: {
-    code: "data_loss",
-    meaning: "The file with the node's id does not contain a UUID; it was left unchanged.",
-    hint: "restore it from a backup, or remove it: the node then gets a new id, and its leases expire first",
-    details: { path: "string" },
-  },
-  node_id_taken: {
-    code: "failed_precondition",
-    meaning: "Another running node has the id of this node.",
-    hint: "stop one of the two and remove node-id from its home; do not copy a home with its node-id",
-    details: { id: "string", url: "string" },
-  },
-  node_stopping: {
-    code: "unavailable",
-    meaning: "The node is stopping.",
-    hint: "retry when it has started again, or use another node; sandboxes keep running",
-  },
-  owner_unreachable: {
-    code: "unavailable",
-    meaning: "The node that holds the sandbox does not answer.",
-    hint: "retry: if that node is down, another restores the sandbox when its lease has expired",
-    details: { url: "string" },
-  },
-  sandbox_moved: {
-    code: "unavailable",
-    meaning: "The sandbox is no longer on this node.",
-    hint: "retry: the request is then forwarded to the node that has it",
-    details: { id: "string?" },
-  },
-  wrong_cluster_secret: {
-    code: "failed_precondition",
-    meaning: "The node's secret is not the secret of the cluster in this store.",
-    hint: "give the node the same clusterSecret as the other nodes, or another store",
-    details: { store: "string" },
-  },
+  handoff_timeout: { code: "deadline_exceeded", meaning: "The owner of the sandbox did not release it in time.", hint: "retry; if it fails again, check that its owner can save it" },
+  handoff_under_way: { code: "unavailable", meaning: "The sandbox is moving to another node.", hint: "retry shortly", details: { node: "string?" } },
+  lease_lost: { code: "conflict", meaning: "This node no longer holds the lease of the sandbox.", hint: "retry: another node may run the sandbox now", details: { epoch: "number" } },
+  no_advertise_url: { code: "failed_precondition", meaning: "The other nodes could not connect to the address that this node listens on.", hint: "set SANDPIPER_ADVERTISE_URL to this node's address, such as http://10.0.0.7:4747", details: { host: "string", port: "number" } },
+  no_cluster: { code: "failed_precondition", meaning: "No other node could take the sandboxes of this standalone node.", hint: "stop the node: its sandboxes keep running until it starts again; or start nodes with a shared store" },
+  no_cluster_secret: { code: "failed_precondition", meaning: "The store belongs to a cluster whose secret this node does not have.", hint: "set SANDPIPER_CLUSTER_SECRET, or copy cluster-secret from the home of the cluster's first node", details: { store: "string" } },
+  node_id_corrupt: { code: "data_loss", meaning: "The file with the node's id does not contain a UUID; it was left unchanged.", hint: "restore it from a backup, or remove it: the node then gets a new id, and its leases expire first", details: { path: "string" } },
+  node_id_taken: { code: "failed_precondition", meaning: "Another running node has the id of this node.", hint: "stop one of the two and remove node-id from its home; do not copy a home with its node-id", details: { id: "string", url: "string" } },
+  node_stopping: { code: "unavailable", meaning: "The node is stopping.", hint: "retry when it has started again, or use another node; sandboxes keep running" },
+  owner_unreachable: { code: "unavailable", meaning: "The node that holds the sandbox does not answer.", hint: "retry: if that node is down, another restores the sandbox when its lease has expired", details: { url: "string" } },
+  sandbox_moved: { code: "unavailable", meaning: "The sandbox is no longer on this node.", hint: "retry: the request is then forwarded to the node that has it", details: { id: "string?" } },
+  wrong_cluster_secret: { code: "failed_precondition", meaning: "The node's secret is not the secret of the cluster in this store.", hint: "give the node the same clusterSecret as the other nodes, or another store", details: { store: "string" } },
 } as const satisfies Record<string, ErrorReasonEntry>;

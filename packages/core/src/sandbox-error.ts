@@ -1,1 +1,0 @@
-export { SandboxError } from "@sandpiper/protocol";
