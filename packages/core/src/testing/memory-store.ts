@@ -23,11 +23,11 @@ export interface StoreFault {
 
 export interface MemoryStoreOptions {
   readonly clock?: Clock;
-  /** Decides about every call; undefined lets it pass. */
+  /** The fault of a call; undefined for none. */
   readonly fault?: (call: StoreCall) => StoreFault | undefined;
 }
 
-/** A store for tests, whose calls fail and wait when the test says so. */
+/** A store for tests, which fails and delays calls on the test's command. */
 export class MemoryStore implements ObjectStore {
   readonly label = "memory:";
   readonly #objects = new Map<string, StoredObject>();

@@ -88,7 +88,7 @@ describe("the registry", () => {
     expect(manager.count).toBe(2);
     await manager.destroy(one.id);
     expect(manager.exists(one.id)).toBe(false);
-    expect(() => manager.get(one.id)).toThrow("there is no sandbox");
+    expect(() => manager.get(one.id)).toThrow("not found");
     expect(await rejection(manager.destroy(one.id))).toMatchObject({ code: "not_found", reason: "no_such_sandbox" });
     expect(await rejection(manager.execute(createSandboxId(), "true"))).toMatchObject({ code: "not_found" });
   });
