@@ -4,7 +4,7 @@ import { processMethods } from "./process.ts";
 import { streamNotifications } from "./stream.ts";
 import { systemMethods } from "./system.ts";
 
-/** Every call an agent answers. */
+/** Every call that an agent answers. */
 export const agentMethods = { ...systemMethods, ...processMethods, ...fileMethods } as const;
 export const agentNotifications = streamNotifications;
 

@@ -10,7 +10,7 @@ import {
 } from "./generation.ts";
 import { agentMethods, agentNotifications } from "./methods.ts";
 
-/** Everything that an agent and its caller must agree on, as plain JSON that is the same on every run. */
+/** The whole contract between an agent and its caller, as deterministic JSON. */
 export function createWireSnapshot(): unknown {
   return {
     generation: PROTOCOL_GENERATION,

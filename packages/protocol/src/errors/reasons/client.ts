@@ -53,11 +53,6 @@ export const clientReasons = {
     code: "unavailable",
     meaning: "No node runs at the address; the message says how to start one.",
   },
-  no_web_socket: {
-    code: "failed_precondition",
-    meaning: "The runtime has no WebSocket.",
-    hint: "use Node 22 or newer, or give the client a class as webSocket, such as that of the package ws",
-  },
   node_unreachable: {
     code: "unavailable",
     meaning: "The node cannot be reached.",

@@ -54,7 +54,7 @@ export const hostReasons = {
   },
   mock_fault: {
     code: "unavailable",
-    meaning: "A test told the mock provider to fail.",
+    meaning: "A test made the mock provider fail.",
   },
   no_such_instance: {
     code: "not_found",

@@ -4,7 +4,7 @@ export const requestReasons = {
   batch_not_supported: {
     code: "invalid_argument",
     meaning: "The body is a batch of messages, which MCP no longer has.",
-    hint: "send each message in a request of its own",
+    hint: "send each message in its own request",
   },
   body_too_deep: {
     code: "invalid_argument",

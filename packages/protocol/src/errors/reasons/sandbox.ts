@@ -42,7 +42,7 @@ export const sandboxReasons = {
   },
   invalid_target: {
     code: "invalid_argument",
-    meaning: "The target of a warm pool is not a number of instances.",
+    meaning: "The target of a warm pool is not a whole number, at least 0.",
     hint: "give a whole number, 0 for none",
     details: { target: "number" },
   },
@@ -71,7 +71,7 @@ export const sandboxReasons = {
   },
   out_of_memory: {
     code: "resource_exhausted",
-    meaning: "The sandbox used more memory than it may, or had none left for a process.",
+    meaning: "The sandbox exceeded its memory limit, or had no memory left for a process.",
     hint: "create the sandbox with a larger memoryMib",
   },
   pool_closed: {
