@@ -5,7 +5,7 @@ import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs"
 import { cacheDirectory } from "./directories.mjs";
 import { installCommand } from "./host.mjs";
 import { withLock } from "./lock.mjs";
-import { tellComplete, tellWaiting } from "./progress.mjs";
+import { reportComplete, reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
 const RUN_TIMEOUT_MS = 30_000;
@@ -63,7 +63,7 @@ const verified = new Set();
  */
 export async function provideTool(tool, { root = toolRoot(tool), fetch = fetchTool } = {}) {
   if (verified.has(root)) return;
-  const onWait = () => tellWaiting(partOf(tool), `unpack ${tool.title}`);
+  const onWait = () => reportWaiting(partOf(tool), `unpack ${tool.title}`);
   await withLock(
     tool.name,
     async () => {
@@ -78,7 +78,7 @@ export async function provideTool(tool, { root = toolRoot(tool), fetch = fetchTo
         if (existsSync(root)) renameSync(root, join(dirname(unpacked), "old"));
         publish(unpacked, root);
       });
-      tellComplete(partOf(tool), root);
+      reportComplete(partOf(tool), root);
     },
     onWait,
   );

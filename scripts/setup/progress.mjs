@@ -89,7 +89,7 @@ function reportProgress(work) {
  * @param {string} part
  * @param {string} what the other does, for example "build gVisor"
  */
-export function tellWaiting(part, what) {
+export function reportWaiting(part, what) {
   if (isReporting) report({ part, status: "waiting" });
   else console.error(`  ▸ Waiting for another set-up to ${what}`);
 }
@@ -99,7 +99,7 @@ export function tellWaiting(part, what) {
  * @param {string} part
  * @param {string} path
  */
-export function tellComplete(part, path) {
+export function reportComplete(part, path) {
   const kibibytes = Number(/^\d+/.exec(outputOf("du", ["-skD", path]))?.[0] ?? 0);
   if (isReporting) report({ part, status: "complete", doneBytes: kibibytes * 1024 });
   else console.error(`  ✓ ${part}: ${Math.ceil(kibibytes / 1024)} MiB in ${path}`);
