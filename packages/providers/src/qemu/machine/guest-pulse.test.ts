@@ -11,11 +11,16 @@ interface Scene {
 
 async function watch({ ask, isHeard = () => false, isStill = () => false }: Scene, passedMs: number) {
   const clock = new FakeClock();
-  const told: string[] = [];
-  const pulse = new GuestPulse(ask, { clock, takeHeard: isHeard, isStill, onSilent: (message) => told.push(message) });
+  const reported: string[] = [];
+  const pulse = new GuestPulse(ask, {
+    clock,
+    takeHeard: isHeard,
+    isStill,
+    onSilent: (message) => reported.push(message),
+  });
   await clock.advance(passedMs);
   pulse.stop();
-  return told;
+  return reported;
 }
 
 const never: PingAgent = () => new Promise(() => {});
