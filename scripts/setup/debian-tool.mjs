@@ -56,8 +56,8 @@ export function planTool(tool, installed) {
 const verified = new Set();
 
 /**
- * Makes sure that the unpacked tool runs: what does not run is removed and fetched again, once. What still does not run is
- * not kept.
+ * Ensures that the unpacked tool runs. A tool that does not run is removed and downloaded again, once; if the new one
+ * does not run either, it is not kept.
  * @param {DebianTool} tool
  * @param {{ root?: string, fetch?: typeof fetchTool }} [options] for tests
  */

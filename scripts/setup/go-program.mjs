@@ -7,7 +7,7 @@ import { findProgram, isProgram, outputOf } from "./programs.mjs";
 import { reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
-/** The oldest Go that fetches a newer toolchain by itself when a module asks for one. */
+/** The oldest Go that downloads a newer toolchain when a module requires one. */
 const OLDEST_GO = 21;
 const BUILD_PREFIX = ".build-";
 
@@ -47,7 +47,7 @@ export function findGoProblem(what) {
 }
 
 /**
- * Builds the program unless it is there, once per user and version.
+ * Builds the program unless it exists, once per user and version.
  * @param {GoProgram} program
  * @returns {Promise<string>} its path
  */

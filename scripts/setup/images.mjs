@@ -39,7 +39,7 @@ const DOCKER_PART = "root files with a container engine";
 
 /**
  * @param {string} step
- * @param {() => string | undefined} target unknown while there is no kernel
+ * @param {() => string | undefined} target undefined without a kernel
  * @param {NonNullable<import("./plan.mjs").Plan["announcement"]>} announcement
  * @param {(path: string) => Promise<void>} build
  * @returns {import("./plan.mjs").Plan}

@@ -85,7 +85,7 @@ function reportProgress(work) {
 }
 
 /**
- * Says that another set-up is doing the work, and that this one waits for it.
+ * Reports that this set-up waits for another one, which does the same work.
  * @param {string} part
  * @param {string} what the other does, for example "build gVisor"
  */
@@ -95,7 +95,7 @@ export function reportWaiting(part, what) {
 }
 
 /**
- * Says that a part is in place, and its size.
+ * Reports that a part is complete, and its size.
  * @param {string} part
  * @param {string} path
  */

@@ -10,11 +10,11 @@ export interface SourceFile {
 export const repoDirectory = join(import.meta.dirname, "../..");
 
 const skippedDirectories = new Set(["node_modules", "target", "dist", ".git", "coverage"]);
-/** Made by programs, not written by people. */
+/** Written by programs. */
 const generated = /^package-lock\.json$|^agent\/Cargo\.lock$|^packages\/protocol\/(snapshots|vectors)\//;
 const written = /\.(ts|tsx|mjs|rs|sh|md|json|toml|yml|yaml|py|c)$|^\.ci\/run$/;
 
-/** Every file of the repository that somebody wrote. */
+/** Every file of the repository that is not generated. */
 export function readSourceFiles(): readonly SourceFile[] {
   return listFiles(repoDirectory)
     .map((path) => relative(repoDirectory, path))
