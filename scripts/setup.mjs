@@ -16,7 +16,7 @@ import { planRunsc } from "./setup/runsc.mjs";
 import { planServers } from "./setup/servers.mjs";
 import { explain } from "./setup/setup-error.mjs";
 
-/** Each function looks without changing anything, and returns what there is to do. */
+/** Each function checks without changing anything, and returns the work to do. */
 const steps = {
   packages: planPackages,
   agent: planAgent,

@@ -37,7 +37,7 @@ export class EmbeddedSaveable implements Saveable {
     const preparedAt = performance.now();
     const sandbox = await Sandbox.restore(provider, config, { prepared, directory, createdAt });
     const tookMs = performance.now() - startedAt;
-    return { sandbox: new EmbeddedSaveable(provider, sandbox), tookMs, placeMs: preparedAt - startedAt };
+    return { sandbox: new EmbeddedSaveable(provider, sandbox), tookMs, preparedMs: preparedAt - startedAt };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -38,7 +38,7 @@ export class RawSaveable implements Saveable {
     const startedAt = performance.now();
     await instance.restore(directory, PING);
     const tookMs = performance.now() - startedAt;
-    return { sandbox: new RawSaveable(this.#template, instance), tookMs, placeMs: 0 };
+    return { sandbox: new RawSaveable(this.#template, instance), tookMs, preparedMs: 0 };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,11 +23,11 @@ export async function saveAndRestore(
   const [first, second] = await Promise.all([mkdtemp(join(dir, "image-")), mkdtemp(join(dir, "image-"))]);
   try {
     const runningMs = await original.checkpoint(first, { keepsRunning: true });
-    const { sandbox, tookMs, placeMs } = await original.restore(first);
+    const { sandbox, tookMs, preparedMs } = await original.restore(first);
     await using copy = sandbox;
     await copy.use(execs);
     const stoppingMs = await copy.checkpoint(second, { keepsRunning: false });
-    return { runningMs, restoreMs: tookMs, filledMs: tookMs - placeMs, stoppingMs };
+    return { runningMs, restoreMs: tookMs, filledMs: tookMs - preparedMs, stoppingMs };
   } finally {
     await Promise.all([first, second].map((image) => rm(image, { recursive: true, force: true })));
   }

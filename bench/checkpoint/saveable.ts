@@ -3,7 +3,7 @@ export interface Restored {
   readonly sandbox: Saveable;
   readonly tookMs: number;
   /** The part that prepares the instance and needs no checkpoint. */
-  readonly placeMs: number;
+  readonly preparedMs: number;
 }
 
 /** A running sandbox that can be saved as files and restored from them. */

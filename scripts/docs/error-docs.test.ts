@@ -6,12 +6,12 @@ import { formatErrorDocs } from "./error-docs.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-it("docs/errors.md says what the table of errors says", () => {
+it("docs/errors.md matches the table of error reasons", () => {
   const written = readFileSync(join(root, "docs/errors.md"), "utf8");
   expect(written, "docs/errors.md is out of date: run `npm run docs`").toBe(formatErrorDocs());
 });
 
-/** The compiler holds that the table has every reason that TypeScript gives; for the agent's, this does. */
+/** The compiler checks the reasons in TypeScript; these tests check those of the agent. */
 describe("the table of error reasons", () => {
   const agent = read("agent/src/**/*.rs").map((text) => text.replace(/#\[cfg\(test\)\][\s\S]*$/, ""));
 

@@ -4,7 +4,7 @@ import { runCommand } from "./command.mjs";
 import { repoDirectory } from "./directories.mjs";
 import { installCommand } from "./host.mjs";
 import { findProgram, isProgram, outputOf } from "./programs.mjs";
-import { isReporting, tellComplete } from "./progress.mjs";
+import { isReporting, reportComplete } from "./progress.mjs";
 
 const agentDirectory = join(repoDirectory, "agent");
 const binaryDirectory = join(agentDirectory, "target/release");
@@ -27,7 +27,7 @@ async function build() {
     hint: "Fix the error above, then run the same command again.",
   });
   linkBinaries();
-  if (isReporting) tellComplete("agent", agentBinary);
+  if (isReporting) reportComplete("agent", agentBinary);
 }
 
 /** Links the binaries of the named target, which cargo puts elsewhere, into the directory where the others look for them. */

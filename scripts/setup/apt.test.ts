@@ -41,7 +41,7 @@ describe.skipIf(findProgram("apt-get") === undefined)(
       rmSync(directory, { recursive: true });
     });
 
-    /** Makes apt see a machine of its own: these packages installed, and the lists above. */
+    /** Makes apt see a machine with these packages installed and the lists above. */
     function useMachine(status: string) {
       writeFileSync(join(directory, "installed"), status);
       const settings = {

@@ -5,7 +5,7 @@ import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs"
 import { cacheDirectory } from "./directories.mjs";
 import { installCommand } from "./host.mjs";
 import { withLock } from "./lock.mjs";
-import { tellComplete, tellWaiting } from "./progress.mjs";
+import { reportComplete, reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
 const RUN_TIMEOUT_MS = 30_000;
@@ -56,14 +56,14 @@ export function planTool(tool, installed) {
 const verified = new Set();
 
 /**
- * Makes sure that the unpacked tool runs: what does not run is removed and fetched again, once. What still does not run is
- * not kept.
+ * Ensures that the unpacked tool runs. A tool that does not run is removed and downloaded again, once; if the new one
+ * does not run either, it is not kept.
  * @param {DebianTool} tool
  * @param {{ root?: string, fetch?: typeof fetchTool }} [options] for tests
  */
 export async function provideTool(tool, { root = toolRoot(tool), fetch = fetchTool } = {}) {
   if (verified.has(root)) return;
-  const onWait = () => tellWaiting(partOf(tool), `unpack ${tool.title}`);
+  const onWait = () => reportWaiting(partOf(tool), `unpack ${tool.title}`);
   await withLock(
     tool.name,
     async () => {
@@ -78,7 +78,7 @@ export async function provideTool(tool, { root = toolRoot(tool), fetch = fetchTo
         if (existsSync(root)) renameSync(root, join(dirname(unpacked), "old"));
         publish(unpacked, root);
       });
-      tellComplete(partOf(tool), root);
+      reportComplete(partOf(tool), root);
     },
     onWait,
   );

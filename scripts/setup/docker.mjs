@@ -15,7 +15,7 @@ const engine = {
   name: "docker.io",
   title: "Docker Engine",
   purpose: "to test containers.",
-  // Newer releases of Debian have the client in a package of its own.
+  // Newer releases of Debian have the client in a separate package.
   packages: (apt) => ["docker.io", ...(apt.candidate("docker-cli") === undefined ? [] : ["docker-cli"])],
   programs: ["usr/sbin/dockerd", "usr/bin/docker", "usr/bin/containerd", "usr/sbin/runc"],
   install: { debian: "docker.io", fedora: "moby-engine", arch: "docker", suse: "docker" },

@@ -4,10 +4,10 @@ import { runCommand } from "./command.mjs";
 import { cacheDirectory } from "./directories.mjs";
 import { withLock } from "./lock.mjs";
 import { findProgram, isProgram, outputOf } from "./programs.mjs";
-import { tellWaiting } from "./progress.mjs";
+import { reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
-/** The oldest Go that fetches a newer toolchain by itself when a module asks for one. */
+/** The oldest Go that downloads a newer toolchain when a module requires one. */
 const OLDEST_GO = 21;
 const BUILD_PREFIX = ".build-";
 
@@ -47,7 +47,7 @@ export function findGoProblem(what) {
 }
 
 /**
- * Builds the program unless it is there, once per user and version.
+ * Builds the program unless it exists, once per user and version.
  * @param {GoProgram} program
  * @returns {Promise<string>} its path
  */
@@ -57,7 +57,7 @@ export async function provideGoProgram(program) {
   const [problem] = findGoProblem(program.title);
   if (problem !== undefined) throw new SetupError(`Missing: ${problem.missing}`, problem.remedy);
   const buildOnce = async () => (isProgram(target) ? undefined : build(program, target));
-  await withLock(program.name, buildOnce, () => tellWaiting(program.name, `build ${program.title}`));
+  await withLock(program.name, buildOnce, () => reportWaiting(program.name, `build ${program.title}`));
   return target;
 }
 

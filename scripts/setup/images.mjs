@@ -6,7 +6,7 @@ import { finishImage } from "./image-finish.mjs";
 import { defaultRecipe, dockerRecipe, recipeDigest, recipeLines } from "./image-recipe.mjs";
 import { copyModules, kernelPackage, kernelVersion } from "./kernel.mjs";
 import { withLock } from "./lock.mjs";
-import { tellComplete, tellWaiting } from "./progress.mjs";
+import { reportComplete, reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
 /**
@@ -39,7 +39,7 @@ const DOCKER_PART = "root files with a container engine";
 
 /**
  * @param {string} step
- * @param {() => string | undefined} target unknown while there is no kernel
+ * @param {() => string | undefined} target undefined without a kernel
  * @param {NonNullable<import("./plan.mjs").Plan["announcement"]>} announcement
  * @param {(path: string) => Promise<void>} build
  * @returns {import("./plan.mjs").Plan}
@@ -58,7 +58,7 @@ function planBuild(step, target, announcement, build) {
       throw new SetupError(`The ${announcement.name} needs a kernel.`, `Run: npm run setup kernel`);
     if (!existsSync(path)) await build(path);
   };
-  const onWait = () => tellWaiting(announcement.name, `build the ${announcement.name}`);
+  const onWait = () => reportWaiting(announcement.name, `build the ${announcement.name}`);
   return {
     detail: join(cacheDirectory, step),
     problems: [],
@@ -84,7 +84,7 @@ async function buildImage(recipe, { part, target, complete }) {
     utimesSync(unpacked, new Date(), new Date());
     publish(unpacked, target);
   });
-  tellComplete(part, target);
+  reportComplete(part, target);
 }
 
 /** @param {string} root */

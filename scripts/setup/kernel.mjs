@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { hasDebianPackages, publish, withPackages } from "./debian-packages.mjs";
 import { cacheDirectory, repoDirectory } from "./directories.mjs";
 import { withLock } from "./lock.mjs";
-import { tellComplete, tellWaiting } from "./progress.mjs";
+import { reportComplete, reportWaiting } from "./progress.mjs";
 import { SetupError } from "./setup-error.mjs";
 
 /** Depends on the newest kernel, and has its version. */
@@ -25,7 +25,7 @@ export function planKernel() {
     detail: root,
     problems: [],
     announcement: { name: "guest kernel", seconds: 10 },
-    work: () => withLock("kernel", fetchOnce, () => tellWaiting(PART, "download the kernel")),
+    work: () => withLock("kernel", fetchOnce, () => reportWaiting(PART, "download the kernel")),
   };
 }
 
@@ -56,7 +56,7 @@ async function fetchKernel() {
     copyModules(unpacked, { list: join(repoDirectory, "images/kernel/modules.txt"), to: join(draft, "modules") });
     publish(draft, join(root, version));
   });
-  tellComplete(PART, join(root, version));
+  reportComplete(PART, join(root, version));
 }
 
 /**

@@ -26,13 +26,13 @@ describe("installed packages match the lock file", () => {
     expect(matchesLock(wanted, { ...installed, "node_modules/zod": tampered })).toBe(false);
   });
 
-  it("but not when a package is there that the lock file does not name", () => {
+  it("but not when the lock file does not name an installed package", () => {
     expect(matchesLock(wanted, { ...installed, "node_modules/left-over": { version: "1.0.0" } })).toBe(false);
   });
 });
 
 describe("the lock file", () => {
-  it("holds every optional package that another names, without which npm ci refuses it", () => {
+  it("has every optional package that another names, because npm ci refuses it otherwise", () => {
     const lock = JSON.parse(readFileSync(new URL("../../package-lock.json", import.meta.url), "utf8"));
     const advice = "package-lock.json is incomplete: run `node scripts/complete-lock-file.mjs`";
     expect(missingOptionalPackages(lock.packages), advice).toEqual([]);

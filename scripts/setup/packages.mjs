@@ -6,7 +6,7 @@ import { repoDirectory } from "./directories.mjs";
 import { withLock } from "./lock.mjs";
 import { matchesLock } from "./lock-file.mjs";
 import { findProgram, isProgram } from "./programs.mjs";
-import { tellWaiting } from "./progress.mjs";
+import { reportWaiting } from "./progress.mjs";
 
 const projectNode = join(repoDirectory, "node_modules/.bin/node");
 
@@ -23,7 +23,7 @@ export function planPackages() {
 async function install() {
   const lockName = createHash("sha256").update(repoDirectory).digest("hex").slice(0, 16);
   const installOnce = async () => (isInstalled() ? undefined : npmCi());
-  await withLock(`packages-${lockName}`, installOnce, () => tellWaiting("packages", "install the npm packages"));
+  await withLock(`packages-${lockName}`, installOnce, () => reportWaiting("packages", "install the npm packages"));
 }
 
 async function npmCi() {

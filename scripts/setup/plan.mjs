@@ -6,7 +6,7 @@
  */
 
 /**
- * What one step found when it looked.
+ * The findings of one step.
  * @typedef {object} Plan
  * @property {string} detail where the thing is, or will be
  * @property {readonly Problem[]} problems

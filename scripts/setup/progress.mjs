@@ -85,21 +85,21 @@ function reportProgress(work) {
 }
 
 /**
- * Says that another set-up is doing the work, and that this one waits for it.
+ * Reports that this set-up waits for another one, which does the same work.
  * @param {string} part
  * @param {string} what the other does, for example "build gVisor"
  */
-export function tellWaiting(part, what) {
+export function reportWaiting(part, what) {
   if (isReporting) report({ part, status: "waiting" });
   else console.error(`  ▸ Waiting for another set-up to ${what}`);
 }
 
 /**
- * Says that a part is in place, and its size.
+ * Reports that a part is complete, and its size.
  * @param {string} part
  * @param {string} path
  */
-export function tellComplete(part, path) {
+export function reportComplete(part, path) {
   const kibibytes = Number(/^\d+/.exec(outputOf("du", ["-skD", path]))?.[0] ?? 0);
   if (isReporting) report({ part, status: "complete", doneBytes: kibibytes * 1024 });
   else console.error(`  ✓ ${part}: ${Math.ceil(kibibytes / 1024)} MiB in ${path}`);

@@ -63,6 +63,6 @@ export function cargoTally(lines: readonly string[], fault: string | undefined):
   const failures = failed.map((test): Failure => {
     return { test: `agent ${test}`, message: panics.get(test) ?? "its output is above" };
   });
-  // A failed test makes cargo fail as well; only a failure without one is a fault of its own.
+  // A failed test makes cargo fail as well; only a failure without one is a separate fault.
   return { passed, failures, skips, faults: fault !== undefined && failures.length === 0 ? [fault] : [] };
 }

@@ -49,7 +49,7 @@ function isTestCode(path: string): boolean {
   return path.endsWith(".test.ts") || path.includes("/testing/");
 }
 
-/** Whether a test takes a real provider or a whole node. The code under test may name them: it starts them only when told to. */
+/** Whether a test takes a real provider or a whole node. Code under test may name them: it starts them only on request. */
 function usesEngine(module: string, names: string): boolean {
   if (module === "@sandpiper/providers") return !/^\{\s*(?:Mock\w+,?\s*|type \w+,?\s*)*\}$/.test(names);
   return module === "@sandpiper/node" || /\bcreateProvider\b/.test(names);

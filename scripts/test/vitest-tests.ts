@@ -3,7 +3,7 @@ import type { Failure, Skip, Tally } from "./tally.ts";
 
 /**
  * Runs Vitest files, given by their paths.
- * @param options.isIsolated gives each file a process of its own; sharing one takes half the time
+ * @param options.isIsolated runs each file in its own process; a shared one takes half the time
  */
 export async function runVitestTests(
   files: readonly string[],

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { readImports } from "./imports.ts";
 
-it("no files import each other in a circle", () => {
+it("no import cycles exist between files", () => {
   const graph = new Map<string, string[]>();
   for (const { from, to } of readImports()) graph.set(from, [...(graph.get(from) ?? []), to]);
   expect(findCycles(graph)).toEqual([]);
 });
 
-it("the search finds every circle", () => {
+it("the search finds every import cycle", () => {
   const graph = new Map([
     ["a", ["b", "d"]],
     ["b", ["c"]],
@@ -18,7 +18,7 @@ it("the search finds every circle", () => {
   expect(findCycles(graph)).toEqual(["b → c → b", "e → d → e"]);
 });
 
-/** A circle for each import that closes one, in the order of its imports. */
+/** A cycle for each import that closes one, in the order of its imports. */
 function findCycles(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): readonly string[] => {

@@ -14,7 +14,7 @@ const order = [
   "checkpoints", // save, restore, fork
   "containers", // images, caches, rebuilds
   "handoff", // where a sandbox is, and moving it
-  "reconcile", // what a start does with the sandboxes of before
+  "reconcile", // a start's handling of earlier sandboxes
   "forward", // requests and streams to other nodes
   "http", // REST
   "mcp", // MCP over HTTP

@@ -46,8 +46,8 @@ describe("agent/Cargo.toml", () => {
   });
 });
 
-describe.each(workspaces)("what a registry shows of $name", ({ path, description, engines }) => {
-  it("says what it is for and which Node.js it needs", () => {
+describe.each(workspaces)("the package page of $name", ({ path, description, engines }) => {
+  it("states its purpose and the Node.js version that it needs", () => {
     expect(description).toMatch(/\S/);
     expect(engines?.["node"]).toMatch(/^>=\d+$/);
   });

@@ -14,7 +14,7 @@ const skippedDirectories = /(^|\/)(node_modules|dist|\.git|coverage)$|^agent\/ta
 const generated = /^package-lock\.json$|^agent\/Cargo\.lock$|^packages\/protocol\/(snapshots|vectors)\//;
 const written = /\.(ts|tsx|mjs|rs|sh|md|json|toml|yml|yaml|py|c)$|^\.ci\/run$/;
 
-/** Every file of the repository that somebody wrote. */
+/** Every file of the repository that is not generated. */
 export function readSourceFiles(): readonly SourceFile[] {
   return listFiles(repoDirectory)
     .map((path) => relative(repoDirectory, path))

@@ -73,7 +73,7 @@ export class ChaosBed implements AsyncDisposable {
       parts.use(node.disk);
       nodes.push(node);
     }
-    // Runs before the disks are unmounted: they tell which instances existed.
+    // Runs before the disks are unmounted, because they hold the instances' records.
     parts.defer(() => removeLeftovers(directory));
     for (const node of nodes) parts.defer(() => node.kill9());
     // The first node creates the key that all share.

@@ -19,7 +19,7 @@ const killed =
   async ({ bed, random, log }) => {
     const node = random.pick(bed.nodes);
     const awayMs = random.between(leastMs, mostMs);
-    log(`kill -9 ${node.name}, away for ${awayMs} ms`);
+    log(`kill -9 ${node.name}, down for ${awayMs} ms`);
     await node.kill9();
     await sleep(awayMs);
     await node.revive();
@@ -65,7 +65,7 @@ const diskFull: Fault = async ({ bed, random, log }) => {
   const disk: SmallDisk = random.pick(disks);
   const left = random.pick([0, 0, MIB]);
   const forMs = random.between(500, LEASE_MS * 2);
-  log(`disk ${disk.path} full but for ${left} bytes for ${forMs} ms`);
+  log(`disk ${disk.path} full except for ${left} bytes, for ${forMs} ms`);
   await disk.fill(left);
   await sleep(forMs);
   await disk.free();

@@ -19,7 +19,7 @@ async function append(sandbox: Sandbox, lines: readonly number[]): Promise<numbe
   return acknowledged;
 }
 
-it("a sandbox on a full disk keeps acknowledged writes and runs on when its checkpoint fails", async () => {
+it("a sandbox on a full disk keeps acknowledged writes and keeps running when its checkpoint fails", async () => {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-full-disk-"));
   await using cleanUp = new AsyncDisposableStack();
   cleanUp.defer(() => rm(directory, { recursive: true, force: true }));

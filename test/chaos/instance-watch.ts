@@ -25,7 +25,7 @@ export class InstanceWatch implements Disposable {
     return this.#looks;
   }
 
-  /** The number of instances seen, over all looks; 0 means that the watch does not work. */
+  /** The number of instances seen in all checks; 0 means that the watch does not work. */
   get seen(): number {
     return this.#seen;
   }
@@ -40,7 +40,7 @@ export class InstanceWatch implements Disposable {
       this.#seen += places.length;
       const name = [id, ...places].join(" ");
       if (places.length < 2 || this.#reported.has(name)) continue;
-      // One look is not atomic: the sandbox may have moved during it.
+      // One check is not atomic: the sandbox may have moved during it.
       const again = runningInstances(this.#options.places).get(id) ?? [];
       if (again.length < 2) continue;
       this.#reported.add(name);

@@ -12,8 +12,8 @@ import { SmallDisk } from "./small-disk.ts";
 const MIB = 1024 * 1024;
 const { signal } = new AbortController();
 
-/** A checkpointStore on a disk of 24 MiB, with a checkpoint of the given size in its store and a count of the chunks that were read. */
-async function openVault(sizeMib: number) {
+/** A checkpoint store on a disk of 24 MiB, with a checkpoint of the given size, and a count of the chunks read. */
+async function openCheckpointStore(sizeMib: number) {
   const cleanUp = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-room-"));
   cleanUp.defer(() => rm(directory, { recursive: true, force: true }));
@@ -36,13 +36,13 @@ async function openVault(sizeMib: number) {
 }
 
 it("a checkpoint that fits on the disk four times is prefetched", async () => {
-  await using opened = await openVault(4);
+  await using opened = await openCheckpointStore(4);
   await opened.checkpointStore.prefetch(opened.sandbox, "c", signal);
   expect(opened.reads.count).toBeGreaterThan(0);
 });
 
 it("a checkpoint that does not fit on the disk four times is downloaded only when it is needed", async () => {
-  await using opened = await openVault(8);
+  await using opened = await openCheckpointStore(8);
   const { checkpointStore, sandbox } = opened;
   await checkpointStore.prefetch(sandbox, "c", signal);
   expect(opened.reads.count).toBe(0);
@@ -52,7 +52,7 @@ it("a checkpoint that does not fit on the disk four times is downloaded only whe
 });
 
 it("a nearly full disk is refused with disk_full before anything is saved or restored, and nothing is left on it", async () => {
-  await using opened = await openVault(1);
+  await using opened = await openCheckpointStore(1);
   const { checkpointStore, disk } = opened;
   await disk.fill(4 * MIB);
   await expect(checkpointStore.scratch()).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });

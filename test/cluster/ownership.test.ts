@@ -49,7 +49,7 @@ describe("a sandbox in a cluster", () => {
     expect(stdout).not.toContain(token.slice(4));
   });
 
-  it("goes to the next waiting client at once when the client that waited for it has left", async () => {
+  it("moves immediately for the next waiting client when the first one has left", async () => {
     await using bed = await startSharedBed({ store: "file" });
     const [first, second, third] = bed.nodes as [ClusterNode, ClusterNode, ClusterNode];
     const credential = first.apiKey;

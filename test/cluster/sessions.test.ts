@@ -77,7 +77,7 @@ describe("a session in a cluster, message by message", () => {
   });
 });
 
-describe("a session whose node died for good", () => {
+describe("a session whose node died and does not return", () => {
   it("is restored on another node from the newest checkpoint after the lease expires, and names the checkpoint", async () => {
     await using bed = await startSharedBed({ store: "s3" });
     const [first, second] = nodesOf(bed);

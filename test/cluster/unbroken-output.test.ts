@@ -108,7 +108,7 @@ describe("a client that reads a program's output", () => {
     }
   });
 
-  it("gets data_loss when the sandbox's node dies for good, and then every line of the restored program", {
+  it("gets data_loss when the sandbox's node dies permanently, and then every line of the restored program", {
     timeout: ROUNDS * ROUND_MS,
   }, async () => {
     await using bed = await startSharedBed({ store: "file" });

@@ -9,7 +9,7 @@ const SIZE_MIB = 1024;
 const MEMORY_MIB = 256;
 
 describe(`a file of ${SIZE_MIB} MiB`, () => {
-  it(`passes both ways through a sandbox with ${MEMORY_MIB} MiB of memory`, { timeout: 240_000 }, async () => {
+  it(`is written to and read from a sandbox with ${MEMORY_MIB} MiB of memory`, { timeout: 240_000 }, async () => {
     await using sandbox = await createSandbox({ home: scratch.path, memoryMib: MEMORY_MIB, diskMib: 2 * SIZE_MIB });
     const sent = createHash("sha256");
     const { sizeBytes } = await sandbox.files.write("/home/user/big", numberedBlocks(SIZE_MIB, sent));
@@ -22,7 +22,7 @@ describe(`a file of ${SIZE_MIB} MiB`, () => {
   });
 });
 
-/** Blocks of 1 MiB, each different, so that one which is lost, repeated or out of order changes the hash. */
+/** Different blocks of 1 MiB, so that a lost, repeated or misplaced block changes the hash. */
 function* numberedBlocks(count: number, hash: ReturnType<typeof createHash>): Generator<Uint8Array> {
   const pattern = randomBytes(MIB);
   for (let number = 0; number < count; number++) {

@@ -11,7 +11,7 @@ const scratch = useScratchDirectory();
 const MIB = 1024 ** 2;
 const BLOCK_BYTES = 64 * MIB;
 const ROUNDS = 16;
-/** Far below the 1 GiB that passes through it, and above what Node and its garbage need. */
+/** Far below the 1 GiB of output, and above the needs of Node and its garbage. */
 const MAX_MEMORY_BYTES = 256 * MIB;
 
 describe("an output of 1 GiB", () => {
@@ -19,7 +19,7 @@ describe("an output of 1 GiB", () => {
     const block = randomBytes(BLOCK_BYTES);
     await writeFile(join(scratch.path, "block"), block);
     const expected = createHash("sha256");
-    // Numbered, so that a block which is lost, repeated or out of order changes the hash.
+    // Numbered, so that a lost, repeated or misplaced block changes the hash.
     for (let round = 1; round <= ROUNDS; round++) expected.update(`${round}\n`).update(block);
 
     const script = `for n in $(seq ${ROUNDS}); do echo $n; cat /tmp/block; done`;
@@ -44,7 +44,7 @@ describe("an output of 1 GiB", () => {
   });
 });
 
-/** The most memory that a process has had at once. */
+/** The peak memory of a process. */
 function peakMemoryBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;

@@ -43,7 +43,7 @@ describe("a wrong command line", () => {
   it("is also refused with exit code 2 when only the sandbox's configuration detects the mistake", async () => {
     const { stderr, exitCode } = await runCli(["run", "--cwd", "relative", "--", "true"]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('cwd "relative" is not allowed; allowed is an absolute path');
+    expect(stderr).toContain('cwd "relative" is not allowed; expected an absolute path');
   });
 });
 

@@ -9,7 +9,9 @@ const CREATES = 100;
 const LIMIT = 50;
 
 describe(`${CREATES} concurrent creates with maxSandboxes ${LIMIT}`, () => {
-  it("create exactly that many sandboxes, refuse the others at once, and leak none", { timeout: 240_000 }, async () => {
+  it("create exactly that many sandboxes, refuse the others immediately, and leak none", {
+    timeout: 240_000,
+  }, async () => {
     await using manager = createManager({ home: scratch.path, maxSandboxes: LIMIT });
     const endings: string[] = [];
     const creates = Array.from({ length: CREATES }, async () => {
@@ -25,7 +27,7 @@ describe(`${CREATES} concurrent creates with maxSandboxes ${LIMIT}`, () => {
     });
     const sandboxes = (await Promise.all(creates)).filter((sandbox) => sandbox !== undefined);
 
-    // At once: every refusal came before the first boot was done.
+    // Immediately: every refusal came before the first boot was done.
     const refusals = Array.from({ length: CREATES - LIMIT }, () => "resource_exhausted/sandbox_limit");
     expect(endings).toEqual([...refusals, ...Array.from({ length: LIMIT }, () => "created")]);
     expect(manager.count).toBe(LIMIT);

@@ -21,7 +21,7 @@ describe("sandpiper doctor", () => {
     expect(findLeftovers(scratch.path)).toEqual([]);
   });
 
-  it("prints a report without colours when there is no terminal", async () => {
+  it("prints a report without colors when its output is not a terminal", async () => {
     const { stdout, exitCode } = await runCli(["doctor"], { env: { SANDPIPER_HOME: scratch.path } });
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^✓ provider gvisor +runsc .* ran a command$/m);

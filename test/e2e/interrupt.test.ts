@@ -11,7 +11,7 @@ import { untilSteady } from "./until-steady.ts";
 
 const scratch = useScratchDirectory();
 
-/** A run in a state directory of its own, so that what it leaves is seen. */
+/** A run in its own state directory, so that its leftovers can be found. */
 function startRun(name: string, argv: readonly string[]): { readonly child: ChildProcess; readonly home: string } {
   const home = join(scratch.path, name);
   return { child: startCli(["run", ...argv], { env: { SANDPIPER_HOME: home } }), home };

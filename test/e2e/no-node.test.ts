@@ -20,7 +20,7 @@ describe("without a node", () => {
     ["stats"],
     ["keys", "ls"],
     ["pool", "ls"],
-  ])("sandpiper %s fails with one line that tells how to start one, and exit code 3", async (...argv) => {
+  ])("sandpiper %s fails with one line that explains how to start one, and exit code 3", async (...argv) => {
     expect(await run(argv)).toMatchObject({
       stdout: "",
       stderr: 'sandpiper: no node is running at http://127.0.0.1:1: start one with "sandpiper up"\n',

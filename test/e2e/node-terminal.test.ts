@@ -6,7 +6,7 @@ import { sandpiper } from "./run-cli.ts";
 
 const node = useNode();
 const open = (command: string) => new PseudoTerminal(command, { ...node.env, TERM: "xterm-256color" });
-/** A prompt that no echo of the line which sets it can be taken for. */
+/** The quotes keep the echo of this line from matching the prompt. */
 const prompt = "PS1='ready''> '\n";
 
 describe("on a terminal", () => {

@@ -13,7 +13,7 @@ export class PseudoTerminal implements AsyncDisposable {
   readonly #script: ChildProcess;
   readonly #ended: Promise<[number | null]>;
 
-  /** The command is a shell's; `script` gives it a terminal of its own. */
+  /** Runs a shell command on a new terminal, which `script` creates. */
   constructor(command: string, env: NodeJS.ProcessEnv) {
     this.#script = spawn("script", ["--quiet", "--flush", "--return", "--command", command, "/dev/null"], {
       cwd: "/",

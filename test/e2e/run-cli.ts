@@ -18,7 +18,7 @@ export interface CliResult {
 export interface CliOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Given on standard input, which then ends. */
+  /** Sent to standard input, which then ends. */
   readonly stdin?: string | Buffer;
   /** A file for standard output, instead of a pipe that is read. */
   readonly stdoutFile?: string;

@@ -8,18 +8,18 @@ import { useScratchDirectory } from "./scratch-directory.ts";
 const scratch = useScratchDirectory();
 let count = 0;
 
-/** Runs sandpiper shell from a host shell, which tells afterwards how it found its terminal. */
+/** Runs sandpiper shell from a host shell, which then prints the state of its terminal. */
 function openShell(argv = "", env: NodeJS.ProcessEnv = {}) {
   const home = join(scratch.path, String(count++));
   const command = `${sandpiper} shell ${argv}; code=$?; stty -a; exit $code`;
   return { home, terminal: new PseudoTerminal(command, { SANDPIPER_HOME: home, TERM: "xterm-256color", ...env }) };
 }
 
-/** A prompt that no echo of the line which sets it can be taken for. */
+/** The quotes keep the echo of this line from matching the prompt. */
 const prompt = "PS1='ready''> '\n";
 
 describe("sandpiper shell", () => {
-  it("opens a terminal with colours, and restores the user's terminal and exit code", async () => {
+  it("opens a terminal with colors, and restores the user's terminal and exit code", async () => {
     const { home, terminal } = openShell();
     await using _ = terminal;
     terminal.type(prompt);
@@ -44,7 +44,7 @@ describe("sandpiper shell", () => {
     terminal.type("sh -c 'echo go\"\"ing; exec sleep 600'; echo never\n");
     await terminal.shows(/going/);
     terminal.type("\x03");
-    // What is typed before a shell asks again may be lost, and Ctrl-D then ends nothing, as on any terminal.
+    // As on any terminal, input before the next prompt may be lost, including Ctrl-D.
     await terminal.shows(/^going[\s\S]*ready> /m);
     terminal.type("echo code $?\n");
     await terminal.shows(/^code 130[\s\S]*ready> /m);

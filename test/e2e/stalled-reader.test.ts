@@ -42,7 +42,7 @@ describe("a reader that stalls", () => {
     const sizeAtStallBytes = sizeBytes;
     const bystander = await createSandbox({ home: scratch.path });
     try {
-      // Another command, another stream of the same size and another sandbox work meanwhile.
+      // Another command, another stream of the same size and another sandbox still work.
       expect((await sandbox.exec("echo quick")).stdout).toBe("quick\n");
       const other = await sandbox.start(["cat", "/tmp/all"], { isRead: true });
       const otherHash = createHash("sha256");

@@ -12,7 +12,7 @@ export class GvisorHome implements AsyncDisposable {
   readonly #provider = createProvider("gvisor", { home: join(this.path, "node") });
 
   constructor() {
-    // A test that runs out of time never gets to the end of its block.
+    // A test that times out does not dispose its resources.
     onTestFinished(() => this[Symbol.asyncDispose]());
   }
 

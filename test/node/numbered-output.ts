@@ -3,10 +3,10 @@ import type { Process } from "@sandpiper/sdk";
 /** A shell command that prints the numbers from 1 to `last`, slowly enough to be interrupted. */
 export const countTo = (last: number) => `i=0; while [ $i -lt ${last} ]; do i=$((i+1)); echo $i; sleep 0.02; done`;
 
-/** What `countTo` prints: a lost or repeated line shows as a difference. */
+/** The output of `countTo`, to compare with. */
 export const numbersTo = (last: number) => Array.from({ length: last }, (_, at) => `${at + 1}\n`).join("");
 
-/** What a counting program that ends with `total N` prints when nothing disturbs it. */
+/** The expected output of a counting program that ends with `total N`. */
 export function undisturbed(text: string): string {
   const total = Number(/total (\d+)\n$/.exec(text)?.[1]);
   return `${numbersTo(total)}total ${total}\n`;

@@ -7,7 +7,7 @@ import { repo } from "./packed-packages.ts";
 const run = promisify(execFile);
 const main = join(repo, "packages/cli/src/main.mjs");
 
-/** Writes the address of every module that is loaded to standard error. */
+/** Writes the URL of every loaded module to standard error. */
 const recorder = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module";
   import { writeSync } from "node:fs";

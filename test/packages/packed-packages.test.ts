@@ -19,7 +19,7 @@ const sdk = packages.install("sdk", "protocol");
 const all = packages.install("cli", "core", "mcp", "node", "protocol", "providers", "sdk");
 const node = useNode();
 
-/** What a program needs to know of the node. */
+/** The node's address and key, for programs. */
 function environment(): NodeJS.ProcessEnv {
   return { ...process.env, SANDPIPER_URL: node.url, SANDPIPER_API_KEY: node.apiKey };
 }
@@ -104,7 +104,7 @@ describe("the packed SDK in another directory", { timeout: TIMEOUT_MS }, () => {
     expect({ stdout, stderr }).toEqual({ stdout: "hello 3\nechoed\ncanceled\n", stderr: "" });
   });
 
-  it("bundles for a browser without a module of Node.js, and runs commands with what a browser has", async () => {
+  it("bundles for a browser without a module of Node.js, and runs commands with a browser's globals", async () => {
     writeFileSync(join(sdk.path, "browser.js"), 'export { Client } from "@sandpiper/sdk";\n');
     const bundle = await rolldown({ input: join(sdk.path, "browser.js"), platform: "browser", logLevel: "silent" });
     const { output } = await bundle.generate({ format: "iife", name: "sdk", codeSplitting: false });
@@ -155,7 +155,7 @@ describe("packed node, MCP server and command line in another directory", { time
     expect((await sandpiper(["--help"])).stdout).toContain("Usage: sandpiper ");
   });
 
-  it("names the Node.js that it needs when it is run by an older one", async () => {
+  it("names the Node.js version that it needs when it runs on an older one", async () => {
     const node20 = await findNode20(mkdir(join(all.path, "node-20")));
     const main = join(all.path, "node_modules/sandpiper-cli/dist/main.mjs");
     const { code, stderr } = await run(node20, [main, "--version"]).catch((error) => error);
@@ -163,7 +163,7 @@ describe("packed node, MCP server and command line in another directory", { time
     expect(stderr).toContain("Node.js 24 or newer is needed; found: v20.");
   });
 
-  it("says how to get the agent, which is not packed, and runs commands when it has one", async () => {
+  it("explains how to get the agent, which is not packed, and runs commands with one", async () => {
     const without = await sandpiper(["run", "--", "echo", "hello"]);
     expect(without.code).toBe(125);
     expect(without.stderr).toMatch(/sandpiper-(agent|launch) not found .*npm run setup.*clone.*SANDPIPER_/s);
@@ -194,7 +194,7 @@ function mkdir(path: string): string {
   return path;
 }
 
-/** What pages have beside the language itself. */
+/** The globals of a browser's pages. */
 function browserGlobals(): Record<string, unknown> {
   const names = [
     ...["AbortController", "AbortSignal", "Blob", "Headers", "ReadableStream", "Request", "Response", "TextDecoder"],
@@ -204,7 +204,7 @@ function browserGlobals(): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, Reflect.get(globalThis, name)]));
 }
 
-/** What a program may import of it. */
+/** The module names that a program may import. */
 function entriesOf({ name, exports = {} }: StagedPackage["manifest"]): string[] {
   const paths = Object.keys(exports).filter((path) => path !== "./package.json");
   return paths.map((path) => `${name}${path.slice(1)}`);

@@ -24,7 +24,7 @@ export interface StagedPackage {
   readonly manifest: PackedManifest;
 }
 
-/** What `npm run build` makes, in a directory of its own that is gone afterwards. */
+/** The output of `npm run build`, in a temporary directory. */
 export class PackedPackages {
   readonly #directory = mkdtempSync(join(tmpdir(), "sandpiper-packed-"));
 
@@ -44,7 +44,7 @@ export class PackedPackages {
     });
   }
 
-  /** A directory in which somebody has installed those tarballs, by the names of the packages' folders. */
+  /** A directory with those tarballs installed, selected by the names of the packages' folders. */
   install(...folders: readonly string[]): { readonly path: string } {
     const path = join(this.#directory, `program-${folders.join("-")}`);
     beforeAll(async () => {

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 /** A close frame with the code 1012. */
 const SERVICE_RESTART = Uint8Array.of(0x88, 0x02, 0x03, 0xf4);
 
-/** A load balancer with cookie affinity, in front of one node that plays all of them; a test moves the sandboxes. */
+/** A load balancer with cookie affinity, in front of one node that stands for several; a test moves the sandboxes. */
 export class Balancer implements AsyncDisposable {
   readonly url: string;
   /** The Cookie header of every upgrade, in order. */

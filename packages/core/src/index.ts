@@ -64,7 +64,6 @@ export type { ProcessExit } from "./process/process-exit.ts";
 export type { AttachOptions, ProcessHandle, StartOptions } from "./process/process-handle.ts";
 export type { ProcessSummary } from "./process/process-summary.ts";
 export type {
-  AskAgent,
   CheckpointOptions,
   CheckpointRequirements,
   ConnectedChannel,
@@ -74,6 +73,7 @@ export type {
   InstanceExit,
   InstanceRecord,
   InstanceSpec,
+  PingAgent,
   PreparedInstance,
   ProvideOptions,
   Provider,

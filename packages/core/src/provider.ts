@@ -7,7 +7,7 @@ export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-do
 export interface ProviderCapabilities {
   /** The isolation between a sandbox and the host's kernel. */
   readonly isolation: "user_space_kernel" | "vm" | "container" | "none";
-  /** What a checkpoint keeps. */
+  /** What a checkpoint saves. */
   readonly checkpoint: "memory" | "filesystem" | "none";
   /** Which limits of the spec are enforced. */
   readonly limits: {
@@ -60,7 +60,7 @@ export interface InstanceExit {
   readonly message: string;
 }
 
-/** What a provider runs for a sandbox right now. */
+/** A running sandbox, as its provider sees it. */
 export interface Instance {
   readonly id: SandboxId;
   /** Resolves when the instance has ended for any reason; never rejects. */
@@ -75,13 +75,13 @@ export interface Instance {
    */
   checkpoint(directory: string, options: CheckpointOptions): Promise<void>;
   /** Sets a way to ping its agent, for providers whose instances may hang. Called once. */
-  heedAgent?(ask: AskAgent): void;
+  watchAgent?(ping: PingAgent): void;
   /** Stops the instance and removes all of its data; may be called again. */
   destroy(options?: DestroyOptions): Promise<void>;
 }
 
-/** Resolves when the agent has answered, however long that takes; rejects when its channel is lost. */
-export type AskAgent = (signal: AbortSignal) => Promise<void>;
+/** Pings the agent without a time limit; rejects when the channel is lost. */
+export type PingAgent = (signal: AbortSignal) => Promise<void>;
 
 export interface DestroyOptions {
   /** Keeps the volumes of the sandbox for a new instance of the same id. */
@@ -140,7 +140,7 @@ export interface Provider {
   readonly capabilities: ProviderCapabilities;
   /** The directory in which it keeps its instances, if it has one. */
   readonly chroot?: string | undefined;
-  /** Looks, never installs. */
+  /** Checks the host without changing it. */
   probe(): Promise<ProviderStatus>;
   /** Further operations of providers of containers. */
   readonly containers?: Containers | undefined;
@@ -153,7 +153,7 @@ export interface Provider {
   adopt(id: SandboxId): Promise<Instance>;
   /** Prepares an instance for `restore`. On failure or abort it removes everything it created. */
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance>;
-  /** Of this host, for instances of this image: a checkpoint taken here can be restored wherever they are the same. */
+  /** The requirements of checkpoints that this host takes of this image; a node with equal ones can restore them. */
   checkpointRequirements(rootfs: string): Promise<CheckpointRequirements>;
   /** Removes the leftovers of an instance by its id; ignores an unknown id. */
   remove(id: SandboxId, options?: DestroyOptions): Promise<void>;

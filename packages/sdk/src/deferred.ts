@@ -1,11 +1,11 @@
-/** A promise, and what settles it. */
+/** A promise with its resolve and reject functions. */
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   readonly resolve: (value: T) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** What `Promise.withResolvers` does, which Node.js 20 lacks. */
+/** `Promise.withResolvers`, which Node.js 20 lacks. */
 export function createDeferred<T>(): Deferred<T> {
   let resolve!: Deferred<T>["resolve"];
   let reject!: Deferred<T>["reject"];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Client } from "./client.ts";
 import { createMemoryServer } from "./testing/create-memory-server.ts";
 
-/** A client of a node that answers pulls with this text, cut into pieces of so many bytes. */
+/** A client of a node that answers pulls with this text, split into pieces of this size. */
 function setUp(text: string, pieceBytes = 7) {
   const server = createMemoryServer();
   const asked: string[] = [];
@@ -49,11 +49,11 @@ describe("a pull", () => {
     expect(await rejection(client.images.pull("a:1"))).toMatchObject({ code: "not_found", reason: "image_not_found" });
   });
 
-  it("fails when the answer ends before its end", async () => {
+  it("fails when the answer is cut", async () => {
     expect(await rejection(setUp(progress).client.images.pull("a:1"))).toMatchObject({ reason: "answer_cut" });
   });
 
-  it("goes before the making of a container whose image is named, and of nothing else", async () => {
+  it("precedes only the creation of a container with a named image", async () => {
     const { client, asked } = setUp(done);
     const container = { imagePullPolicy: "always" } as const;
     await client.sandboxes.create({ provider: "docker", image: "größe:1", container });

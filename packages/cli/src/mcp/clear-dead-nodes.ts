@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { OwnNodeOptions } from "./own-node.ts";
 
 /**
- * Destroys the sandboxes of programs that were killed: each had a node of its own, whose home directory still exists.
+ * Destroys the sandboxes of programs that were killed: each had its own node, whose home directory still exists.
  * Failures are reported, and the next start retries.
  */
 export async function clearDeadNodes(

@@ -8,7 +8,7 @@ import { AgentClient } from "./agent-client.ts";
 const text = (value: string) => new TextEncoder().encode(value);
 
 describe("calls", () => {
-  it("match answers by id, never by order", async () => {
+  it("are matched with their answers by id, never by order", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     const first = client.call("read_file", { path: "first" });
@@ -72,7 +72,7 @@ describe("calls", () => {
     expect(client.openCalls).toBe(0);
   });
 
-  it("are not even sent when their caller has aborted before", async () => {
+  it("are not sent when their caller has already aborted", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     expect((await rejection(client.ping({ signal: AbortSignal.abort() }))).code).toBe("canceled");
@@ -162,7 +162,7 @@ describe("invalid input from an agent", () => {
     await client.ping();
   });
 
-  it("is dropped when it names a call that never was", async () => {
+  it("is dropped when it names an unknown call", async () => {
     const agent = new ScriptedAgent();
     const client = await agent.client();
     for (const id of [999, "x", null, {}, [], -1, 1.5]) {

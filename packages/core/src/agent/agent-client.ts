@@ -16,7 +16,7 @@ import { explainClose } from "./explain-close.ts";
 export const DEFAULT_RPC_TIMEOUT_MS = 30_000;
 
 export interface AgentClientOptions {
-  /** Ends the opening, not what comes after it. */
+  /** Cancels the opening only. */
   readonly signal?: AbortSignal | undefined;
   readonly clock?: Clock | undefined;
   readonly randomUuid?: (() => string) | undefined;
@@ -26,7 +26,7 @@ export interface AgentClientOptions {
   readonly pings?: boolean | undefined;
   /** The name of the other side in error messages. */
   readonly label?: string | undefined;
-  /** Tells why the channel closed when the instance has ended. */
+  /** The cause to report if the channel closes because the instance has ended. */
   readonly exited?: Promise<InstanceExit> | undefined;
 }
 
@@ -63,7 +63,7 @@ export class AgentClient {
     });
   }
 
-  /** Says hello, and pings if that is wanted; on failure the channel is closed. */
+  /** Sends hello and, on request, a ping; closes the channel on failure. */
   static async open(connected: ConnectedChannel, options: AgentClientOptions = {}): Promise<AgentClient> {
     const client = new AgentClient(connected, options);
     const id = client.randomUuid();
@@ -107,8 +107,7 @@ export class AgentClient {
 
   close(reason?: SandboxError): void {
     this.#connection.close(
-      reason ??
-        new SandboxError("channel_closed", { message: `the channel to ${this.label} was closed by this program` }),
+      reason ?? new SandboxError("channel_closed", { message: `this program closed the channel to ${this.label}` }),
     );
   }
 

@@ -36,7 +36,7 @@ export interface ConnectionFaults {
 }
 
 export interface AgentConnectionOptions {
-  /** Finds the reason when the channel closes by itself. */
+  /** Finds the reason when this side did not close the channel. */
   readonly explainClose: (cause: Error | undefined) => Promise<SandboxError>;
 }
 
@@ -104,7 +104,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#isHeld = true;
   }
 
-  /** Messages of `send` are sent while others are held. */
+  /** Messages that `send` sends are not held. */
   bypass(send: () => void): void {
     const held = this.#outbox;
     this.#outbox = [];

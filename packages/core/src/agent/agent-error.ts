@@ -31,7 +31,7 @@ export function agentError(method: string, error: unknown): SandboxError {
 
 export function invalidAnswer(method: string, problem: string): SandboxError {
   return new SandboxError("invalid_answer", {
-    message: `the agent's answer to ${method} makes no sense: ${problem}`,
+    message: `the agent's answer to ${method} is invalid: ${problem}`,
     details: { method },
   });
 }

@@ -34,7 +34,7 @@ const silentAgent = () => {
 const accept = async ({ channel }: ScriptedAgent) => ({ channel, needsResync: false });
 
 describe("connecting to an agent", () => {
-  it("tries again every 100 ms until it is there", async () => {
+  it("retries every 100 ms until the agent answers", async () => {
     const clock = new FakeClock();
     const instance = new ConnectScript((attempt) =>
       attempt < 4 ? Promise.reject(new Error("refused")) : accept(new ScriptedAgent()),
@@ -60,7 +60,7 @@ describe("connecting to an agent", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("is not hung by a channel that is accepted and silent: it tries another", async () => {
+  it("opens another channel when the first is accepted but silent", async () => {
     const clock = new FakeClock();
     const silent = silentAgent();
     const instance = new ConnectScript((attempt) => accept(attempt === 1 ? silent : new ScriptedAgent()));
@@ -71,7 +71,7 @@ describe("connecting to an agent", () => {
     expect(instance.attempts).toBe(2);
   });
 
-  it("is not hung by channels that are all silent", async () => {
+  it("gives up when all channels are silent", async () => {
     const clock = new FakeClock();
     const agents: ScriptedAgent[] = [];
     const instance = new ConnectScript(() => accept(agents[agents.push(silentAgent()) - 1] as ScriptedAgent));
@@ -81,7 +81,7 @@ describe("connecting to an agent", () => {
     expect(agents.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
-  it("does not hang on a provider that never answers, and closes a late channel", async () => {
+  it("gives up on a provider that never answers, and closes a late channel", async () => {
     const clock = new FakeClock();
     const late = Promise.withResolvers<ConnectedChannel>();
     const instance = new ConnectScript(() => late.promise);
@@ -94,7 +94,7 @@ describe("connecting to an agent", () => {
     expect(agent.isClosed).toBe(true);
   });
 
-  it("fails immediately, with the reason, when the instance ends meanwhile", async () => {
+  it("fails immediately, with the reason, when the instance ends", async () => {
     const clock = new FakeClock();
     const instance = new ConnectScript(() => accept(silentAgent()));
     const connecting = rejection(connectAgent(instance, { clock }));

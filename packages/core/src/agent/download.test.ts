@@ -65,7 +65,7 @@ describe("a download", () => {
     expect(taken).toBe(total);
   });
 
-  it("closes the channel of an agent that sends more than it may", async () => {
+  it("closes the channel of an agent that exceeds its credit", async () => {
     const { agent, client, stream, request } = await openRead();
     for (let sent = 0; sent < 1024; sent++) agent.data(request, KIB);
     expect(agent.isClosed).toBe(false);
@@ -76,7 +76,7 @@ describe("a download", () => {
     expect(await rejection(stream.next())).toMatchObject({ code: "unavailable", reason: "agent_window_exceeded" });
   });
 
-  it("is not filled by messages that carry nothing", async () => {
+  it("keeps no memory for empty messages", async () => {
     const { agent, stream, request } = await openRead();
     for (let sent = 0; sent < 10_000; sent++) agent.data(request, new Uint8Array(0));
     agent.data(request, KIB);

@@ -6,7 +6,7 @@ export function exitError(label: string, exit: InstanceExit): SandboxError {
   switch (exit.reason) {
     case "out_of_memory":
       return new SandboxError("out_of_memory", {
-        message: `${label} was killed because it used more memory than it may: ${exit.message}`,
+        message: `${label} was killed because it exceeded its memory limit: ${exit.message}`,
       });
     case "crashed":
       return new SandboxError("instance_crashed", { message: `${label} has crashed: ${exit.message}` });

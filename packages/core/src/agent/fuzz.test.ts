@@ -7,7 +7,7 @@ import { download } from "./download.ts";
 import { uploadFile } from "./upload.ts";
 
 const MESSAGES = 10_000;
-/** About as many as the test makes, so that the noise meets calls that wait, calls that are over and none at all. */
+/** About as many as the test makes, so that the noise names open, ended and unknown calls. */
 const CALLS = 600;
 
 /** Small, fast and the same in every run (mulberry32). */
@@ -49,7 +49,7 @@ function mutate(bytes: Uint8Array, random: (limit: number) => number): Uint8Arra
   return random(6) === 0 ? changed.subarray(0, random(changed.length + 1)) : changed;
 }
 
-/** Half-read attachments and lines that the noise left open swallow what follows, until blanks have ended them. */
+/** Ends attachments and lines that the noise left open; they would consume the next frame. */
 function endOpenFrames(agent: ScriptedAgent): void {
   const blanks = new Uint8Array(1024 * 1024 + 2).fill(0x20);
   blanks[blanks.length - 1] = 0x0a;
@@ -83,7 +83,7 @@ describe("an agent that sends nonsense", () => {
     let answered = 0;
     for (let sent = 0; sent < MESSAGES; sent++) {
       if (client.isClosed) {
-        // It sent more than it may: its channel was given up, as it should be, and a new one is opened.
+        // The agent exceeded its window, so the client closed the channel; the test opens a new one.
         expect(await client.closed).toMatchObject({ reason: "agent_window_exceeded" });
         reopened++;
         agent = new ScriptedAgent();

@@ -20,7 +20,7 @@ export interface InboundStreamOptions {
   /** A chunk is valid only until the reader asks for the next one. */
   readonly memory?: LentMemory | undefined;
   /** True if the other direction may continue after the end of this one, as in a tunnel. */
-  readonly isHalf?: boolean;
+  readonly allowsHalfOpen?: boolean;
   /** Ends the call with this error. */
   readonly cancel: (error: SandboxError) => void;
   /** How long the agent may send nothing while the reader waits; undefined for no limit. */
@@ -73,7 +73,7 @@ export class InboundStream implements Inbound, AsyncIterableIterator<StreamChunk
 
   ended(): void {
     // Otherwise the answer may still be an error that the reader must see.
-    if (this.#options.isHalf) this.finish();
+    if (this.#options.allowsHalfOpen) this.finish();
   }
 
   finish(): void {

@@ -21,7 +21,7 @@ describe("lent memory", () => {
     expect(lend(memory).buffer).not.toBe(second.buffer);
   });
 
-  it("is offered again when the piece never arrived", () => {
+  it("is offered again when the chunk did not arrive", () => {
     const memory = new LentMemory(MAX_ATTACHMENT_BYTES);
     const torn = memory.offer(SIZE);
     const piece = memory.offer(SIZE + 1);

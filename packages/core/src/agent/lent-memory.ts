@@ -1,7 +1,7 @@
 import { MAX_ATTACHMENT_BYTES } from "@sandpiper/protocol";
 
 /** Smaller chunks do not justify a buffer of the full size. */
-const LEAST_BYTES = 64 * 1024;
+const MIN_BYTES = 64 * 1024;
 
 /**
  * Buffers for the chunks of one stream, reused when the reader is done with a chunk. New memory for each chunk would cost
@@ -15,7 +15,7 @@ export class LentMemory {
   #made = 0;
   #offer: { readonly piece: Uint8Array; readonly buffer: Uint8Array } | undefined;
 
-  /** `bufferBytes` is the size of the largest piece that is worth a buffer. */
+  /** `bufferBytes` is the size of the largest chunk that gets a buffer. */
   constructor(windowBytes: number, bufferBytes: number = MAX_ATTACHMENT_BYTES) {
     this.#bufferBytes = bufferBytes;
     this.#mostBuffers = Math.ceil(windowBytes / bufferBytes) + 1;
@@ -23,7 +23,7 @@ export class LentMemory {
 
   /** Memory for the next chunk, or undefined. An offer that was not taken is repeated. */
   offer(size: number): Uint8Array | undefined {
-    const isFit = LEAST_BYTES <= size && size <= this.#bufferBytes;
+    const isFit = MIN_BYTES <= size && size <= this.#bufferBytes;
     const buffer = isFit ? (this.#offer?.buffer ?? this.#free.pop() ?? this.#make()) : undefined;
     if (buffer === undefined) return undefined;
     const piece = buffer.subarray(0, size);

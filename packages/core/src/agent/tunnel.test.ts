@@ -16,7 +16,7 @@ async function dialed() {
 }
 
 describe("a tunnel", () => {
-  it("is open with the agent's first credit, and each direction ends by itself", async () => {
+  it("opens with the agent's first credit, and each direction ends separately", async () => {
     const { agent, dialing, request } = await dialed();
     expect(request).toMatchObject({ params: { port: 80 } });
     agent.credit(request, 2);

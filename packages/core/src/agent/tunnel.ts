@@ -16,7 +16,7 @@ export interface DialOptions {
 
 /** A connection into the sandbox; each direction ends separately. */
 export interface Tunnel extends AsyncDisposable {
-  /** Ends when the other side sends no more. One reader. */
+  /** Ends when the other side ends its writing direction. One reader. */
   readonly readable: AsyncIterable<Uint8Array>;
   /** Resolves when the channel has accepted the bytes; they must not change before. */
   write(bytes: Uint8Array): Promise<void>;
@@ -40,7 +40,7 @@ export async function dial(client: AgentClient, target: DialTarget, options: Dia
       prepare(opening) {
         stream = new InboundStream({
           flow: new InboundFlow({ windowBytes, journalOffset: undefined, grant: (bytes) => opening.grant(bytes) }),
-          isHalf: true,
+          allowsHalfOpen: true,
           // A caller that stops reading may still write.
           cancel: () => {},
         });

@@ -20,7 +20,7 @@ async function setUp() {
 }
 
 describe("an upload", () => {
-  it("sends nothing before it has credit, and never more than it has", async () => {
+  it("never sends more than its credit, and nothing before the first", async () => {
     const { agent, client, request, sentBytes } = await setUp();
     const upload = uploadFile(client, { path: "x" }, new Uint8Array(2000 * KIB));
     await settle();
@@ -58,7 +58,7 @@ describe("an upload", () => {
     await upload;
   });
 
-  it("stops when the agent refuses, although source and channel are stuck", async () => {
+  it("stops when the agent refuses, even if source and channel hang", async () => {
     const { agent, client, request } = await setUp();
     let hasReturned = false;
     const stuck: AsyncIterable<Uint8Array> = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { rejection } from "../testing/rejection.ts";
 import { acquired, away, Cluster, DURATION_MS, losesAnswersToWrites } from "./testing/cluster.ts";
 
-/** An owner that was put to sleep with a state in its hands, and another one that has the lease since. */
+/** An owner that was suspended after it claimed the state, and another node that has acquired the lease since. */
 async function stale() {
   const cluster = new Cluster();
   const [a, b] = [cluster.start("a"), cluster.start("b")];
@@ -38,7 +38,7 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(cluster.id)).toBe("by a");
   });
 
-  it("is not written by a commit of an earlier owner that was on its way for long", async () => {
+  it("is not written by a delayed commit of an earlier owner", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     acquired(await a.leases.acquire(cluster.id));
@@ -84,7 +84,7 @@ describe("the state of a sandbox", () => {
     expect(await a.states.read(cluster.id)).toBe("two");
   });
 
-  it("is claimed when the answer to that was lost", async () => {
+  it("is claimed even if the answer to the claim is lost", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     acquired(await a.leases.acquire(cluster.id));

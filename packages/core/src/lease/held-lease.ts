@@ -20,7 +20,7 @@ export interface HeldLeaseOptions {
   readonly nudge: (url: string) => void;
   readonly onError: (error: unknown) => void;
   /** Called once, when the lease was released or lost. */
-  readonly onOver: () => void;
+  readonly onEnded: () => void;
 }
 
 /** A lease that this node holds. Its writes are serialized, each based on the last known version. */
@@ -116,7 +116,7 @@ export class HeldLease implements Lease {
     this.#over.abort();
     this.#cancelRenewal();
     this.#cancelDeadline();
-    this.#options.onOver();
+    this.#options.onEnded();
   }
 
   #isInTime(): boolean {

@@ -10,20 +10,20 @@ import { World } from "./testing/world.ts";
 
 const RUNS = 2_000;
 const STORM_MS = 60_000;
-/** Enough for one who waits behind one who waits behind one who is gone, and is itself still away. */
+/** Enough for a suspended node that waits behind two others, the first of which is dead. */
 const CALM_MS = 150_000;
 
-/** Three nodes that want one sandbox. */
-class Story {
+/** Three nodes that compete for one sandbox. */
+class Simulation {
   readonly #id = createSandboxId();
   readonly #world: World;
   readonly #store = new MemoryStore();
-  readonly #weather;
+  readonly #storeFaults;
   readonly #audit = new Audit();
   readonly #processes = new Map<string, SimulatedProcess>();
-  /** What a killed node has left running: its instance, until the deadline that it was told. */
+  /** Whether the instance of a killed node still runs; it ends at the last deadline of its lease. */
   readonly #leftRunning = new Map<string, () => boolean>();
-  /** What a node has on its disk. */
+  /** The epoch that each node has on its disk. */
   readonly #epochs = new Map<string, number>();
   #isStorm = true;
   #commits = 0;
@@ -34,13 +34,13 @@ class Story {
   constructor(seed: number) {
     this.#world = new World(seed);
     const { chance, between } = bind(this.#world);
-    this.#weather = {
+    this.#storeFaults = {
       failures: chance(0.3) ? 0 : between(0, 0.3),
       slowness: chance(0.3) ? 0 : between(0, 0.2),
     };
   }
 
-  async tell(): Promise<{ acquisitions: number; commits: number }> {
+  async play(): Promise<{ acquisitions: number; commits: number }> {
     const world = this.#world;
     for (const node of ["a", "b", "c"]) {
       this.#start(node);
@@ -48,10 +48,11 @@ class Story {
     }
     await this.#run(STORM_MS);
     this.#isStorm = false;
-    Object.assign(this.#weather, { failures: 0, slowness: 0 });
+    Object.assign(this.#storeFaults, { failures: 0, slowness: 0 });
     this.#wants = ["a", "b", "c"][Math.floor(world.between(0, 3))];
     while (this.#winner === undefined && world.nowMs < STORM_MS + CALM_MS) await this.#run(world.nowMs + 1_000);
-    if (this.#winner === undefined) throw new Error(`${this.#wants} did not get the sandbox in calm weather`);
+    if (this.#winner === undefined)
+      throw new Error(`${this.#wants} did not get the sandbox although no fault was left`);
     return this.#audit;
   }
 
@@ -76,9 +77,9 @@ class Story {
       world: this.#world,
       node,
       store: this.#store,
-      weather: this.#weather,
+      storeFaults: this.#storeFaults,
       nudge: (url) => this.#nudge(url),
-      onWritten: (writer, call) => void this.#look(writer, call),
+      onWritten: (writer, call) => void this.#audited(writer, call),
     });
     this.#processes.set(node, process);
     this.#live(process).catch((thrown) => {
@@ -92,7 +93,7 @@ class Story {
     world.after(world.between(1, 100), () => this.#processes.get(url)?.poke(this.#id));
   }
 
-  async #look(writer: string, { key }: StoreCall): Promise<void> {
+  async #audited(writer: string, { key }: StoreCall): Promise<void> {
     const stored = await this.#store.get(key);
     const value = JSON.parse(new TextDecoder().decode(stored?.bytes));
     try {
@@ -103,7 +104,7 @@ class Story {
     }
   }
 
-  /** Stops, kills and restarts a node, and sets its clock, again and again. */
+  /** Repeatedly suspends, kills and restarts a node, and sets its clock. */
   #disturb(node: string, everyMs: number): void {
     const world = this.#world;
     const { chance, between } = bind(world);
@@ -142,7 +143,7 @@ class Story {
     }
   }
 
-  /** In the calm, one that has it gives it back first, to get it again. */
+  /** Without faults, a node that already holds the lease releases it first, and acquires it again. */
   #isWanting({ node }: SimulatedProcess): boolean {
     return this.#wants === node && this.#winner === undefined;
   }
@@ -163,17 +164,17 @@ class Story {
     await this.#hold(process, lease);
   }
 
-  /** Runs the sandbox until it is asked for it, has had enough, or has lost it. */
+  /** Runs the sandbox until another node waits for it, the holder is done with it, or its lease is lost. */
   async #hold(process: SimulatedProcess, lease: Lease): Promise<void> {
     const { chance, between } = bind(this.#world);
     this.#epochs.set(process.node, lease.epoch);
-    let isAskedFor = false;
+    let hasWaiter = false;
     lease.onWaiter(() => {
-      isAskedFor = true;
+      hasWaiter = true;
     });
     const state = await process.states.claim(this.#id, lease.epoch).catch(() => undefined);
-    const isEnough = () => isAskedFor || this.#isWanting(process) || (this.#isStorm && chance(0.1));
-    while (state !== undefined && lease.isHeld && !isEnough()) {
+    const isDone = () => hasWaiter || this.#isWanting(process) || (this.#isStorm && chance(0.1));
+    while (state !== undefined && lease.isHeld && !isDone()) {
       if (chance(0.5)) await this.#commit(state);
       else if (chance(0.2)) await lease.setAttached(chance(0.5)).catch(() => undefined);
       await process.sleep(between(0, 2_000));
@@ -204,8 +205,8 @@ it("three nodes never hold the same sandbox, and no stale commit is accepted, in
 }, async () => {
   let [acquisitions, commits] = [0, 0];
   for (let seed = 1; seed <= RUNS; seed++) {
-    const audit = await new Story(seed).tell().catch((cause) => {
-      throw new Error(`in the story of seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    const audit = await new Simulation(seed).play().catch((cause) => {
+      throw new Error(`seed ${seed}: ${cause instanceof Error ? cause.message : cause}`, { cause });
     });
     acquisitions += audit.acquisitions;
     commits += audit.commits;

@@ -56,7 +56,7 @@ describe("a lease", () => {
     expect(cluster.clock.pending).toBe(0);
   });
 
-  it("of an owner that is gone ends by its time, and by no clock within the bound too early", async () => {
+  it("of a dead owner expires, and not too early by any clock within the bound", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b", skewed(cluster.clock, MAX_SKEW_MS))];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -69,7 +69,7 @@ describe("a lease", () => {
     expect(acquired(await b.leases.acquire(cluster.id))).toMatchObject({ previous: "expired", lease: { epoch: 2 } });
   });
 
-  it("survives a store that is away for a while", async () => {
+  it("survives a store that is unreachable for a while", async () => {
     const cluster = new Cluster();
     const a = cluster.start("a");
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -130,7 +130,7 @@ describe("a lease", () => {
     expect((await rejection(lease.renewNow())).reason).toBe("lease_lost");
   });
 
-  it("is not held after the machine has slept, though the monotonic clock stood still meanwhile", async () => {
+  it("is not held after the machine has slept, although the monotonic clock stood still", async () => {
     const cluster = new Cluster();
     let wallMs = 0;
     const a = cluster.start("a", { ...skewed(cluster.clock, 0), now: () => new Date(wallMs) });
@@ -152,7 +152,7 @@ describe("a lease", () => {
     expect(lease.deadlineMs).toBe(5_000 + 13_500);
   });
 
-  it("is recognised by its owner when the answer to the acquisition was lost", async () => {
+  it("is recognized by its owner when the answer to the acquisition was lost", async () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     a.network = async (call, effect) => {
@@ -162,7 +162,7 @@ describe("a lease", () => {
     };
     const acquiring = a.leases.acquire(cluster.id);
     await cluster.clock.advance(1);
-    // Whoever registers meanwhile leaves the owner's part of the lock as it is.
+    // A registration leaves the owner's part of the lock unchanged.
     const waiting = b.leases.wait(cluster.id, { takeover: false });
     await cluster.clock.advance(DURATION_MS);
     const { lease, previous } = acquired(await acquiring);
@@ -171,7 +171,7 @@ describe("a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("is acquired anew by a node that slept past its end", async () => {
+  it("is acquired under a new epoch by a node that slept past its end", async () => {
     const cluster = new Cluster();
     let nowMs = 0;
     const clock = { monotonicMs: () => nowMs, now: () => new Date(nowMs), schedule: () => () => undefined };
@@ -227,7 +227,7 @@ describe("a lease", () => {
     expect({ isHeld: lease.isHeld, pending: cluster.clock.pending }).toEqual({ isHeld: false, pending: 0 });
   });
 
-  it("whose lock was not written by a node is refused, and the lock left as it is", async () => {
+  it("whose lock was not written by a node is refused, and the lock stays unchanged", async () => {
     const cluster = new Cluster();
     await cluster.store.put(`locks/${cluster.id}.lock`, new TextEncoder().encode('{"owner":'));
     const error = await rejection(cluster.start("a").leases.acquire(cluster.id));

@@ -45,7 +45,7 @@ export class Leases implements Disposable {
   readonly #options: LeasesOptions;
   readonly #held = new Map<SandboxId, HeldLease>();
   readonly #waits = new Map<SandboxId, Set<LockWait>>();
-  readonly #turns = new KeyedMutex<SandboxId>();
+  readonly #mutex = new KeyedMutex<SandboxId>();
   readonly #end = new AbortController();
 
   constructor(options: LeasesOptions) {
@@ -70,7 +70,7 @@ export class Leases implements Disposable {
    */
   acquire(id: SandboxId): Promise<Acquisition | LockView> {
     const bid = this.#bid(id, undefined);
-    return this.#turns.run(id, () =>
+    return this.#mutex.run(id, () =>
       this.#tryAFewTimes(async () => {
         for (;;) {
           const result = await bid.make();
@@ -89,7 +89,7 @@ export class Leases implements Disposable {
   resume(id: SandboxId, epoch: number): Promise<Lease | undefined> {
     const { node, clock } = this.#options;
     const lock = this.#lock(id);
-    return this.#turns.run(id, () =>
+    return this.#mutex.run(id, () =>
       this.#tryAFewTimes(async () => {
         for (let stored = await lock.read(); stored !== undefined; stored = await lock.read()) {
           const { value } = stored;
@@ -132,7 +132,7 @@ export class Leases implements Disposable {
       signal: signal === undefined ? this.#end.signal : AbortSignal.any([signal, this.#end.signal]),
       clock,
       timing: this.timing,
-      inTurn: (work) => this.#turns.run(id, work),
+      exclusively: (work) => this.#mutex.run(id, work),
       nudge: (url) => this.#nudge(url, id),
       onError,
     });
@@ -179,7 +179,7 @@ export class Leases implements Disposable {
       timing: this.timing,
       nudge: (url) => this.#nudge(url, id),
       onError,
-      onOver: () => {
+      onEnded: () => {
         if (this.#held.get(id) === lease) this.#held.delete(id);
       },
     });

@@ -37,13 +37,13 @@ describe("a node that waits for a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("outlasts a crashed owner, at any time of its last renewal and with clocks as wrong as they may be", async () => {
+  it("outlasts a crashed owner, at any time of its last renewal and with the largest allowed skew", async () => {
     for (const skewMs of [-MAX_SKEW_MS, 0, MAX_SKEW_MS]) {
       const cluster = new Cluster();
       const [a, b] = [cluster.start("a"), cluster.start("b", skewed(cluster.clock, skewMs))];
       const { lease } = acquired(await a.leases.acquire(cluster.id));
       const waiting = b.leases.wait(cluster.id, { takeover: false });
-      // The worst owner: alive to the end of its budget, and gone when it should have let go.
+      // The worst owner: it lives to the end of its budget, and dies when it should release.
       await cluster.clock.advance(CHECKPOINT_BUDGET_MS);
       await lease.renewNow();
       a.leases.dispose();
@@ -103,7 +103,7 @@ describe("a node that waits for a lease", () => {
     expect(await cluster.lock()).toMatchObject({ owner: null, epoch: 2 });
   });
 
-  it("keeps a second one out while it lives, and no longer", async () => {
+  it("excludes a second one only while it lives", async () => {
     const cluster = new Cluster();
     const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));
@@ -111,7 +111,7 @@ describe("a node that waits for a lease", () => {
     await cluster.clock.advance(20_000);
     const error = await rejection(c.leases.wait(cluster.id, { takeover: true }));
     expect(error).toMatchObject({ code: "unavailable", reason: "handoff_under_way", retryable: true });
-    // From here on b is dead: nothing of it reaches the store.
+    // From here on b is dead: its calls do not reach the store.
     b.network = () => new Promise(() => undefined);
     await cluster.clock.advance(DURATION_MS / 2 + MAX_SKEW_MS + 1);
     const next = c.leases.wait(cluster.id, { takeover: true });
@@ -135,7 +135,7 @@ describe("a node that waits for a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
   });
 
-  it("is refused while a client is attached, also one that attaches later, unless it takes over", async () => {
+  it("is refused while a client is attached, even one that attaches later, unless it takes over", async () => {
     const cluster = new Cluster();
     const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
     const { lease } = acquired(await a.leases.acquire(cluster.id));

@@ -7,7 +7,7 @@ import type { BidResult, LockBid } from "./lock-bid.ts";
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-/** A registration that cannot be removed expires by itself; a caller that gives up does not wait for that. */
+/** After this many failures the registration is left to expire, so that a canceled caller does not wait. */
 const WITHDRAWALS = 3;
 
 export interface LockWaitOptions {
@@ -23,7 +23,7 @@ export interface LockWaitOptions {
   readonly clock: Clock;
   readonly timing: LeaseTiming;
   /** Serializes access to the lock within this program. */
-  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>;
   readonly nudge: (url: string) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -35,7 +35,7 @@ type Step =
   | { readonly kind: "refused"; readonly error: SandboxError }
   | { readonly kind: "waiting"; readonly lock: Lock };
 
-/** Waits for a lock that another node holds. The registration in the lock informs the owner and reserves the next turn. */
+/** Waits for a lock that another node holds. Its registration in the lock informs the owner and blocks others. */
 export class LockWait {
   readonly #options: LockWaitOptions;
   #renewAtMs: number | undefined;
@@ -64,7 +64,7 @@ export class LockWait {
   }
 
   async #wait<T>(onTaken: (taken: Taken) => T): Promise<T> {
-    const { id, clock, signal, patienceMs, inTurn, onError } = this.#options;
+    const { id, clock, signal, patienceMs, exclusively, onError } = this.#options;
     const giveUpAtMs = clock.monotonicMs() + patienceMs;
     for (let failure: unknown; ; ) {
       if (signal.aborted) throw abortError(signal, `waiting for sandbox ${id}`);
@@ -72,7 +72,7 @@ export class LockWait {
       this.#alarm = new AbortController();
       let sleepMs = this.#nextPauseMs();
       // The lease is held before other work on this lock can run.
-      const result = await inTurn(async () => {
+      const result = await exclusively(async () => {
         const step = await this.#step();
         return step.kind === "taken" ? { kind: "done" as const, value: onTaken(step) } : step;
       }).catch((thrown: unknown) => {
@@ -122,10 +122,10 @@ export class LockWait {
 
   async #withdraw(): Promise<void> {
     if (this.#renewAtMs === undefined) return;
-    const { inTurn, clock, timing, onError } = this.#options;
+    const { exclusively, clock, timing, onError } = this.#options;
     for (let tries = 0; tries < WITHDRAWALS; tries++) {
       try {
-        return await inTurn(() => this.#writeWithdrawn());
+        return await exclusively(() => this.#writeWithdrawn());
       } catch (thrown) {
         onError(thrown);
         await pause(clock, timing.retryMs, new AbortController().signal);

@@ -85,7 +85,7 @@ describe("a sandbox with an expiry", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("whose time is over already ends soon, but not before its owner holds it", async () => {
+  it("in the past ends soon, but not before its constructor has returned", async () => {
     const clock = new FakeClock();
     const { ended } = start(clock, { expiresAt: inMs(clock, -DAY) });
     expect(ended).toEqual([]);
@@ -93,7 +93,7 @@ describe("a sandbox with an expiry", () => {
     expect(ended).toEqual([{ reason: "ttl", atMs: 0 }]);
   });
 
-  it("is extended, shortened, and freed of it while it runs", async () => {
+  it("has it extended, shortened and removed while it runs", async () => {
     const clock = new FakeClock();
     const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, 5 * SECOND) });
     lifetime.update({ expiresAt: inMs(clock, 20 * SECOND) });
@@ -107,7 +107,7 @@ describe("a sandbox with an expiry", () => {
     expect(ended).toEqual([{ reason: "ttl", atMs: 71 * SECOND }]);
   });
 
-  it("in a year ends in a year: no delay is longer than timers can be", () => {
+  it("in a year ends in a year, although no timer can wait that long", () => {
     const clock = new ManualClock();
     const { ended } = start(clock, { expiresAt: inMs(clock, 365 * DAY), idleTimeoutMs: null });
     clock.run(365 * DAY - 1);
@@ -212,7 +212,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(ended).toMatchObject([{ reason: "idle" }]);
   });
 
-  it("creates no timer for being used", () => {
+  it("creates no timer for an activity", () => {
     const clock = new ManualClock();
     const { lifetime } = start(clock, { expiresAt: inMs(clock, DAY), idleTimeoutMs: 10 * SECOND });
     for (let at = 0; at < 10_000; at++) {
@@ -233,7 +233,7 @@ describe("a sandbox with an idle timeout", () => {
     expect(clock.delays).toHaveLength(11);
   });
 
-  it("of a millisecond does not wake the program all the time while it is used", () => {
+  it("of one millisecond does not wake the program continuously while it is used", () => {
     const clock = new ManualClock();
     const { lifetime } = start(clock, { idleTimeoutMs: 1 });
     lifetime.hold("process");
@@ -265,7 +265,7 @@ describe("a lifetime", () => {
     lifetime.dispose();
   });
 
-  it("that was disposed of never expires and leaves no timer", async () => {
+  it("that was disposed never expires and leaves no timer", async () => {
     const clock = new FakeClock();
     const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, SECOND), idleTimeoutMs: SECOND });
     const held = lifetime.hold("exec");

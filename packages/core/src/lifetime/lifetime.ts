@@ -5,15 +5,15 @@ const MAX_SLEEP_MS = 60_000;
 /** A sandbox whose idle timeout is a millisecond must not wake the program a thousand times a second. */
 const MIN_IDLE_SLEEP_MS = 50;
 
-/** Why a sandbox's time is over. */
+/** Why a sandbox expired. */
 export type ExpiryReason = "ttl" | "idle";
 
 export interface LifetimePolicy {
-  /** When it ends whatever it does; null: never. */
+  /** When the sandbox ends, idle or not; null for never. */
   readonly expiresAt: Date | null;
-  /** How long it may be idle; null: for ever. */
+  /** How long the sandbox may be idle; null for no limit. */
   readonly idleTimeoutMs: number | null;
-  /** Activities that do not keep it from being idle; every other one does. */
+  /** Activities that do not reset the idle timeout; all others do. */
   readonly idleExcept: readonly Activity[];
 }
 
@@ -24,9 +24,9 @@ export interface LifetimeOptions extends LifetimePolicy {
 }
 
 /**
- * How long one sandbox lives. It is idle from the end of the last activity that counts, from its start when there was
- * none yet, and never while one is held. Being used costs no timer: the one there is wakes at the earliest time the
- * end may have come, and looks.
+ * Expires one sandbox. The idle time starts at the end of the last activity that counts, or at the sandbox's start. It
+ * does not run while an activity is held. An activity sets no timer: a single timer wakes at the earliest possible
+ * expiry and checks.
  */
 export class Lifetime implements Disposable {
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class Lifetime implements Disposable {
   #idleExcept: ReadonlySet<Activity>;
   #lastActiveMs: number;
   #cancelTimer: (() => void) | undefined;
-  #isOver = false;
+  #isDisposed = false;
 
   constructor({ clock, onExpiry, expiresAt, idleTimeoutMs, idleExcept }: LifetimeOptions) {
     this.#clock = clock;
@@ -49,12 +49,12 @@ export class Lifetime implements Disposable {
     this.#arm();
   }
 
-  /** It happened now. */
+  /** Records an activity that happens now. */
   touch(activity: Activity): void {
     if (!this.#idleExcept.has(activity)) this.#lastActiveMs = this.#clock.monotonicMs();
   }
 
-  /** It goes on until what this returns is disposed. */
+  /** Records an activity that lasts until the result is disposed. */
   hold(activity: Activity): Disposable {
     this.#held.set(activity, (this.#held.get(activity) ?? 0) + 1);
     let isHeld = true;
@@ -68,7 +68,7 @@ export class Lifetime implements Disposable {
     };
   }
 
-  /** What is not given stays. A new idle timeout or policy counts from now: whoever sets it is using the sandbox. */
+  /** Omitted fields stay unchanged. A new idle timeout or policy counts from now, because setting it is a use. */
   update({ expiresAt, idleTimeoutMs, idleExcept }: Partial<LifetimePolicy>): void {
     if (expiresAt !== undefined) this.#expiresAtMs = expiresAt?.getTime() ?? null;
     if (idleTimeoutMs !== undefined) this.#idleTimeoutMs = idleTimeoutMs;
@@ -77,7 +77,7 @@ export class Lifetime implements Disposable {
     this.#arm();
   }
 
-  /** When it ends if nothing happens any more; null: not by itself. */
+  /** When the sandbox expires without further activity; null for never. */
   get dueAt(): Date | null {
     const idleInMs = this.#isHeld() ? null : this.#idleInMs();
     const nowMs = this.#clock.now().getTime();
@@ -85,9 +85,9 @@ export class Lifetime implements Disposable {
     return new Date(Math.min(this.#expiresAtMs ?? Number.POSITIVE_INFINITY, nowMs + idleInMs));
   }
 
-  /** Nothing happens at its end any more. */
+  /** After this call `onExpiry` is not called. */
   dispose(): void {
-    this.#isOver = true;
+    this.#isDisposed = true;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
   }
@@ -96,11 +96,11 @@ export class Lifetime implements Disposable {
     this.dispose();
   }
 
-  /** Early is right, late is wrong: what happens until the timer wakes only ever moves the idle end away. */
+  /** The timer may wake too early but never too late, because an activity only postpones the idle expiry. */
   #arm(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#isOver) return;
+    if (this.#isDisposed) return;
     const sleepMs = this.#sleepMs();
     if (sleepMs !== null) this.#cancelTimer = this.#clock.schedule(sleepMs, () => this.#wake());
   }
@@ -126,7 +126,7 @@ export class Lifetime implements Disposable {
     if (this.#expiresAtMs === null && this.#idleTimeoutMs === null) return null;
     const ttlInMs =
       this.#expiresAtMs === null ? MAX_SLEEP_MS : Math.max(0, this.#expiresAtMs - this.#clock.now().getTime());
-    // What is held now may be let go of at once, and is idle a whole timeout later at the earliest.
+    // A held activity may end immediately; the sandbox then becomes idle one whole timeout later.
     const idleInMs = this.#isHeld() ? this.#idleTimeoutMs : this.#idleInMs();
     return Math.min(MAX_SLEEP_MS, ttlInMs, Math.max(MIN_IDLE_SLEEP_MS, idleInMs ?? MAX_SLEEP_MS));
   }

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { parseSandboxConfig, type SandboxConfigOptions } from "../sandbox/sandbox-config.ts";
 
 export interface ManagerConfigOptions {
-  /** Kernel of sandboxes that name none; VM providers only. */
+  /** Default kernel of sandboxes; VM providers only. */
   readonly kernelPath?: string | undefined;
-  /** Root filesystem of sandboxes that name none. */
+  /** Default root filesystem of sandboxes. */
   readonly rootfsPath?: string | undefined;
   /** The directory of named root filesystems. */
   readonly imagesDir?: string | undefined;
@@ -66,12 +66,12 @@ function configError(error: z.ZodError): SandboxError {
     issue?.code === "unrecognized_keys"
       ? `fields are ${[...pathFields, "maxSandboxes", "defaults"].join(", ")}`
       : field === "maxSandboxes"
-        ? "allowed is a whole number, 0 for no limit"
+        ? "expected a whole number, 0 for no limit"
         : field === "defaults"
-          ? "allowed is a sandbox config"
-          : "allowed is an absolute path";
+          ? "expected a sandbox config"
+          : "expected an absolute path";
   return new SandboxError("invalid_config", {
-    message: `the manager config is wrong at ${field}: ${allowed}`,
+    message: `invalid manager config at ${field}: ${allowed}`,
     details: { field },
   });
 }

@@ -233,7 +233,7 @@ export class SandboxManager implements AsyncDisposable {
     sandbox.closed.then((exit) => this.#left(sandbox, exit));
   }
 
-  /** Frees the slot and the leftovers of a sandbox that ended by itself. */
+  /** Frees the slot and the leftovers of a sandbox whose instance ended without `destroy`. */
   async #left(sandbox: Sandbox, exit: InstanceExit): Promise<void> {
     const { id } = sandbox;
     if (exit.reason === "destroyed" || this.#sandboxes.get(id) !== sandbox) return;
@@ -250,8 +250,8 @@ export class SandboxManager implements AsyncDisposable {
 
 function noSuchSandbox(id: SandboxId): SandboxError {
   return new SandboxError("no_such_sandbox", {
-    message: `there is no sandbox ${id}`,
-    hint: "list() names those there are",
+    message: `sandbox ${id} not found`,
+    hint: "list() returns the existing ones",
     details: { id },
   });
 }
@@ -262,7 +262,7 @@ function alreadyRegistered(id: SandboxId): SandboxError {
 
 function limitReached(maxSandboxes: number): SandboxError {
   return new SandboxError("sandbox_limit", {
-    message: `no sandbox was created: ${maxSandboxes} exist or are being created, and no more are allowed`,
+    message: `no sandbox was created: the limit of ${maxSandboxes} sandboxes, existing or being created, is reached`,
     details: { maxSandboxes },
   });
 }

@@ -27,7 +27,7 @@ function resolveRootfs({ imagesDir }: ManagerConfig, rootfs: string | undefined)
   if (rootfs === undefined || rootfs === "host" || rootfs.startsWith("/")) return rootfs;
   if (imagesDir !== undefined && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(rootfs)) return `${imagesDir}/${rootfs}`;
   throw new SandboxError("unusable_image", {
-    message: `rootfs ${JSON.stringify(rootfs)} is no path, and there is no images directory to find it in`,
+    message: `rootfs ${JSON.stringify(rootfs)} is not an absolute path, and the manager has no images directory`,
     hint: 'use "host" or an absolute path, or set imagesDir of the manager',
     details: { image: rootfs, imagesDir },
   });

@@ -14,7 +14,7 @@ describe("a back-off", () => {
     expect(pauses.at(-1)).toBe(1000);
   });
 
-  it("is over when its time has passed, and forgets its failures only after a success", async () => {
+  it("ends after its pause, and forgets its failures only after a success", async () => {
     const clock = new FakeClock();
     const backOff = new BackOff(clock, { firstMs: 100, mostMs: 1000 });
     expect(backOff.retryInMs).toBeUndefined();

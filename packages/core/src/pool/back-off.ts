@@ -27,7 +27,7 @@ export class BackOff {
     return this.#streak;
   }
 
-  /** Undefined: now. */
+  /** Undefined if an attempt may start now. */
   get retryInMs(): number | undefined {
     if (this.#retryAtMs === undefined) return undefined;
     const inMs = this.#retryAtMs - this.#clock.monotonicMs();

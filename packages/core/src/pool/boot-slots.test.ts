@@ -8,7 +8,7 @@ function gate() {
 }
 
 describe("boot slots", () => {
-  it("are taken by callers before refills, in the order they came", async () => {
+  it("go to callers before refills, in order of arrival", async () => {
     let freed = 0;
     const slots = new BootSlots(1, () => freed++);
     expect(slots.tryTake()).toBe(true);
@@ -32,7 +32,7 @@ describe("boot slots", () => {
     expect(await slots.run(async () => 7, undefined)).toBe(7);
   });
 
-  it("are not lost to a caller who gives up while waiting", async () => {
+  it("are not lost when a waiting caller aborts", async () => {
     const slots = new BootSlots(1, () => {});
     const { promise, resolve } = gate();
     const running = slots.run(() => promise, undefined);

@@ -5,7 +5,7 @@ interface Waiter {
   readonly refuse: (error: SandboxError) => void;
 }
 
-/** Limits how many instances boot at the same time. Waiting callers go before refills. */
+/** Limits how many instances boot at the same time. Waiting callers precede refills. */
 export class BootSlots {
   readonly #max: number;
   readonly #onFree: () => void;
@@ -53,10 +53,10 @@ export class BootSlots {
 
   async #take(signal: AbortSignal | undefined): Promise<void> {
     if (this.#closedBy !== undefined) throw this.#closedBy;
-    if (signal?.aborted) throw abortError(signal, "waiting for a turn to boot");
+    if (signal?.aborted) throw abortError(signal, "waiting for a boot slot");
     if (this.tryTake()) return;
     await new Promise<void>((resolve, reject) => {
-      const onAbort = () => waiter.refuse(abortError(signal as AbortSignal, "waiting for a turn to boot"));
+      const onAbort = () => waiter.refuse(abortError(signal as AbortSignal, "waiting for a boot slot"));
       const leave = () => {
         this.#waiters.delete(waiter);
         signal?.removeEventListener("abort", onAbort);

@@ -6,7 +6,7 @@ export interface CheckHealthOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** No answer in time and a failure to ask both mean no; only an abort rejects. */
+/** False if the check fails or takes too long; only an abort rejects. */
 export function checkHealth(ask: () => Promise<boolean>, options: CheckHealthOptions): Promise<boolean> {
   const { clock, timeoutMs, signal } = options;
   return new Promise((resolve, reject) => {

@@ -1,18 +1,18 @@
 import { abortError } from "@sandpiper/protocol";
 import type { BackOff } from "./back-off.ts";
 
-/** A member that waits to be claimed. */
+/** An instance that waits to be claimed. */
 export interface Shelved<Key, Member> {
   readonly member: Member;
   readonly shelf: PoolShelf<Key, Member>;
   readonly readyAtMs: number;
   /** Failures in a row when its boot started. */
   readonly streak: number;
-  /** It is reserved for one claim. */
+  /** Reserved for one claim. */
   isClaimed: boolean;
 }
 
-/** A running boot; its instance is wanted while it is on its shelf. */
+/** A running boot; its instance is discarded if the boot has left its shelf. */
 export interface Boot {
   readonly controller: AbortController;
   readonly streak: number;
@@ -26,9 +26,9 @@ export interface WarmPoolStats<Key> {
   readonly hits: number;
   readonly misses: number;
   readonly failures: number;
-  /** Of hits, whether they found one ready or waited for a boot; null before the first. */
+  /** Mean over all hits, including those that waited for a boot; null before the first. */
   readonly meanWaitMs: number | null;
-  /** When the next boot is tried after failures; null: now. */
+  /** Time until the next boot after failures; null for now. */
   readonly retryInMs: number | null;
 }
 
@@ -38,11 +38,11 @@ type Claim<Key, Member> = (found: Shelved<Key, Member> | undefined) => void;
 export class PoolShelf<Key, Member> {
   readonly key: Key;
   readonly backOff: BackOff;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly members = new Set<Shelved<Key, Member>>();
   readonly boots = new Set<Boot>();
   target = 0;
-  /** The larger, the later a boot was started here. */
+  /** The pool's turn in which a boot last started here. */
   lastTurn = 0;
   hits = 0;
   misses = 0;
@@ -60,7 +60,7 @@ export class PoolShelf<Key, Member> {
     return this.target - this.members.size - this.boots.size;
   }
 
-  /** While boots fail, one at a time tries whether they still do. */
+  /** While boots fail, only one runs at a time. */
   get mayBoot(): boolean {
     const { streak, retryInMs } = this.backOff;
     return this.deficit > 0 && retryInMs === undefined && (streak === 0 || this.boots.size === 0);

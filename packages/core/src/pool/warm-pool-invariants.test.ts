@@ -29,7 +29,7 @@ async function microtasks(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await undefined;
 }
 
-it("a pool keeps its promises in any order of events", { timeout: 120_000 }, async () => {
+it("a warm pool keeps its promises in any order of events", { timeout: 120_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(steps, fc.boolean(), async (story, obeysAbort) => {
       const yard = new BootYard({ maxBoots: MAX_BOOTS, maxAgeMs: MAX_AGE_MS, sweepIntervalMs: 10_000 });
@@ -85,7 +85,7 @@ it("a pool keeps its promises in any order of events", { timeout: 120_000 }, asy
         } else if (one.do === "fail") {
           boots[one.index % Math.max(1, boots.length)]?.fail();
         } else if (one.do === "die" || one.do === "remove") {
-          // Death between a check and its answer's arrival is nothing that a pool could see.
+          // A pool cannot notice a death between a health check and its answer.
           await clock.advance(0);
           const waiting = members.filter((member) => !handedOut.has(member) && !member.isDiscarded);
           const victim = waiting[one.index % Math.max(1, waiting.length)];
@@ -98,7 +98,7 @@ it("a pool keeps its promises in any order of events", { timeout: 120_000 }, asy
         check();
       }
 
-      // Left alone, with boots that end well, it comes to rest with exactly what it was told to keep.
+      // Without further events, and with successful boots, each key reaches exactly its target.
       for (let turn = 0; turn < 60 && (boots.length > 0 || turn < 10); turn++) {
         for (const end of cold.splice(0)) end();
         for (const boot of [...boots]) bornAtMs.set(boot.finish(), clock.monotonicMs());

@@ -62,7 +62,7 @@ describe("a refill", () => {
 });
 
 describe("a lowered target", () => {
-  it("ends boots first, and then discards the oldest members", async () => {
+  it("ends boots first, and then discards the oldest instances", async () => {
     await using yard = new BootYard();
     const [oldest, next] = (await yard.fill(alpine, 2)) as [YardMember, YardMember];
     yard.pool.setTarget(alpine, 4);
@@ -107,7 +107,7 @@ describe("a lowered target", () => {
   it("must be a number of instances", async () => {
     await using yard = new BootYard();
     for (const target of [-1, 1.5, Number.NaN]) {
-      expect(() => yard.pool.setTarget(alpine, target)).toThrow(/not a number of instances/);
+      expect(() => yard.pool.setTarget(alpine, target)).toThrow(/expected a whole number of instances/);
     }
   });
 });
@@ -134,7 +134,7 @@ describe("a boot that fails", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: 1000 });
   });
 
-  it("together with others counts once, and one boot finds out whether it is over", async () => {
+  it("together with others counts once, and one boot at a time tests whether boots work again", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 3);
     await yard.clock.advance(0);
@@ -146,7 +146,7 @@ describe("a boot that fails", () => {
     expect(yard.boots).toHaveLength(2);
   });
 
-  it("holds up no other key, and is not tried more often because of claims", async () => {
+  it("delays no other key, and claims do not cause more retries", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
     yard.pool.setTarget(debian, 1);
@@ -159,7 +159,7 @@ describe("a boot that fails", () => {
     expect(yard.boots.map(({ key }) => key)).toEqual([debian]);
   });
 
-  it("is also one whose member dies soon after: an image that always crashes does not boot without end", async () => {
+  it("includes one whose instance dies soon after, so that a broken image does not boot endlessly", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
     await yard.clock.advance(0);
@@ -171,7 +171,7 @@ describe("a boot that fails", () => {
     }
   });
 
-  it("by throwing instead of rejecting is a failure like any other", async () => {
+  it("by throwing is treated like one that rejects", async () => {
     await using yard = new BootYard({
       boot: () => {
         throw new Error("no such image");
@@ -185,7 +185,7 @@ describe("a boot that fails", () => {
 });
 
 describe("a cold boot", () => {
-  it("shares the limit and goes before refills, even those that could start first", async () => {
+  it("shares the limit and precedes refills, even those that could start first", async () => {
     await using yard = new BootYard({ maxBoots: 1 });
     yard.pool.setTarget(alpine, 3);
     await yard.clock.advance(0);
@@ -199,7 +199,7 @@ describe("a cold boot", () => {
     expect(yard.boots).toHaveLength(1);
   });
 
-  it("after a miss has its slot before the refill that the same claim asked for", async () => {
+  it("after a miss gets its slot before the refill that the same claim caused", async () => {
     await using yard = new BootYard({ maxBoots: 1 });
     const [dead] = (await yard.fill(alpine, 1)) as [YardMember];
     await yard.clock.advance(60_000);

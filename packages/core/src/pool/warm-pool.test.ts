@@ -3,7 +3,7 @@ import { alpine, BootYard, type YardMember } from "../testing/boot-yard.ts";
 import { rejection } from "../testing/rejection.ts";
 
 describe("a claim", () => {
-  it("gets the member that has waited longest, and no two get the same", async () => {
+  it("gets the instance that has waited longest, and no two get the same", async () => {
     await using yard = new BootYard();
     const [first, second] = await yard.fill(alpine, 2);
     const claimed = await Promise.all([yard.pool.claim(alpine), yard.pool.claim(alpine), yard.pool.claim(alpine)]);
@@ -26,7 +26,7 @@ describe("a claim", () => {
     expect(yard.pool.stats()).toEqual([]);
   });
 
-  it("never gets a member that died while it waited", async () => {
+  it("never gets an instance that died while it waited", async () => {
     await using yard = new BootYard();
     const [dead, removed, alive] = (await yard.fill(alpine, 3)) as [YardMember, YardMember, YardMember];
     dead.isAlive = false;
@@ -36,7 +36,7 @@ describe("a claim", () => {
     expect(alive.isDiscarded).toBe(false);
   });
 
-  it("never gets a member that is removed while its health is checked", async () => {
+  it("never gets an instance that is removed during its health check", async () => {
     const checked = Promise.withResolvers<boolean>();
     await using yard = new BootYard({ isHealthy: () => checked.promise });
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
@@ -68,7 +68,7 @@ describe("a claim", () => {
     expect(member.isDiscarded).toBe(true);
   });
 
-  it("never gets a member over its age, even between two sweeps", async () => {
+  it("never gets an instance over the age limit, even between two sweeps", async () => {
     await using yard = new BootYard({ maxAgeMs: 5000, sweepIntervalMs: 60_000 });
     const [old] = (await yard.fill(alpine, 1)) as [YardMember];
     await yard.clock.advance(5000);
@@ -92,7 +92,7 @@ describe("a claim", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ hits: 1, misses: 1, meanWaitMs: 200, ready: 0, booting: 1 });
   });
 
-  it("goes without when the boot it waits for fails", async () => {
+  it("misses when the boot it waits for fails", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 2);
     await yard.clock.advance(0);
@@ -148,7 +148,7 @@ describe("a claim", () => {
 });
 
 describe("an idle sweep", () => {
-  it("replaces members that are dead, silent or too old, and only those", async () => {
+  it("replaces only instances that are dead, silent or too old", async () => {
     await using yard = new BootYard({ maxAgeMs: 25_000, healthTimeoutMs: 500 });
     const [old] = (await yard.fill(alpine, 1)) as [YardMember];
     await yard.clock.advance(15_000);
@@ -164,7 +164,7 @@ describe("an idle sweep", () => {
     expect(yard.pool.statsOf(alpine)).toMatchObject({ ready: 4, booting: 0 });
   });
 
-  it("does not keep a member from being claimed", async () => {
+  it("does not prevent claims", async () => {
     await using yard = new BootYard({ healthTimeoutMs: 1000 });
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
     member.isSilent = true;
@@ -175,7 +175,7 @@ describe("an idle sweep", () => {
     expect(member.isDiscarded).toBe(false);
   });
 
-  it("has no timer while nothing waits", async () => {
+  it("has no timer while the pool is empty", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
     await yard.clock.advance(0);
@@ -189,7 +189,7 @@ describe("an idle sweep", () => {
 });
 
 describe("a closed pool", () => {
-  it("has ended its boots, discarded its members, answered its claims, and keeps no timer", async () => {
+  it("has ended its boots, discarded its instances, answered its claims, and keeps no timer", async () => {
     await using yard = new BootYard();
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
     yard.pool.setTarget(alpine, 3);

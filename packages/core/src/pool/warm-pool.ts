@@ -6,42 +6,42 @@ import { checkHealth } from "./check-health.ts";
 import { type Boot, PoolShelf, type Shelved, type WarmPoolStats } from "./pool-shelf.ts";
 
 const DEFAULT_HEALTH_TIMEOUT_MS = 2000;
-/** Members that a sweep asks at the same time. */
+/** Concurrent health checks of a sweep. */
 const SWEEP_WIDTH = 8;
 
 export interface WarmPoolOptions<Key, Member> {
-  /** The same text for keys that mean the same, and for no others. */
+  /** Equal keys give equal strings; different keys give different ones. */
   readonly keyOf: (key: Key) => string;
-  /** Leaves nothing behind when it rejects; an abort ends it. */
+  /** Must leave nothing behind when it rejects, and should stop on abort. */
   readonly boot: (key: Key, signal: AbortSignal) => Promise<Member>;
   readonly discard: (member: Member) => Promise<void>;
   readonly isHealthy: (member: Member) => Promise<boolean>;
   readonly clock: Clock;
   /** Concurrent boots of refills and callers together. */
   readonly maxBoots: number;
-  /** A member that has waited this long is replaced, never handed out. */
+  /** An instance that has waited this long is replaced, never claimed. */
   readonly maxAgeMs: number;
-  /** How often members that wait are looked after. */
+  /** How often the health of waiting instances is checked. */
   readonly sweepIntervalMs: number;
   readonly backOff: BackOffOptions;
-  /** A member that does not answer within this is taken for dead. */
+  /** An instance that does not answer in this time counts as dead. */
   readonly healthTimeoutMs?: number | undefined;
-  /** Leaves the machine to a claimed member's first command before its replacement boots; 0 when not given. */
+  /** Delays the replacement of a claimed instance, so that its first command has the CPU; 0 by default. */
   readonly refillDelayMs?: number | undefined;
   /** Receives failures that have no caller. */
   readonly onError?: ((error: SandboxError, key: Key) => void) | undefined;
 }
 
 /**
- * Keeps members of each key ready. A refill follows from a drain: a claim, a death, a new target. Clocks only end a
- * back-off and start the sweep. All changes are made between two awaits, so no lock is held while anything is slow.
+ * Keeps started instances for each key. A claim, a death or a new target triggers a refill; timers only end a back-off
+ * and start the sweep. Every change happens between two awaits, so slow work holds no lock.
  */
 export class WarmPool<Key, Member> implements AsyncDisposable {
   readonly #options: WarmPoolOptions<Key, Member>;
   readonly #slots: BootSlots;
   readonly #shelves = new Map<string, PoolShelf<Key, Member>>();
   readonly #members = new Map<Member, Shelved<Key, Member>>();
-  /** None of them ever rejects. */
+  /** Background work; never rejects. */
   readonly #pending = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   readonly #refillTurn: Appointment;
@@ -54,7 +54,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#refillTurn = new Appointment(options.clock, () => this.#refill());
   }
 
-  /** 0 ends the pool of this key, and with it its stats. */
+  /** 0 removes the pool of this key and its statistics. */
   setTarget(key: Key, target: number): void {
     if (!Number.isSafeInteger(target) || target < 0) throw invalidTarget(target);
     if (this.#closing.signal.aborted) throw poolClosed();
@@ -70,7 +70,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#refillIn(0);
   }
 
-  /** A healthy member that is the caller's from now on; undefined: boot one yourself, in `withBootSlot`. */
+  /** Resolves with a healthy instance, which now belongs to the caller; undefined means: boot one in `withBootSlot`. */
   async claim(key: Key, signal?: AbortSignal): Promise<Member | undefined> {
     if (signal?.aborted) throw abortError(signal, "claiming a warm instance");
     const shelf = this.#shelves.get(this.#options.keyOf(key));
@@ -145,7 +145,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     return undefined;
   }
 
-  /** False when it is not fit to be used, or gone meanwhile. */
+  /** False if the instance is unhealthy or was removed during the check. */
   async #take(found: Shelved<Key, Member>, signal: AbortSignal | undefined): Promise<boolean> {
     found.isClaimed = true;
     const isHealthy = await this.#isHealthy(found, signal);
@@ -189,7 +189,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#members.delete(found.member);
   }
 
-  /** Boots go before members, which are worth more; of those the oldest, which have least left. */
+  /** Cancels boots before it discards instances, and discards the oldest first. */
   #trim(shelf: PoolShelf<Key, Member>): void {
     while (shelf.surplus > 0) {
       const boot = shelf.freeBoot();
@@ -210,10 +210,10 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
 
   #cancel(shelf: PoolShelf<Key, Member>, boot: Boot): void {
     shelf.boots.delete(boot);
-    boot.controller.abort(notWanted());
+    boot.controller.abort(poolLowered());
   }
 
-  /** Deferred, so that the caller that took the instance continues first: a boot takes the program's time. */
+  /** Deferred, because a boot uses the CPU that the claiming caller needs first. */
   #refillIn(delayMs: number): void {
     if (!this.#closing.signal.aborted) this.#refillTurn.atLatestIn(delayMs);
   }
@@ -283,7 +283,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     this.#sweepLater();
   }
 
-  /** It may be claimed meanwhile; the claimer then checks it as well. */
+  /** The instance may be claimed during the check; the claim then checks it as well. */
   async #inspect(found: Shelved<Key, Member>): Promise<void> {
     const isFree = () => this.#isMine(found) && !found.isClaimed;
     if (!isFree()) return;
@@ -301,7 +301,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
     try {
       this.#options.onError?.(error, key);
     } catch {
-      // The failure of a listener has no other receiver.
+      // A failing listener must not break the pool.
     }
   }
 
@@ -313,7 +313,7 @@ export class WarmPool<Key, Member> implements AsyncDisposable {
 
 function invalidTarget(target: number): SandboxError {
   return new SandboxError("invalid_target", {
-    message: `the pool's target was not set: ${target} is not a number of instances`,
+    message: `invalid pool target ${target}: expected a whole number of instances, at least 0`,
     details: { target },
   });
 }
@@ -322,7 +322,7 @@ function poolClosed(): SandboxError {
   return new SandboxError("pool_closed", { message: "no instance was started: the warm pool has been closed" });
 }
 
-function notWanted(): SandboxError {
+function poolLowered(): SandboxError {
   return new SandboxError("pool_lowered", {
     message: "the boot was canceled: the warm pool no longer needs the instance",
   });

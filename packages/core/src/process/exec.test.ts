@@ -48,7 +48,7 @@ describe("exec", () => {
     expect(agent.sent("process.forget")).toHaveLength(1);
   });
 
-  it("gives a result of one shape", async () => {
+  it("returns results of one shape", async () => {
     const { result, write, exit } = await started();
     write("stdout", text("out"));
     write("stderr", text("err"));
@@ -70,7 +70,7 @@ describe("exec", () => {
     expect(await result).toMatchObject({ exitCode, signal });
   });
 
-  it("does not make up an exit code", async () => {
+  it("does not invent an exit code", async () => {
     const { result, exit } = await started();
     exit({ exit_code: null, signal: null });
     expect(await rejection(result)).toMatchObject({ code: "internal", reason: "invalid_answer" });
@@ -118,7 +118,7 @@ describe("exec", () => {
     expect(await result).toMatchObject({ stdout: "abc", truncated: false });
   });
 
-  it("gives credit back as output arrives, so that any amount gets through", async () => {
+  it("grants credit as output arrives, so that any amount gets through", async () => {
     const { agent, result, write, exit } = await started({ maxOutputBytes: 10 });
     for (let sent = 0; sent < 64; sent++) write("stdout", new Uint8Array(64 * 1024));
     await settle();
@@ -128,7 +128,7 @@ describe("exec", () => {
     expect((await result).truncated).toBe(true);
   });
 
-  it("leaves the time limit to the guest, and waits only so long for a guest that ignores it", async () => {
+  it("leaves the time limit to the guest, and limits the wait for a guest that ignores it", async () => {
     const { clock, agent, result } = await started({ timeoutMs: 5000 });
     expect(agent.sent("process.spawn")[0]).toMatchObject({ params: { timeout_ms: 5000 } });
     await clock.advance(34_999);
@@ -152,7 +152,7 @@ describe("exec", () => {
     expect(agent.sent("process.forget")).toHaveLength(1);
   });
 
-  it("starts nothing when its caller has aborted before", async () => {
+  it("starts nothing when its caller has already aborted", async () => {
     const { agent, result } = await started({ signal: AbortSignal.abort() });
     expect((await rejection(result)).code).toBe("canceled");
     expect(agent.writes).toBe(0);
@@ -184,7 +184,7 @@ describe("exec", () => {
     expect(await result).toMatchObject({ code: "not_found", reason: "no_such_program" });
   });
 
-  it("sends input in pieces, the next when the last was taken, and does not mind when it is not taken", async () => {
+  it("sends the next piece of input when the last was accepted, and ignores unread input", async () => {
     const { agent, result, exit } = await started({ stdin: new Uint8Array(600 * 1024) });
     expect(agent.sent("process.spawn")[0]).toMatchObject({ params: { stdin: true } });
     const pieces = () => agent.received.filter(({ message }) => message["method"] === "process.stdin");

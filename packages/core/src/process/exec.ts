@@ -66,7 +66,7 @@ export async function exec(client: AgentClient, target: SpawnTarget, options: Ex
   }
 }
 
-/** `interrupt` gets what a callback of the caller throws. */
+/** `interrupt` receives an error that the caller's callback throws. */
 function collectInto(
   call: AgentCall<"process.output">,
   collected: ExecOutput,

@@ -14,10 +14,10 @@ export interface ProcessSummary {
   readonly startOffset: number;
   /** Offset of its next byte of output. */
   readonly endOffset: number;
-  /** Bytes of standard input taken so far. */
+  /** Bytes of standard input accepted so far. */
   readonly stdinOffset: number;
   readonly isRunning: boolean;
-  /** Null while it runs. */
+  /** Null while the process runs. */
   readonly exitCode: number | null;
   readonly signal: string | null;
 }

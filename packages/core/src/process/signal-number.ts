@@ -3,7 +3,7 @@ const signals = [
   ..."CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS".split(" "),
 ];
 
-/** The number that Linux gives a signal such as "SIGKILL" or "SIG40"; 0 when there is no such signal. */
+/** The number that Linux gives a signal such as "SIGKILL" or "SIG40"; 0 for an unknown signal. */
 export function signalNumber(name: string): number {
   const short = name.replace(/^SIG/, "");
   const known = signals.indexOf(short) + 1;

@@ -50,7 +50,7 @@ export async function openLink(instance: Instance, options: ConnectAgentOptions 
 function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
   if (chroot === undefined || chroot === provider.chroot) return;
   throw new SandboxError("chroot_mismatch", {
-    message: `chroot ${chroot} was asked for, but provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
+    message: `chroot ${chroot} is not supported: provider ${provider.name} keeps its instances in ${provider.chroot ?? "no directory"}`,
     details: { chroot, providerChroot: provider.chroot },
   });
 }
@@ -58,7 +58,7 @@ function requireChroot(provider: Provider, { chroot }: SandboxConfig): void {
 function requireContainers({ name, capabilities }: Provider, { container }: SandboxConfig): void {
   if (container === undefined || capabilities.supportsContainers) return;
   throw new SandboxError("no_containers", {
-    message: `${Object.keys(container).join(", ") || "container"} was asked for, but provider ${name} makes no containers`,
+    message: `${Object.keys(container).join(", ") || "container"} is not supported: provider ${name} does not run containers`,
     details: { provider: name },
   });
 }

@@ -87,11 +87,11 @@ const allowed: Readonly<Record<keyof SandboxConfigOptions, string>> = {
   maxProcesses: "a whole number, at least 1",
   timeoutMs: "a whole number of milliseconds, at least 1",
   vsockCid: "a whole number from 3 to 4294967294",
-  env: "texts by name, no = in a name, no NUL anywhere",
+  env: "strings by name, without = in a name and without NUL",
   user: 'a user name, "uid" or "uid:gid"',
   cwd: "an absolute path",
   name: "1 to 128 characters",
-  container: "what docs/docker.md says of each of its fields",
+  container: "the fields in docs/docker.md",
   labels: 'texts of at most 4096 characters by key; keys starting with "sandpiper." are reserved',
 };
 
@@ -108,17 +108,17 @@ export function parseSandboxConfig(options: SandboxConfigOptions = {}): SandboxC
 function configError(options: unknown, error: z.ZodError): SandboxError {
   const problems = error.issues.map((issue) => {
     if (issue.code === "unrecognized_keys") {
-      return `${issue.keys.join(", ")} is no field of it; fields are ${Object.keys(allowed).join(", ")}`;
+      return `unknown field ${issue.keys.join(", ")}; fields are ${Object.keys(allowed).join(", ")}`;
     }
     const field = issue.path[0] as keyof SandboxConfigOptions | undefined;
-    if (field === undefined) return "it is not an object";
+    if (field === undefined) return "not an object";
     const value = (options as SandboxConfigOptions)[field];
     // Environment values may be secrets, so they are not repeated.
     const what = field === "env" ? `env (${String(issue.path[1])})` : `${field} ${shown(value)}`;
-    return `${what} is not allowed; allowed is ${allowed[field]}`;
+    return `${what} is not allowed; expected ${allowed[field]}`;
   });
   return new SandboxError("invalid_config", {
-    message: `the sandbox config is wrong: ${problems.join("; ")}`,
+    message: `invalid sandbox config: ${problems.join("; ")}`,
     details: { fields: error.issues.map((issue) => issue.path.join(".")) },
   });
 }

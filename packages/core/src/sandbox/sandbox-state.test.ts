@@ -17,7 +17,7 @@ const allowed = [
 ];
 
 describe("the states of a sandbox", () => {
-  it("follow the life that is documented, and no other", () => {
+  it("have exactly the documented transitions", () => {
     for (const from of states) {
       for (const to of states) {
         const isEnd =
@@ -29,7 +29,7 @@ describe("the states of a sandbox", () => {
     }
   });
 
-  it("refuse a step that is not allowed, with those that are", () => {
+  it("refuse other transitions, and name the allowed ones", () => {
     const id = createSandboxId();
     expect(transition(id, "creating", "ready")).toBe("ready");
     expect(() => transition(id, "destroyed", "ready")).toThrow(SandboxError);

@@ -49,7 +49,7 @@ export interface PrepareOptions {
 
 export interface RestoreOptions extends Omit<SandboxOptions, "id"> {
   readonly prepared: PreparedInstance;
-  /** Has the files of the checkpoint. */
+  /** The directory with the files of the checkpoint. */
   readonly directory: string;
   readonly createdAt: Date;
 }
@@ -69,7 +69,7 @@ interface SandboxParts {
   readonly hasLostProcesses?: boolean | undefined;
 }
 
-/** Files and processes of its own, until it is destroyed. */
+/** An isolated environment with its own files and processes, until it is destroyed. */
 export class Sandbox implements AsyncDisposable {
   readonly id: SandboxId;
   readonly config: SandboxConfig;
@@ -85,8 +85,8 @@ export class Sandbox implements AsyncDisposable {
   #state: SandboxState = "creating";
   #failure: SandboxError | undefined;
   #wasStopped = false;
-  /** Open pings of the instance itself, which do not make the sandbox busy. */
-  #openQuestions = 0;
+  /** Open pings of the instance, which do not make the sandbox busy. */
+  #openPings = 0;
   #destroying: Promise<void> | undefined;
 
   private constructor(parts: SandboxParts) {
@@ -101,7 +101,7 @@ export class Sandbox implements AsyncDisposable {
     this.files = new SandboxFiles(() => this.#client());
     this.#become("ready");
     this.closed = parts.instance.exited.then((exit) => this.#ended(exit));
-    parts.instance.heedAgent?.((signal) => this.#ask(signal));
+    parts.instance.watchAgent?.((signal) => this.#ask(signal));
   }
 
   /** Starts an instance and waits for its agent. On failure or abort it removes everything it created. */
@@ -303,7 +303,7 @@ export class Sandbox implements AsyncDisposable {
   async isHealthy(options: CallOptions = {}): Promise<boolean> {
     if (this.#state !== "ready") return false;
     const { latest } = this.#link;
-    if (!latest.isClosed && latest.openCalls > this.#openQuestions) return true;
+    if (!latest.isClosed && latest.openCalls > this.#openPings) return true;
     try {
       await (await this.#client()).ping(options);
       return true;
@@ -363,11 +363,11 @@ export class Sandbox implements AsyncDisposable {
   async #ask(signal: AbortSignal): Promise<void> {
     const { latest } = this.#link;
     if (latest.isClosed) return;
-    this.#openQuestions += 1;
+    this.#openPings += 1;
     try {
       await latest.ping({ signal, timeoutMs: Number.POSITIVE_INFINITY });
     } finally {
-      this.#openQuestions -= 1;
+      this.#openPings -= 1;
     }
   }
 

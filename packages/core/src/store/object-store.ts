@@ -1,14 +1,14 @@
 /** Objects that nodes share, with names and compare-and-swap. */
 export interface ObjectStore {
-  /** As users know it, for messages: "file:///srv/sandpiper", "s3://bucket/prefix". */
+  /** The name for messages, such as "file:///srv/sandpiper" or "s3://bucket/prefix". */
   readonly label: string;
   /** Undefined if the object does not exist. A read after a write, by any node, returns what was written. */
   get(key: string): Promise<StoredObject | undefined>;
-  /** As `get`, without the bytes. */
+  /** Like `get`, without the bytes. */
   head(key: string): Promise<StoredObjectInfo | undefined>;
   /**
-   * Writes the whole object, or nothing of it. Gives its new tag, or undefined when the condition did not hold: somebody
-   * else was there first, and nothing was written.
+   * Writes the object atomically. Resolves with its new tag, or with undefined if the condition did not hold and
+   * nothing was written.
    */
   put(key: string, bytes: Uint8Array, condition?: PutCondition): Promise<string | undefined>;
   /** False if the condition did not hold. Without a condition, a missing object is a success. */
@@ -30,5 +30,5 @@ export interface StoredObject extends StoredObjectInfo {
   readonly bytes: Uint8Array;
 }
 
-/** `ifAbsent`: there must be no such object. `ifMatch`: it must still be the one with this tag. */
+/** `ifAbsent`: the object must not exist. `ifMatch`: it must still have this tag. */
 export type PutCondition = { readonly ifAbsent: true } | { readonly ifMatch: string };

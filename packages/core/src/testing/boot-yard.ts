@@ -1,5 +1,5 @@
-import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
 import { SandboxError } from "@sandpiper/protocol";
+import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 export interface YardKey {
@@ -29,7 +29,7 @@ interface YardBoot {
 
 export const alpine: YardKey = { image: "alpine", memoryMib: 256 };
 
-/** A pool whose members boot, die and fail when the test says so. */
+/** A pool whose instances boot, die and fail on the test's command. */
 export class BootYard implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly members: YardMember[] = [];

@@ -16,7 +16,7 @@ export function shareSandbox({ framework, provider, config }: ContractContext): 
   };
 }
 
-/** Polls until a condition is true; the framework's time limit ends a wait in vain. */
+/** Polls until a condition is true; the framework's time limit ends the wait otherwise. */
 export async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((resolve) => setTimeout(resolve, 10));
 }

@@ -36,7 +36,7 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
         expect(await read(restored)).toEqual(everywhere("kept"));
         expect(restored.greetedProcesses).toEqual([]);
         expect(await rejection(restored.attach(process.id))).toMatchObject({ code: "gone", reason: "process_lost" });
-        expect((await restored.exec("echo goes on")).stdout).toBe("goes on\n");
+        expect((await restored.exec("echo ready")).stdout).toBe("ready\n");
       } finally {
         await restored.destroy();
       }

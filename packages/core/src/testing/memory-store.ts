@@ -1,5 +1,4 @@
-import { type Clock, systemClock } from "@sandpiper/protocol";
-import { SandboxError } from "@sandpiper/protocol";
+import { type Clock, SandboxError, systemClock } from "@sandpiper/protocol";
 import type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "../store/object-store.ts";
 import { checkStoreKey, checkStorePrefix } from "../store/store-key.ts";
 
@@ -23,11 +22,11 @@ export interface StoreFault {
 
 export interface MemoryStoreOptions {
   readonly clock?: Clock;
-  /** Decides about every call; undefined lets it pass. */
+  /** The fault of a call; undefined for none. */
   readonly fault?: (call: StoreCall) => StoreFault | undefined;
 }
 
-/** A store for tests, whose calls fail and wait when the test says so. */
+/** A store for tests, which fails and delays calls on the test's command. */
 export class MemoryStore implements ObjectStore {
   readonly label = "memory:";
   readonly #objects = new Map<string, StoredObject>();

@@ -35,7 +35,7 @@ export interface ProviderContractOptions {
   readonly leftovers: (provider: Provider, id: SandboxId) => Promise<readonly string[]>;
   /** What `leftovers` must list while a sandbox runs, such as its process and its directory. */
   readonly traces?: readonly RegExp[];
-  /** Starts programs beside the tests, which are then killed; or says why the suite skips those tests. */
+  /** Starts programs beside the tests, which kill them; or the reason why the suite skips those tests. */
   readonly programs: HostPrograms | { readonly skipped: string };
   /** Makes an empty directory of the host for a checkpoint. Needed where there are checkpoints. */
   readonly makeDirectory?: () => Promise<string>;

@@ -4,7 +4,7 @@ import type { Channel, ChannelReceiver } from "../channel.ts";
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** The other end of a channel: it records the client's bytes and sends only what a test tells it to. */
+/** The other end of a channel: it records the client's bytes and sends only what a test scripts. */
 export class ScriptedAgent {
   readonly received: Frame[] = [];
   writes = 0;

@@ -59,7 +59,7 @@ function endOf({ exitCode, signal, timedOut, outOfMemory, durationMs }: ProcessE
   if (timedOut) {
     return `Killed after ${seconds}, its time limit. Give a larger timeout_seconds, or use start_process for long jobs.`;
   }
-  if (outOfMemory) return `Killed for using more memory than the sandbox has (exit code ${exitCode}).`;
+  if (outOfMemory) return `Killed: the sandbox is out of memory (exit code ${exitCode}).`;
   return signal === null
     ? `Exit code ${exitCode} after ${seconds}.`
     : `Ended by ${signal} (exit code ${exitCode}) after ${seconds}.`;

@@ -3,7 +3,7 @@ import { OutputWindow } from "./output-window.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
-/** Written in pieces, each by a source. */
+/** A window after these pieces of output. */
 function windowOf(roomBytes: number, ...pieces: readonly (readonly ["stdout" | "stderr", string])[]): OutputWindow {
   const window = new OutputWindow(roomBytes);
   let offset = 0;
@@ -16,7 +16,7 @@ function windowOf(roomBytes: number, ...pieces: readonly (readonly ["stdout" | "
 }
 
 describe("a window on output", () => {
-  it("shows all of it where it fits, to the last byte", () => {
+  it("shows all output that fits, to the last byte", () => {
     const window = windowOf(10, ["stdout", "abcde"], ["stdout", "fghij"]);
     expect(window.leftOut).toBeUndefined();
     expect(window.text({ marker: "|" })).toBe("abcdefghij");
@@ -29,7 +29,7 @@ describe("a window on output", () => {
     expect(window.endOffset).toBe(26);
   });
 
-  it("shows each source by itself, with a marker only where something of it is left out", () => {
+  it("shows each source separately, with a marker only where its output is cut", () => {
     const window = windowOf(8, ["stderr", "EE"], ["stdout", "aaaaaaaaaa"], ["stderr", "FFFF"]);
     expect(window.text({ marker: "|", source: "stdout" })).toBe("aa|");
     expect(window.text({ marker: "|", source: "stderr" })).toBe("EEFFFF");

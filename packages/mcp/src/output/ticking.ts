@@ -1,6 +1,6 @@
 import type { ToolCall } from "../tool/tool.ts";
 
-/** Sends progress notifications until it is disposed of; `message` gets the seconds so far. */
+/** Sends progress notifications until it is disposed; `message` gets the seconds so far. */
 export function tick({ session, progress }: ToolCall, message: (seconds: number) => string): Disposable {
   const startedAt = performance.now();
   const timer = setInterval(() => {

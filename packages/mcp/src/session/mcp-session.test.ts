@@ -73,15 +73,15 @@ describe("a session", () => {
   });
 
   it("reports a sandbox that could not be destroyed", async () => {
-    const told: SandboxError[] = [];
-    const { session, call } = await connectMcp({ onError: (error) => told.push(error) });
+    const reported: SandboxError[] = [];
+    const { session, call } = await connectMcp({ onError: (error) => reported.push(error) });
     await call("run_command", { command: "true" });
     const [sandbox] = session.own;
-    if (sandbox === undefined) throw new Error("there is no sandbox");
+    if (sandbox === undefined) throw new Error("no sandbox was created");
     sandbox.destroy = () =>
       Promise.reject(SandboxError.fromFields({ code: "unavailable", reason: "away", message: "away" }));
     await session[Symbol.asyncDispose]();
-    expect(told).toMatchObject([{ reason: "away" }]);
+    expect(reported).toMatchObject([{ reason: "away" }]);
   });
 
   it("reports that the default sandbox is gone, and creates another in the next call", async () => {
@@ -112,7 +112,7 @@ describe("a session", () => {
     const connect = async () => {
       asked++;
       if (asked === 1)
-        throw SandboxError.fromFields({ code: "unavailable", reason: "no_runsc", message: "there is no runsc" });
+        throw SandboxError.fromFields({ code: "unavailable", reason: "no_runsc", message: "runsc not found" });
       return client;
     };
     const { mcp, call } = await connectMcp({ client: connect });
@@ -120,12 +120,12 @@ describe("a session", () => {
     await mcp.listResources();
     expect(asked).toBe(0);
     const failed = await call("run_command", { command: "true" });
-    expect(failed).toMatchObject({ isError: true, text: expect.stringContaining("there is no runsc") });
+    expect(failed).toMatchObject({ isError: true, text: expect.stringContaining("runsc not found") });
     for (const _ of [1, 2]) expect((await call("run_command", { command: "true" })).isError).toBe(false);
     expect(asked).toBe(2);
   });
 
-  it("promises to keep nothing where its node ends with it", async () => {
+  it("refuses to keep a sandbox when its node ends with the session", async () => {
     const { node, call } = await connectMcp({ keep: "never" });
     const answer = await call("create_sandbox", { keep: true });
     expect(answer).toMatchObject({ isError: true });

@@ -76,15 +76,15 @@ describe("a failure", () => {
 describe("a command under way", () => {
   it("sends progress to a client that asked for it", async () => {
     const { node, mcp } = await connectMcp({ limits: { progressEveryMs: 5 } });
-    const told = Promise.withResolvers<void>();
+    const progressed = Promise.withResolvers<void>();
     const messages: (string | undefined)[] = [];
     node.onExec(async () => {
-      await told.promise;
+      await progressed.promise;
       return { stdout: "done" };
     });
     const onprogress = ({ progress, message }: { progress: number; message?: string | undefined }) => {
       messages.push(message);
-      if (progress >= 2) told.resolve();
+      if (progress >= 2) progressed.resolve();
     };
     const request = { name: "run_command", arguments: { command: "make" } };
     const result = await mcp.callTool(request, { onprogress });

@@ -12,7 +12,10 @@ export const destroySandbox = defineTool({
   output: z.object({ sandbox_id: sandboxIdOutput.nullable(), destroyed: z.boolean() }),
   async run({ sandbox_id }, { session, signal }) {
     if (sandbox_id === undefined && session.defaultId === undefined) {
-      return { text: "There is no default sandbox to destroy.", structured: { sandbox_id: null, destroyed: false } };
+      return {
+        text: "Nothing was destroyed: the session has no default sandbox.",
+        structured: { sandbox_id: null, destroyed: false },
+      };
     }
     const sandbox = await session.sandbox(sandbox_id, signal);
     await session.destroy(sandbox);

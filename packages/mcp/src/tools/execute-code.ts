@@ -39,7 +39,7 @@ export const executeCode = defineTool({
     } catch (thrown) {
       throw isMissingProgram(thrown) ? noInterpreter(language, program, thrown) : thrown;
     } finally {
-      // If the sandbox is gone, there is no file to remove.
+      // The sandbox may be gone, and its files with it.
       await sandbox.files.remove(path, { missingOk: true }).catch(() => {});
     }
   },

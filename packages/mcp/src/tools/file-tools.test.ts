@@ -15,7 +15,7 @@ describe("files", () => {
     expect(listed.structured.entries).toMatchObject([{ kind: "file", size_bytes: 7 }]);
   });
 
-  it("that are long come in parts that never split a character", async () => {
+  it("that are long are read in parts that never split a character", async () => {
     const { call } = await connectMcp({ limits: { fileBytes: 4 } });
     const content = "ab€€cd€";
     await call("write_file", { path: "/long", content });
@@ -37,7 +37,7 @@ describe("files", () => {
     expect(text).toContain("download_file");
   });
 
-  it("travel as bytes in both directions, in parts where they are long", async () => {
+  it("are transferred as bytes in both directions, long ones in parts", async () => {
     const { node, session, call } = await connectMcp({ limits: { transferBytes: 8 } });
     await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
     expect(node.files(session.defaultId as string).get("/p.bin")).toEqual(picture);
@@ -53,14 +53,14 @@ describe("files", () => {
     expect(await call("upload_file", { path: "/q", content_base64: "no base64!" })).toMatchObject({ isError: true });
   });
 
-  it("that are pictures can be looked at", async () => {
+  it("that are images are returned as images", async () => {
     const { mcp, call } = await connectMcp();
     await call("upload_file", { path: "/p.png", content_base64: picture.toBase64() });
     const { content } = await mcp.callTool({ name: "download_file", arguments: { path: "/p.png" } });
     expect(content).toMatchObject([{ type: "text" }, { type: "image", mimeType: "image/png" }]);
   });
 
-  it("of a directory with very many are not all listed", async () => {
+  it("of a very large directory are listed only up to the limit", async () => {
     const { call } = await connectMcp({ limits: { directoryEntries: 2 } });
     for (const name of ["c", "a", "b"]) await call("write_file", { path: `/d/${name}`, content: "" });
     const { text, structured } = await call("list_directory", { path: "/d" });
@@ -71,7 +71,7 @@ describe("files", () => {
 });
 
 describe("code", () => {
-  it("runs as a file in its language's interpreter, which is gone afterwards", async () => {
+  it("runs as a temporary file in its language's interpreter", async () => {
     const { node, session, call } = await connectMcp();
     const seen: unknown[] = [];
     node.onExec(({ argv, sandboxId }) => {

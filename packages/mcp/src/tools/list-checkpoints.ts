@@ -17,7 +17,7 @@ export const listCheckpoints = defineTool({
       return `${checkpoint_id}${name === null ? "" : ` (${name})`} of ${created_at}, keeps ${keeps}`;
     });
     return {
-      text: lines.length === 0 ? "There are no checkpoints." : lines.join("\n"),
+      text: lines.length === 0 ? "The sandbox has no checkpoints." : lines.join("\n"),
       structured: { sandbox_id: sandbox.id, checkpoints },
     };
   },

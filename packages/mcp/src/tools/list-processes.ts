@@ -20,7 +20,7 @@ export const listProcesses = defineTool({
       return `${process_id} ${processState(process)}, ${output_bytes} bytes of output: ${command}`;
     });
     return {
-      text: lines.length === 0 ? "There are no processes." : lines.join("\n"),
+      text: lines.length === 0 ? "The sandbox has no processes." : lines.join("\n"),
       structured: { sandbox_id: sandbox.id, processes },
     };
   },

@@ -29,7 +29,7 @@ export const listSandboxes = defineTool({
       const marks = [name, is_default && "default", !is_temporary && "kept"].filter(Boolean).join(", ");
       return `${sandbox_id} ${state}${marks === "" ? "" : ` (${marks})`}`;
     });
-    const text = lines.length === 0 ? "There are no sandboxes." : lines.join("\n");
+    const text = lines.length === 0 ? "No sandboxes." : lines.join("\n");
     return { text: hasMore ? `${text}\n… and more.` : text, structured: { sandboxes, has_more: hasMore } };
   },
 });

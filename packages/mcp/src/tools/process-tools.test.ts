@@ -77,7 +77,7 @@ describe("a process in the background", () => {
     expect(late.text).toContain("process_ended");
   });
 
-  it("is ended, and its end can be read", async () => {
+  it("can be killed, and its end can be read", async () => {
     const { call } = await connectMcp();
     const { process_id } = (await call("start_process", { command: "sleep 100" })).structured;
     const killed = await call("kill_process", { process_id });

@@ -4,7 +4,7 @@ import { defineTool } from "../tool/tool.ts";
 
 export const restoreSandbox = defineTool({
   name: "restore_sandbox",
-  title: "Set a sandbox back",
+  title: "Restore a sandbox",
   description:
     "Restores a sandbox to one of its checkpoints; later changes are lost. Processes that the checkpoint contains continue from there.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MAX_ATTACHMENT_BYTES } from "./generation.ts";
 
-/** Matches an answer to its call; a channel's caller never uses one id twice. */
+/** Matches an answer to its call; a caller never reuses an id on one channel. */
 export const callIdSchema = z.union([z.int().nonnegative(), z.string().min(1).max(128)]);
 export type CallId = z.infer<typeof callIdSchema>;
 
@@ -40,7 +40,7 @@ export const rpcErrorSchema = z.object({
 
 export const responseSchema = z.object({
   jsonrpc: z.literal("2.0"),
-  /** Null when the request could not be read far enough to know its id. */
+  /** Null if the request was too damaged to read its id. */
   id: callIdSchema.nullable(),
   result: z.record(z.string(), z.unknown()).optional(),
   error: rpcErrorSchema.optional(),

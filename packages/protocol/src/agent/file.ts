@@ -3,7 +3,7 @@ import { windowSchema } from "./stream.ts";
 
 const fileKindSchema = z.enum(["file", "directory", "symlink", "fifo", "socket", "block_device", "char_device"]);
 
-/** What file.stat answers, and one line of a file.list stream. */
+/** The answer of file.stat, and one line of a file.list stream. */
 export const fileInfoSchema = z.object({
   /** Absolute in file.stat; relative to the listed directory in file.list. */
   path: z.string(),
@@ -76,9 +76,9 @@ export const fileMethods = {
     result: z.object({ size: z.int() }),
   },
   /**
-   * Takes stream.data until stream.end, into a temporary file that then replaces `path`: a reader sees the old file or
-   * the new one, never a part. Missing parents are made. A replaced file keeps its mode and owner unless given; a new
-   * one gets 0644 and the default user.
+   * Writes stream.data until stream.end to a temporary file that then replaces `path`: a reader sees the old file or
+   * the new one, never a part. Missing parents are created. A replaced file keeps its mode and owner by default; a new
+   * file gets 0644 and the default user.
    */
   "file.write": {
     params: z.object({ path, mode: mode.optional(), owner: z.string().optional() }),

@@ -7,7 +7,7 @@ function decode(chunks: Iterable<Uint8Array>): (Frame | string)[] {
   const seen: (Frame | string)[] = [];
   const decoder = new FrameDecoder({ frame: (frame) => seen.push(frame), fault: (fault) => seen.push(fault) });
   for (const chunk of chunks) {
-    // A chunk is often a Node Buffer, and belongs to its sender again after the call.
+    // A chunk is often a Node Buffer that its sender reuses after the call.
     const lent = Buffer.from(chunk);
     decoder.push(lent);
     lent.fill(0x21);

@@ -2,9 +2,9 @@ import { SandboxError } from "../errors/sandbox-error.ts";
 import { MAX_ATTACHMENT_BYTES, MAX_LINE_BYTES } from "./generation.ts";
 
 /**
- * A frame is one line of JSON and, when that line says `"bytes": N`, N raw bytes and a newline after it.
- * Empty lines between frames mean nothing. The newline after the bytes is what tells a whole attachment from one
- * that its sender could not finish (see `resyncPadding`).
+ * A frame is one line of JSON, followed by N raw bytes and a newline if the line has `"bytes": N`. Empty lines between
+ * frames are ignored. The newline after the bytes distinguishes a complete attachment from an unfinished one (see
+ * `resyncPadding`).
  */
 export interface Frame {
   readonly message: Record<string, unknown>;
@@ -14,7 +14,7 @@ export interface Frame {
 export type FrameFault = "not_json" | "not_an_object" | "line_too_long" | "bad_attachment_size" | "torn_attachment";
 
 export interface FrameSink {
-  /** Memory of that size for the attachment of a message that has begun; undefined: new memory. */
+  /** Memory of that size for the attachment of this message; undefined for new memory. */
   place?(message: Readonly<Record<string, unknown>>, size: number): Uint8Array | undefined;
   frame(frame: Frame): void;
   /** After a fault the decoder skips the damaged frame and continues. */
@@ -34,26 +34,26 @@ const textDecoder = new TextDecoder("utf-8", { fatal: true });
 export function encodeFrame(message: object, attachment?: Uint8Array): Uint8Array[] {
   if (attachment === undefined) return [encodeLine(message)];
   if (attachment.length > MAX_ATTACHMENT_BYTES) {
-    throw new RangeError(`an attachment holds at most ${MAX_ATTACHMENT_BYTES} bytes, this one ${attachment.length}`);
+    throw new RangeError(`the attachment has ${attachment.length} bytes; at most ${MAX_ATTACHMENT_BYTES} are allowed`);
   }
   return [encodeLine({ ...message, bytes: attachment.length }), attachment, newline];
 }
 
-/** The agent takes no half characters, and could not say which message had one. */
+/** The agent refuses half characters, and its error could not name the message. */
 function encodeLine(message: object): Uint8Array {
   const text = JSON.stringify(message);
   if (text.includes("\\ud") && HALF_CHARACTER.test(text)) {
     throw new SandboxError("malformed_text", {
-      message: "a text cannot be sent to the sandbox: it holds one half of a surrogate pair",
+      message: "a string cannot be sent to the sandbox: it contains one half of a surrogate pair",
     });
   }
   return textEncoder.encode(`${text}\n`);
 }
 
 /**
- * What a new caller writes first on a byte stream whose earlier caller may have died in the middle of a frame.
- * Spaces end any unfinished attachment without the newline that would make it count, and end any unfinished line as
- * text that is not JSON; the second half does the same for a line that lacked only its newline and its attachment.
+ * The first bytes of a new caller on a byte stream whose earlier caller may have died within a frame. The spaces end an
+ * unfinished attachment without the newline that would complete it, and an unfinished line as invalid JSON. The second
+ * half does the same for a line that lacked only its newline and its attachment.
  */
 export function resyncPadding(): Uint8Array {
   const half = MAX_ATTACHMENT_BYTES + 1;
@@ -66,7 +66,7 @@ export function resyncPadding(): Uint8Array {
 /** Turns chunks of a byte stream back into frames. */
 export class FrameDecoder {
   readonly #sink: FrameSink;
-  /** The part of a line that earlier chunks held. One buffer: a line may arrive byte by byte. */
+  /** The start of a line from earlier chunks, in one buffer because a line may arrive byte by byte. */
   #line = new Uint8Array(0);
   #lineLength = 0;
   #skippingLine = false;
@@ -180,7 +180,7 @@ export class FrameDecoder {
   #startAttachment(message: Record<string, unknown>, piece: Uint8Array): void {
     const size = this.#attachmentLength;
     const place = this.#sink.place?.(message, size);
-    // A copy of bytes that are there need not be filled with zeros first.
+    // A copy of existing bytes need not be filled with zeros first.
     if (place === undefined && piece.length === size) {
       this.#attachment = new Uint8Array(piece);
       return;

@@ -1,10 +1,10 @@
-/** Raised whenever the agent's wire changes; `snapshots/` holds the frozen schema of each generation. */
+/** Increases whenever the agent's wire format changes; `snapshots/` holds the frozen schema of each generation. */
 export const PROTOCOL_GENERATION = 1;
 
 /** A longer line is refused and skipped, never buffered. */
 export const MAX_LINE_BYTES = 1024 * 1024;
 
-/** The most raw bytes one message may carry; longer contents travel as a stream of messages. */
+/** The maximum of raw bytes in one message; longer contents are sent as a stream of messages. */
 export const MAX_ATTACHMENT_BYTES = 1024 * 1024;
 
 /** The maximum number of unanswered calls on one channel. */

@@ -3,7 +3,7 @@ import { fileMethods } from "./file.ts";
 import { processMethods } from "./process.ts";
 import { systemMethods } from "./system.ts";
 
-/** Every call an agent answers. */
+/** Every call that an agent answers. */
 export const agentMethods = { ...systemMethods, ...processMethods, ...fileMethods } as const;
 
 export type AgentMethod = keyof typeof agentMethods;

@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { windowSchema } from "./stream.ts";
 
-/** Chosen by the caller, so that a repeated spawn after a lost answer starts nothing twice. */
+/** Chosen by the caller, so that a repeated spawn after a lost answer does not start a second process. */
 export const processIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/);
 
 const exitStatusSchema = z.object({
   /** Null when a signal ended the process. */
   exit_code: z.int().nullable(),
-  /** For example "SIGKILL"; null when the process exited by itself. */
+  /** For example "SIGKILL"; null unless a signal ended the process. */
   signal: z.string().nullable(),
   timed_out: z.boolean(),
   out_of_memory: z.boolean(),
@@ -54,7 +54,7 @@ const spawnParamsSchema = z.object({
   pty: z.object(size).optional(),
   /** After this time the whole process tree is killed, and the status has timed_out. */
   timeout_ms: timeout.optional(),
-  /** Output kept for readers that come late; the oldest bytes beyond it are dropped. */
+  /** How much output is kept for later readers; older bytes are dropped. */
   journal_bytes: z.int().min(4096).optional(),
 });
 export type SpawnParams = z.infer<typeof spawnParamsSchema>;
@@ -78,7 +78,7 @@ const execResult = z.object({
   signal: z.string().nullable(),
   timed_out: z.boolean(),
   out_of_memory: z.boolean(),
-  /** True when output was longer than one answer holds and its tail was left out. */
+  /** True if the output was longer than one answer; its end is missing. */
   truncated: z.boolean(),
 });
 
@@ -89,12 +89,12 @@ export const processMethods = {
     result: execResult,
   },
   "process.spawn": { params: spawnParamsSchema, result: z.object({ process: processIdSchema, pid: z.int() }) },
-  /** Streams the journal from `offset`; answered when the process has exited and all it had written is sent. */
+  /** Streams the journal from `offset`; answered when the process has exited and all its output is sent. */
   "process.output": {
     params: z.object({ process: processIdSchema, offset: z.int().min(0).optional(), window: windowSchema }),
     result: z.object({ offset: z.int() }),
   },
-  /** Carries bytes; answered when the process's pipe has taken them. Bytes below stdin_offset are skipped. */
+  /** Carries bytes; answered when the process's pipe has accepted them. Bytes below stdin_offset are skipped. */
   "process.stdin": {
     params: z.object({ process: processIdSchema, offset: z.int().min(0).optional(), close: z.boolean().optional() }),
     result: z.object({ offset: z.int() }),
@@ -109,6 +109,6 @@ export const processMethods = {
     result: z.object({ status: exitStatusSchema, duration_ms: z.number(), end_offset: z.int() }),
   },
   "process.list": { params: empty, result: z.object({ processes: z.array(processInfoSchema) }) },
-  /** Drops the record and journal of a process that has exited; its status has been collected. */
+  /** Drops the record and journal of a process that has exited. */
   "process.forget": { params: one, result: empty },
 } as const;

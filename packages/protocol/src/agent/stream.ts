@@ -2,10 +2,9 @@ import { z } from "zod";
 import { callIdSchema } from "./envelope.ts";
 
 /**
- * A stream is a call that is not answered yet. Its bytes travel in stream.data notifications that name the call.
- * A sender never sends more than it has credit for: the caller grants the agent `window` bytes in the call itself
- * and more with stream.credit; the agent grants the caller credit with stream.credit, whose first one also says
- * that the stream is open.
+ * A stream is a call that is not answered yet. Its bytes are sent in stream.data notifications that name the call. A
+ * sender never exceeds its credit. The caller grants the agent `window` bytes in the call, and more with stream.credit.
+ * The agent grants the caller credit with stream.credit; the first one also means that the stream is open.
  */
 export const windowSchema = z
   .int()
@@ -29,6 +28,6 @@ export const agentNotifications = {
   /** The sender of this notification has sent its last data on this stream. */
   "stream.end": { params: z.object({ call }) },
   "stream.credit": { params: z.object({ call, bytes: z.int().min(1) }) },
-  /** From the caller: the call is answered with code canceled and what it started is stopped. */
+  /** From the caller: the agent stops what the call started, and answers it with the code canceled. */
   cancel: { params: z.object({ call }) },
 } as const;

@@ -30,7 +30,7 @@ export const systemMethods = {
       boot_id: z.string(),
       /** Set by system.thaw; 0 until then. */
       epoch: z.int(),
-      /** Methods this agent knows; a caller that needs another fails alone, with unimplemented. */
+      /** Methods of this agent; a call of another one fails with unimplemented. */
       methods: z.array(z.string()),
       /** Languages with an interpreter in this sandbox. */
       languages: z.array(z.string()),
@@ -38,10 +38,10 @@ export const systemMethods = {
     }),
   },
   "system.metrics": { params: empty, result: metricsSchema },
-  /** Answers once nothing of this agent is half-written; it then sends nothing until system.thaw or hello. */
+  /** Answered when no frame is half-written; the agent then sends nothing until system.thaw or hello. */
   "system.quiesce": { params: empty, result: empty },
   "system.thaw": { params: z.object({ epoch: z.int().min(0).optional() }), result: empty },
-  /** Connects to a TCP port on the sandbox's loopback or to a Unix socket and carries it both ways. */
+  /** Connects to a TCP port on the sandbox's loopback or to a Unix socket, and forwards bytes in both directions. */
   "port.dial": {
     params: z.object({ port: z.int().min(1).max(65535).optional(), path: z.string().optional(), window: windowSchema }),
     result: z.object({ sent: z.int(), received: z.int() }),

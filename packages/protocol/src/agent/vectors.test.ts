@@ -45,7 +45,7 @@ describe("a golden frame", () => {
     expect(decode(wire)).toEqual({ frames: [{ message, attachment }], faults: [] });
   });
 
-  it("has a name of its own", () => {
+  it("has a unique name", () => {
     const names = [...frameVectors, ...faultVectors].map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
   });
@@ -75,7 +75,7 @@ describe("the schemas know every field of", () => {
       return;
     }
     const method = methodOfCall.get(answer.id);
-    expect(method, `no vector asks what ${answer.id} answers`).toBeDefined();
+    expect(method, `no vector has the request of answer ${answer.id}`).toBeDefined();
     expect(agentMethods[method as AgentMethod].result.parse(answer.result)).toEqual(answer.result);
   });
 });

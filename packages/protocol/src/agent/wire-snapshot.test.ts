@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { PROTOCOL_GENERATION } from "./generation.ts";
 import { createWireSnapshot } from "./wire-snapshot.ts";
 
-describe("the agent's wire", () => {
-  it("is the one frozen for its generation", () => {
+describe("the agent's wire format", () => {
+  it("equals the frozen snapshot of its generation", () => {
     const advice =
-      `The agent's wire differs from the frozen generation ${PROTOCOL_GENERATION}. Agents and hosts in the field would ` +
+      `The agent's wire format differs from the frozen generation ${PROTOCOL_GENERATION}. Agents and hosts in the field would ` +
       "misread each other: raise PROTOCOL_GENERATION in packages/protocol/src/agent/generation.ts and in the agent, " +
       "then run `npm run freeze-protocol`.";
     expect(existsSync(snapshotFile(PROTOCOL_GENERATION)), advice).toBe(true);

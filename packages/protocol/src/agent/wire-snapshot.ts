@@ -11,7 +11,7 @@ import {
 import { agentMethods } from "./methods.ts";
 import { agentNotifications } from "./stream.ts";
 
-/** Everything that an agent and its caller must agree on, as plain JSON that is the same on every run. */
+/** The whole contract between an agent and its caller, as deterministic JSON. */
 export function createWireSnapshot(): unknown {
   return {
     generation: PROTOCOL_GENERATION,

@@ -7,7 +7,7 @@ const cacheResourceSchema = z
     project: z.string(),
     name: z.string(),
     sizeBytes: z.int(),
-    /** Sandboxes that have it mounted: it cannot be cleared before they are gone. */
+    /** Sandboxes that mount it; it cannot be cleared while there are any. */
     usedBy: z.array(sandboxIdSchema),
   })
   .meta({ id: "Cache" });

@@ -10,14 +10,14 @@ describe("the name of a checkpoint", () => {
   });
 
   it.each(["", ".", "..", "../up", "a/b", "a\\b", "a\0b", "-a", "a b", "ä", "9".repeat(129)])(
-    "is nothing that could lead elsewhere: %j",
+    "is never a path or a special character: %j",
     (name) => {
       expect(createCheckpointBodySchema.safeParse({ name }).success).toBe(false);
       expect(rollbackBodySchema.safeParse({ checkpoint: name }).success).toBe(false);
     },
   );
 
-  it("does not look like an id, which is used in the same places", () => {
+  it("does not look like an id, because either one identifies a checkpoint", () => {
     expect(createCheckpointBodySchema.safeParse({ name: id }).success).toBe(false);
     expect(rollbackBodySchema.safeParse({ checkpoint: id }).success).toBe(true);
     expect(forkBodySchema.safeParse({ checkpoint: "before-tests" }).success).toBe(true);
@@ -25,7 +25,7 @@ describe("the name of a checkpoint", () => {
 });
 
 describe("a sandbox from a checkpoint", () => {
-  it("has a name, labels, metadata, lifetimes and a policy of its own", () => {
+  it("has its own name, labels, metadata, lifetimes and policy", () => {
     const own = { name: "again", labels: { a: "b" }, metadata: { c: 1 }, ttlMs: 60_000, onExpiry: "pause" };
     const body = { checkpoint: id, ...own, checkpointPolicy: { everyMs: 5000 } };
     expect(createSandboxRequestSchema.parse(body)).toEqual(body);

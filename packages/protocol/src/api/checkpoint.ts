@@ -12,7 +12,7 @@ export const checkpointIdSchema = z.uuid();
 /** Safe as a path segment in every store. */
 const safeNameSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/);
 
-/** No name looks like an id, so that one word is enough to mean either. */
+/** No name looks like an id, so that one path parameter can be either. */
 const checkpointNameSchema = safeNameSchema.refine((name) => !checkpointIdSchema.safeParse(name).success, {
   error: "it looks like the id of a checkpoint",
 });
@@ -29,14 +29,14 @@ const checkpointFidelitySchema = z.enum(["memory", "filesystem"]);
 export const sandboxFidelitySchema = z.enum([...checkpointFidelitySchema.options, "none"]);
 
 const policy = {
-  /** At most this often, and only when something may have changed. Null: not by time. */
+  /** The shortest interval between two; skipped when nothing may have changed. Null for no interval. */
   everyMs: durationMsSchema.min(MIN_EVERY_MS).nullable(),
   onIdle: z.boolean(),
-  /** When its last client has left. */
+  /** When the last client disconnects. */
   onDisconnect: z.boolean(),
   /** After each command. */
   perCommand: z.boolean(),
-  /** How many automatic checkpoints are kept; 3 unless given. */
+  /** How many automatic checkpoints are kept; the default is 3. */
   keepLast: keepLastSchema,
 };
 
@@ -50,7 +50,7 @@ export const createCheckpointBodySchema = z
     name: checkpointNameSchema,
     /** If true, the sandbox stops after the save; by default it keeps running. */
     stop: z.boolean(),
-    /** Null, the default: it is kept until it is deleted. */
+    /** Null, the default, keeps it until it is deleted. */
     ttlMs: durationMsSchema.nullable(),
     /** Older checkpoints of the sandbox beyond this many are deleted, named ones too. */
     keepLast: keepLastSchema,
@@ -67,9 +67,9 @@ export const checkpointResourceSchema = z
     createdAt: instantSchema,
     expiresAt: instantSchema.nullable(),
     sizeBytes: z.int(),
-    /** The bytes that the store did not have yet. */
+    /** The bytes that were not in the store yet. */
     uploadedBytes: z.int(),
-    /** How long the sandbox stood still. */
+    /** How long the sandbox was paused. */
     pausedMs: z.number(),
     /** Taken by the sandbox's policy. */
     isAutomatic: z.boolean(),
@@ -84,13 +84,13 @@ export const checkpointListSchema = z
 
 export const forkBodySchema = z
   .strictObject({
-    /** 1 unless given. */
+    /** The default is 1. */
     count: z.int().min(1).max(MAX_FORKS),
-    /** Where they begin; a checkpoint that is taken now unless given. */
+    /** The checkpoint to copy; the default is a new one. */
     checkpoint: checkpointRefSchema,
-    /** Of each of them; none unless given. */
+    /** The name of every fork; the default is none. */
     name: nameSchema,
-    /** Of each of them; those of the original unless given. */
+    /** The labels of every fork; the default is those of the original. */
     labels: labelsSchema,
     ttlMs: durationMsSchema.nullable(),
   })
@@ -99,7 +99,7 @@ export const forkBodySchema = z
 
 export const rollbackBodySchema = z
   .strictObject({
-    /** The newest unless given. */
+    /** The default is the newest. */
     checkpoint: checkpointRefSchema,
   })
   .partial()
@@ -107,7 +107,7 @@ export const rollbackBodySchema = z
 
 export const handoffBodySchema = z
   .strictObject({
-    /** Also when a client is attached to it where it is. */
+    /** Move the sandbox even if a client is attached to it. */
     takeover: z.boolean(),
   })
   .partial()

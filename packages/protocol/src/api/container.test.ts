@@ -6,7 +6,7 @@ function isAccepted(container: unknown): boolean {
 }
 
 describe("the options of a container", () => {
-  it("may be left out, part by part", () => {
+  it("are all optional", () => {
     expect(containerSchema.parse({})).toEqual({});
     expect(containerSchema.parse({ binds: [{ source: "/srv/a", target: "/a" }] })).toEqual({
       binds: [{ source: "/srv/a", target: "/a", isReadOnly: true }],
@@ -21,7 +21,7 @@ describe("the options of a container", () => {
   );
 
   it.each(["--upload-pack=touch", "ext::sh -c touch", "file:///etc", "/srv/a", "git@example.org:a", "https://a b"])(
-    "has no repository at %s",
+    "refuse a repository at %s",
     (git) => {
       expect(isAccepted({ workspace: { git } })).toBe(false);
     },
@@ -33,16 +33,16 @@ describe("the options of a container", () => {
     for (const ref of ["--config=x", "-b", ""]) expect(isAccepted({ workspace: { git, ref } })).toBe(false);
   });
 
-  it.each(["a", "/", "/a/../b", "/..", "/a/", "//a", "/a:b", "/a\0"])("mounts nothing at %j", (path) => {
+  it.each(["a", "/", "/a/../b", "/..", "/a/", "//a", "/a:b", "/a\0"])("refuse a mount at %j", (path) => {
     expect(isAccepted({ caches: [{ name: "npm", path }] })).toBe(false);
     expect(isAccepted({ binds: [{ source: "/srv", target: path }] })).toBe(false);
   });
 
-  it.each(["container:abc", "ns:/proc/1/ns/net", "", "-x", "a b"])("joins no network %j", (network) => {
+  it.each(["container:abc", "ns:/proc/1/ns/net", "", "-x", "a b"])("refuse the network %j", (network) => {
     expect(isAccepted({ network })).toBe(false);
   });
 
-  it("names projects and caches so that a volume can be named for them", () => {
+  it("allow only names of projects and caches that are valid in a volume's name", () => {
     expect(isAccepted({ project: "web-shop", caches: [{ name: "npm_9", path: "/cache" }] })).toBe(true);
     for (const name of ["", "-a", "A", "a/b", "a.b", "..", "a".repeat(64)]) {
       expect(isAccepted({ project: name }), name).toBe(false);
@@ -50,7 +50,7 @@ describe("the options of a container", () => {
     }
   });
 
-  it("names images as registries do", () => {
+  it("accept image references of registries", () => {
     for (const image of ["python:3.13-slim", "ghcr.io/a/b@sha256:0a", "localhost:5000/a"]) {
       expect(imageSchema.safeParse(image).success, image).toBe(true);
     }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** An image of a registry, as `docker pull` takes it. */
+/** An image reference that `docker pull` accepts. */
 const REFERENCE = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|[./:@](?![./:@])){0,254}$/;
 
 /** "host", the name of an image of the node, or for providers of containers a reference such as python:3.13-slim. */
@@ -9,7 +9,7 @@ export const imageSchema = z.string().regex(REFERENCE).meta({
 });
 
 export const cacheNameSchema = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
-/** Shorter than a name may be: a node puts before it whose it is. */
+/** Shorter than other names, because a node adds the tenant as a prefix. */
 export const projectNameSchema = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,39}$/);
 const insidePath = z
   .string()
@@ -19,7 +19,7 @@ const hostPath = z
   .string()
   .max(1024)
   .regex(/^\/[^\0:]*$/);
-/** Never something that git or a shell could take for an option, and never a path of the host. */
+/** Neither an option of git or a shell, nor a path of the host. */
 const gitUrl = z
   .string()
   .max(2048)
@@ -34,9 +34,9 @@ export const containerSchema = z
     imagePullPolicy: z.enum(["missing", "always", "never"]),
     /** `none`, the default; `bridge`, or another network that the node's operator allows. */
     network: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/),
-    /** Ports inside that are published on the engine's loopback, each at a port of its own choice. */
+    /** Ports inside that are published on the engine's loopback; the engine chooses the port of each. */
     ports: z.array(z.int().min(1).max(65_535)).max(64),
-    /** Directories that sandboxes of the same project have in common. */
+    /** Directories that sandboxes of the same project share. */
     caches: z.array(z.strictObject({ name: cacheNameSchema, path: insidePath })).max(16),
     /** Directories of the engine's machine that the node's operator allows. */
     binds: z
@@ -53,7 +53,7 @@ export const containerSchema = z
           .optional(),
       }),
     ]),
-    /** Nothing of the image can be written; /tmp, /run, /.data, /workspace and caches can. */
+    /** The image is read-only; /tmp, /run, /.data, /workspace and caches stay writable. */
     isRootReadOnly: z.boolean(),
   })
   .partial()

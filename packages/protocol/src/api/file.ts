@@ -27,7 +27,7 @@ export const fileListSchema = z.strictObject({ items: z.array(fileEntrySchema) }
 
 export const pathQuerySchema = z.strictObject({ path: sandboxPathSchema });
 
-/** A `Range` header does the same. */
+/** Equivalent to a `Range` header. */
 export const readFileQuerySchema = z.strictObject({
   path: sandboxPathSchema,
   offset: queryNumberSchema.optional(),
@@ -80,7 +80,7 @@ export const writeResultSchema = z.strictObject({ sizeBytes: z.int() }).meta({ i
 
 export const fileEventSchema = z
   .strictObject({
-    /** `overflow`: events were lost; look again. */
+    /** `overflow` means that changes were missed: read the directory again. */
     kind: z.enum(["create", "write", "remove", "rename", "chmod", "overflow"]),
     /** Relative to the watched path; empty for the watched path itself. */
     path: z.string(),

@@ -7,7 +7,7 @@ export const pullImageBodySchema = z
     image: imageSchema,
     /** `missing`, the default, does not update an existing image. */
     policy: containerSchema.shape.imagePullPolicy,
-    /** The node's only provider of containers unless given. */
+    /** The default is the node's only provider of containers. */
     provider: providerNameSchema.optional(),
   })
   .meta({ id: "PullImage" });

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { instantSchema } from "./names.ts";
 
 /**
- * `sandboxes`: make and use sandboxes of its tenant. `read`: only look. `admin`: everything, also keys, pools, webhooks
- * and the audit log, of all tenants.
+ * `sandboxes`: create and use sandboxes of its tenant. `read`: read-only access to them. `admin`: everything, including
+ * keys, pools, webhooks and the audit log, of all tenants.
  */
 const keyScopeSchema = z.enum(["sandboxes", "read", "admin"]);
 
 const quotaSchema = z.strictObject({
-  /** Null: no limit of its own. */
+  /** Null for no limit. */
   maxSandboxes: z.int().min(0).nullable(),
   maxMemoryMib: z.int().min(0).nullable(),
   maxVcpuCount: z.number().min(0).nullable(),
@@ -16,7 +16,7 @@ const quotaSchema = z.strictObject({
 
 const fields = {
   name: z.string().min(1).max(128),
-  /** Keys of one tenant see the same sandboxes. */
+  /** Keys of one tenant share its sandboxes. */
   tenant: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/),
   scopes: z.array(keyScopeSchema).min(1),
   expiresAt: instantSchema.nullable(),

@@ -6,21 +6,21 @@ export const healthSchema = z
   .strictObject({ status: z.enum(["ok", "stopping"]), version: z.string() })
   .meta({ id: "Health" });
 
-/** A node, as those that share its store see it. */
+/** A node, as the nodes that share its store see it. */
 export const nodeResourceSchema = z
   .strictObject({
     id: z.uuid(),
-    /** Where other nodes reach it. */
+    /** The address at which other nodes reach it. */
     url: z.string(),
     startedAt: instantSchema,
     /** The time of its last heartbeat. */
     seenAt: instantSchema,
     isAlive: z.boolean(),
-    /** It takes no new sandboxes and gives away those it has. */
+    /** It accepts no new sandboxes and releases those that it has. */
     isDraining: z.boolean(),
-    /** It is the one that answers. */
+    /** Whether it is the node that answers. */
     isThisNode: z.boolean(),
-    /** How many it holds. */
+    /** How many sandboxes it holds. */
     sandboxes: z.int(),
     version: z.string(),
   })
@@ -44,10 +44,10 @@ export const webhookResourceSchema = z
   .strictObject({
     id: z.string(),
     url: z.string(),
-    /** Null: every kind. */
+    /** Null for all kinds. */
     kinds: z.array(eventKindSchema).nullable(),
     createdAt: instantSchema,
-    /** The newest event that it has taken, or that was given up. */
+    /** The newest event that was delivered or dropped. */
     lastEventId: z.int(),
   })
   .meta({ id: "Webhook" });
@@ -57,7 +57,7 @@ export const createdWebhookSchema = webhookResourceSchema.extend({ secret: z.str
 
 export const webhookListSchema = z.strictObject({ items: z.array(webhookResourceSchema) }).meta({ id: "WebhookList" });
 
-/** Who did what. */
+/** An operation and the credential that called it. */
 const auditEntrySchema = z
   .strictObject({
     id: z.int(),

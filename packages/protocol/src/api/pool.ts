@@ -2,7 +2,7 @@ import { z } from "zod";
 import { imageSchema } from "./container.ts";
 import { providerNameSchema } from "./sandbox.ts";
 
-/** Everything that shapes an instance: a warm one serves exactly the sandboxes that ask for this. */
+/** Everything that shapes an instance; a warm instance serves only sandboxes with exactly these values. */
 export const poolKeySchema = z.strictObject({
   provider: providerNameSchema,
   image: imageSchema,
@@ -19,16 +19,16 @@ export const setPoolBodySchema = z
 export const poolResourceSchema = z
   .strictObject({
     key: poolKeySchema,
-    /** How many are to be kept ready. */
+    /** How many started instances the pool should hold. */
     target: z.int(),
     ready: z.int(),
     booting: z.int(),
     hits: z.int(),
     misses: z.int(),
     failures: z.int(),
-    /** Of claims that found one ready, and of those that had to wait for a boot; null before the first. */
+    /** Mean over all hits, including those that waited for a boot; null before the first. */
     meanWaitMs: z.number().nullable(),
-    /** When the next boot is tried after failures; null: now. */
+    /** Time until the next boot after failures; null for now. */
     retryInMs: z.number().nullable(),
   })
   .meta({ id: "Pool" });

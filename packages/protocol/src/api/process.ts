@@ -5,7 +5,7 @@ import { durationMsSchema, envSchema, instantSchema, queryFlagSchema, queryNumbe
 const commandFields = {
   /** Run by /bin/sh. */
   command: z.string().min(1).optional(),
-  /** A program and its arguments; nothing interprets it. */
+  /** A program and its arguments, which no shell interprets. */
   argv: z.array(z.string()).min(1).optional(),
   cwd: z.string().min(1).max(4096).optional(),
   env: envSchema.optional(),
@@ -21,7 +21,7 @@ const oneCommand = { error: "give either command or argv" };
 export const execBodySchema = z
   .strictObject({
     ...commandFields,
-    /** Given on standard input, which then ends. */
+    /** Sent to standard input, which then ends. */
     stdin: z.string().optional(),
   })
   .refine(hasOneCommand, oneCommand)
@@ -49,7 +49,7 @@ export const terminalSizeSchema = z.strictObject({
 
 export const startProcessBodySchema = z
   .strictObject({
-    /** Chosen by the caller, so that asking twice starts one process. */
+    /** Chosen by the caller, so that a retry does not start a second process. */
     process: processIdSchema.optional(),
     ...commandFields,
     /** If true, later requests send its standard input, which is empty otherwise. */
@@ -103,7 +103,7 @@ export const outputQuerySchema = z
 
 export const stdinQuerySchema = z
   .strictObject({
-    /** Position of the first byte in all input so far; bytes before it that are known already are skipped. */
+    /** Position of the first byte in all input; bytes that have already arrived are skipped. */
     offset: queryNumberSchema,
     /** Ends the input after these bytes. */
     close: queryFlagSchema,

@@ -1,4 +1,4 @@
-/** Where everything about one sandbox is. */
+/** The path prefix of one sandbox. */
 export const SANDBOX = "/v1/sandboxes/{id}";
 
 export const look = { readOnly: true, status: 200 } as const;

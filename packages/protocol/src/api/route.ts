@@ -16,11 +16,11 @@ export type Access = "anyone" | "sandbox" | "read" | "sandboxes" | "admin";
 /** One operation of the REST API, for the handlers' checks and the OpenAPI document. */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** With parameters as in `/v1/sandboxes/{id}`. */
+  /** Parameters are written as in `/v1/sandboxes/{id}`. */
   readonly path: string;
   readonly summary: string;
   readonly access: Access;
-  /** Changes nothing, so a key that may only look may call it. */
+  /** Changes nothing, so a read-only key may call it. */
   readonly readOnly: boolean;
   readonly query?: z.ZodObject | undefined;
   readonly body?: Content | undefined;

@@ -31,27 +31,27 @@ export const sandboxStateSchema = z.enum([
   "destroyed",
 ]);
 
-/** What keeps a sandbox from being idle. */
+/** Activities that reset the idle timeout. */
 export const activitySchema = z.enum(["exec", "stdin", "output", "file", "client", "process"]);
 
 /** 16 TiB; larger numbers do not fit into the limits of runtimes. */
 const MAX_MIB = 2 ** 24;
-/** Every page of a list carries the metadata of up to a thousand sandboxes. */
+/** A page of a list contains the metadata of up to a thousand sandboxes. */
 const MAX_METADATA_CHARS = 16 * 1024;
 
 const metadataSchema = z
   .record(z.string().max(128), z.json())
   .refine((metadata) => JSON.stringify(metadata).length <= MAX_METADATA_CHARS, {
-    error: `as JSON it is longer than ${MAX_METADATA_CHARS} characters`,
+    error: `longer than ${MAX_METADATA_CHARS} characters as JSON`,
   });
 const lifetimes = {
-  /** Absolute: counted from its creation, or from the update that set it. Null: none. */
+  /** Counted from the creation, or from the update that set it, even if the sandbox is used. Null for no limit. */
   ttlMs: durationMsSchema.nullable(),
   /** How long it may be idle; null for no limit. */
   idleTimeoutMs: durationMsSchema.nullable(),
-  /** Activities that do not keep it from being idle; every other one does. */
+  /** Activities that do not reset the idle timeout; all others do. */
   idleExcept: z.array(activitySchema),
-  /** The action at the end of either; `pause` needs a provider with checkpoints. */
+  /** The action when either time limit is reached; `pause` needs a provider with checkpoints. */
   onExpiry: z.enum(["destroy", "pause"]),
 };
 const shape = {
@@ -88,7 +88,7 @@ export const createSandboxBodySchema = z
     ...lifetimes,
     /** Start from this checkpoint; the options that it determines must then be omitted. */
     checkpoint: checkpointIdSchema,
-    /** Null, the default: checkpoints are taken only when asked for. */
+    /** Null, the default, takes no automatic checkpoints. */
     checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
   .partial();
@@ -99,7 +99,7 @@ export const createSandboxRequestSchema = createSandboxBodySchema
     if (body.checkpoint === undefined) return;
     for (const field of Object.keys(kept) as (keyof typeof kept)[]) {
       if (body[field] === undefined) continue;
-      context.addIssue({ code: "custom", path: [field], message: "the checkpoint has this already; leave it out" });
+      context.addIssue({ code: "custom", path: [field], message: "the checkpoint determines this option; omit it" });
     }
   })
   .meta({ id: "CreateSandbox" });
@@ -107,10 +107,10 @@ export const createSandboxRequestSchema = createSandboxBodySchema
 export const updateSandboxBodySchema = z
   .strictObject({
     name: nameSchema.nullable(),
-    /** Replaces them all. */
+    /** Replaces all labels. */
     labels: labelsSchema,
     metadata: metadataSchema,
-    /** From now on. */
+    /** Counted from now. */
     ttlMs: lifetimes.ttlMs,
     idleTimeoutMs: lifetimes.idleTimeoutMs,
     idleExcept: lifetimes.idleExcept,
@@ -129,12 +129,12 @@ export const sandboxResourceSchema = z
     labels: labelsSchema,
     metadata: metadataSchema,
     createdAt: instantSchema,
-    /** Opens this sandbox and nothing else. Null for keys that may only look: it would let them do more. */
+    /** Grants access to this sandbox only. Null for read-only keys, because the token also allows changes. */
     token: z.string().nullable(),
     image: z.string(),
-    /** Null where the provider runs no containers, or nothing was asked for. */
+    /** Null without container options. */
     container: containerSchema.nullable(),
-    /** Where published ports are reached, by port. */
+    /** The addresses of published ports, by port inside. */
     addresses: z.record(z.string(), z.string()),
     memoryMib: shape.memoryMib,
     vcpuCount: shape.vcpuCount,
@@ -145,17 +145,17 @@ export const sandboxResourceSchema = z
     user: shape.user.nullable(),
     timeoutMs: shape.timeoutMs.nullable(),
     ...lifetimes,
-    /** When its ttl ends; null: never. */
+    /** When its ttl ends; null for never. */
     expiresAt: instantSchema.nullable(),
-    /** What checkpoints of it keep. */
+    /** What its checkpoints save. */
     fidelity: sandboxFidelitySchema,
-    /** Null: checkpoints are taken only when asked for. */
+    /** Null if no automatic checkpoints are taken. */
     checkpointPolicy: checkpointPolicySchema.nullable(),
     /** The checkpoint of its last rollback, and when; changes in between are lost. */
     rolledBackTo: z
       .strictObject({ checkpoint: checkpointIdSchema, createdAt: instantSchema, at: instantSchema })
       .nullable(),
-    /** The id of the node that holds it; null while none does, and on a node that stands alone. */
+    /** The id of the node that holds it; null while none does, and on a standalone node. */
     node: z.string().nullable(),
     /** Why it failed. */
     failure: z.strictObject({ code: z.string(), reason: z.string(), message: z.string() }).nullable(),
@@ -167,7 +167,7 @@ export const listSandboxesQuerySchema = z
     state: sandboxStateSchema,
     provider: providerNameSchema,
     name: z.string(),
-    /** `key=value`, or `key` alone; may be given several times, and then all must fit. */
+    /** `key=value`, or `key` for any value. May be repeated; all must match. */
     label: z.array(z.string().max(5000)).max(MAX_LABELS),
     limit: queryNumberSchema.pipe(z.int().min(1).max(1000)),
     cursor: z.string().max(512),

@@ -11,15 +11,15 @@ describe("the body of an error", () => {
       hint: "create a new one",
       details: { sandbox: "s" },
     });
-    const told = errorFromBody(JSON.parse(JSON.stringify(errorBody(error, "r"))), { status: 500 });
-    expect(told).toMatchObject({ code: "data_loss", reason: "no_checkpoint", hint: "create a new one" });
-    expect(told.message).toBe("it cannot be restored");
-    expect(told.details).toEqual({ sandbox: "s", requestId: "r" });
+    const received = errorFromBody(JSON.parse(JSON.stringify(errorBody(error, "r"))), { status: 500 });
+    expect(received).toMatchObject({ code: "data_loss", reason: "no_checkpoint", hint: "create a new one" });
+    expect(received.message).toBe("it cannot be restored");
+    expect(received.details).toEqual({ sandbox: "s", requestId: "r" });
   });
 
   it("becomes an unexpected_answer error when it is not readable", () => {
-    const told = errorFromBody({ status: "error" }, { status: 404 });
-    expect(told).toMatchObject({ code: "not_found", reason: "unexpected_answer", details: { status: 404 } });
-    expect(told.message).toContain("404");
+    const received = errorFromBody({ status: "error" }, { status: 404 });
+    expect(received).toMatchObject({ code: "not_found", reason: "unexpected_answer", details: { status: 404 } });
+    expect(received.message).toContain("404");
   });
 });

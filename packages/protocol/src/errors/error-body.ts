@@ -25,7 +25,7 @@ export function errorBody(error: SandboxError, requestId: string): ErrorBody {
   return { code, reason, message, ...(hint === undefined ? {} : { hint }), details, requestId };
 }
 
-/** The error of an answer, on the side that asked. */
+/** Recreates the error of an answer on the client's side. */
 export function errorFromBody(body: unknown, fallback: { readonly status: number }): SandboxError {
   const parsed = errorBodySchema.safeParse(body);
   if (parsed.success) {

@@ -7,7 +7,7 @@ import type { CommandOptions } from "./command.ts";
 export const DEFAULT_MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 export interface ExecOutputOptions {
-  /** The result keeps this much of stdout and stderr together, 64 MiB by default, and `truncated` tells of the rest. */
+  /** The result keeps this much of stdout and stderr together, 64 MiB by default; `truncated` reports a loss. */
   readonly maxOutputBytes?: number | undefined;
   /** Called as output arrives, also with output that the result does not keep. */
   readonly onStdout?: ((bytes: Uint8Array) => void) | undefined;
@@ -37,7 +37,7 @@ export class ExecOutput {
     if (!(this.#room >= 0)) throw invalidLimit(options.maxOutputBytes);
   }
 
-  /** Throws what a callback throws. */
+  /** Rethrows errors of callbacks. */
   add({ bytes, source, dropped }: StreamChunk): void {
     const isStderr = source === "stderr";
     if (dropped > 0 || bytes.length > this.#room) this.#isTruncated = true;

@@ -13,13 +13,13 @@ export const SOCKET_PROTOCOL = "sandpiper.v1";
 /** How much input of one `stdin` stream may wait for its `ack`; a stream with more fails. */
 export const STDIN_WINDOW_BYTES = 1024 * 1024;
 
-/** Streams of one connection have numbers that the client chooses, each once. */
+/** The client chooses the numbers of its streams and uses each once per connection. */
 const stream = z
   .int()
   .min(0)
   .max(2 ** 32 - 1);
 const offset = z.int().min(0);
-/** How many bytes, or items, may be under way. */
+/** How many bytes or items may be in flight. */
 const window = z
   .int()
   .min(1)
@@ -35,8 +35,8 @@ const open = {
 
 const openMessageSchema = z.discriminatedUnion("kind", [
   /**
-   * A process's output from an offset on, and then how it ended. With `spawn` the process is started unless it exists, so
-   * that the same message after a lost connection goes on instead of starting again.
+   * A process's output from an offset, and then its exit. With `spawn` the process is started unless it exists, so that
+   * the same message resumes the stream after a lost connection.
    */
   z.strictObject({
     ...open,
@@ -47,7 +47,7 @@ const openMessageSchema = z.discriminatedUnion("kind", [
     offset,
     window,
   }),
-  /** Has a process that has ended forgotten, for a client that has everything of it; answered by `end`. */
+  /** Drops an ended process whose output the client has read; answered by `end`. */
   z.strictObject({ ...open, kind: z.literal("forget"), sandbox: sandboxIdSchema, process: processIdSchema }),
   /** Standard input of a process; acknowledged by `ack`. */
   z.strictObject({ ...open, kind: z.literal("stdin"), sandbox: sandboxIdSchema, process: processIdSchema }),
@@ -69,10 +69,10 @@ const openMessageSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** From the client, as text. Its input for a `stdin` stream comes as binary frames. */
+/** From the client, as text. Input of a `stdin` stream is sent as binary frames. */
 export const clientMessageSchema = z.discriminatedUnion("type", [
   openMessageSchema,
-  /** Gives the server leave to send that much more. */
+  /** Lets the server send this many more bytes or items. */
   z.strictObject({ type: z.literal("credit"), stream, amount: window }),
   /** Ends the input of a `stdin` stream after the bytes before this offset. */
   z.strictObject({ type: z.literal("finish"), stream, offset }),
@@ -80,18 +80,18 @@ export const clientMessageSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("close"), stream }),
 ]);
 
-/** From the server, as text. Output comes as binary frames. */
+/** From the server, as text. Output is sent as binary frames. */
 export const serverMessageSchema = z.discriminatedUnion("type", [
   /**
    * The stream is open and misses no later item. A `stdin` stream reports the input that has already arrived.
    * An omitted `rollbacks` is 0.
    */
   z.strictObject({ type: z.literal("opened"), stream, offset: offset.optional(), pid: z.int().optional(), rollbacks }),
-  /** One event of a `watch` or `events` stream; costs one of its window. */
+  /** One event of a `watch` or `events` stream; uses one item of its window. */
   z.strictObject({ type: z.literal("item"), stream, item: z.union([fileEventSchema, eventSchema]) }),
-  /** The process's pipe has taken the input up to this offset. */
+  /** The process's pipe has accepted the input up to this offset. */
   z.strictObject({ type: z.literal("ack"), stream, offset }),
-  /** Nothing more comes on this stream; a `process` stream tells how it ended and where its output ends. */
+  /** The last message of a stream; that of a `process` stream has the exit and the end of the output. */
   z.strictObject({
     type: z.literal("end"),
     stream,
@@ -99,8 +99,8 @@ export const serverMessageSchema = z.discriminatedUnion("type", [
     offset: offset.optional(),
   }),
   /**
-   * A stream that failed, or without `stream` the connection, which then closes. `rollbacks` lets a client tell a process
-   * that was forgotten from one that a rollback undid; left out where it is not known.
+   * The failure of a stream or, without `stream`, of the connection, which then closes. With `rollbacks` a client
+   * distinguishes a forgotten process from one that a rollback undid; omitted if unknown.
    */
   z.strictObject({ type: z.literal("error"), stream: stream.optional(), error: errorBodySchema, rollbacks }),
 ]);

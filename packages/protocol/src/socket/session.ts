@@ -18,17 +18,17 @@ export const sessionStatusSchema = z.enum([
   "SANDBOX_DELETED",
 ]);
 
-/** What a client sends: code to run. */
+/** From the client: code to run. */
 export const sessionRequestSchema = z.strictObject({ language: z.string().min(1).max(128), code: z.string() });
 
-/** What the server sends. An error status carries its text, and a done execution its exit code. */
+/** From the server. An error status has a message, and a done execution its exit code. */
 export const sessionEventSchema = z.union([
   z.strictObject({
     event: z.literal("status_update"),
     status: sessionStatusSchema,
     message: z.string().optional(),
     exit_code: z.int().optional(),
-    /** The sandbox's node has crashed; changes after this checkpoint are lost. */
+    /** Set after the sandbox's node crashed; changes after this checkpoint are lost. */
     rolledBackTo: z.strictObject({ checkpoint: z.string(), createdAt: instantSchema, at: instantSchema }).optional(),
   }),
   z.strictObject({ event: z.literal("sandbox_id"), sandbox_id: z.string(), token: z.string() }),

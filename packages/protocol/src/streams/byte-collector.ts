@@ -46,7 +46,7 @@ export class ByteCollector {
     return whole;
   }
 
-  /** Decodes everything as one text, so that a character may lie across two pieces. */
+  /** Decodes everything as one string, so that a character may span two pieces. */
   text(): string {
     this.#seal();
     if (this.#byteLength === 0) return "";

@@ -19,7 +19,7 @@ function randomChunks(count: number, sizes: readonly number[]): StreamChunk[] {
   });
 }
 
-/** Every byte with everything that is known about it. */
+/** Every byte with its offset, source and dropped count. */
 function bytesOf(chunks: readonly StreamChunk[]): string[] {
   return chunks.flatMap(({ bytes, offset, source, dropped }) =>
     [...bytes].map((byte, at) => `${offset + at} ${source} ${byte} ${at === 0 ? dropped : 0}`),

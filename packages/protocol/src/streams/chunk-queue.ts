@@ -7,8 +7,8 @@ const COMPACT_AFTER_CHUNKS = 1024;
 const PACK_BYTES = 64 * 1024;
 
 /**
- * Chunks that wait for a slow reader. Small ones share a buffer: a stream may consist of single bytes, and an object
- * for each would hold hundreds of times the memory that the stream's window promises.
+ * Chunks that wait for a slow reader. Small ones share a buffer: a stream may consist of single bytes, and one object
+ * for each would use hundreds of times the memory of the stream's window.
  */
 export class ChunkQueue<Source = OutputSource | undefined> {
   readonly #entries: (StreamChunk<Source> | Pack<Source>)[] = [];

@@ -46,7 +46,7 @@ describe("the limit on memory", () => {
     // /tmp is in memory there.
     await using sandbox = await fixture.create({ memoryMib: 64, container: { isRootReadOnly: true } });
     const filling = sandbox.writeFile("/tmp/large", new Uint8Array(100 << 20));
-    await expect(filling).rejects.toThrow(/more memory than it may: its limit is 64 MiB/);
+    await expect(filling).rejects.toThrow(/exceeded its memory limit: its limit is 64 MiB/);
     expect(await sandbox.closed).toMatchObject({ reason: "out_of_memory" });
     expect(await fixture.provider.containers.get(sandbox.id)).toMatchObject({
       state: "failed",

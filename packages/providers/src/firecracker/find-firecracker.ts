@@ -31,9 +31,12 @@ export async function findFirecracker(
   const path = chosen ?? findProgram("firecracker", environment["PATH"]) ?? cache;
   const version = isProgram(path) ? await versionOf(path) : undefined;
   if (version === undefined) {
-    const where = chosen === undefined ? "on the PATH or in the cache" : `that works at ${chosen}`;
+    const reason =
+      chosen === undefined
+        ? "Firecracker not found on the PATH or in the cache"
+        : `${chosen} is not a working Firecracker`;
     const hint = `${WHERE_FROM}, or set SANDPIPER_FIRECRACKER to its path`;
-    return { code: "firecracker_missing", reason: `there is no Firecracker ${where}`, hint };
+    return { code: "firecracker_missing", reason, hint };
   }
   if (isOlder(version)) {
     const reason = `the Firecracker at ${path} has version ${version}; Sandpiper needs ${OLDEST.join(".")} or newer`;
@@ -44,7 +47,7 @@ export async function findFirecracker(
   const jailer = environment["SANDPIPER_JAILER"] || jailerBeside(program);
   if (jailer !== undefined && isProgram(jailer)) return { program, jailer, version };
   const hint = `${WHERE_FROM}, or set SANDPIPER_JAILER to its path`;
-  return { code: "jailer_missing", reason: `there is no jailer beside ${program}`, hint };
+  return { code: "jailer_missing", reason: `jailer not found beside ${program}`, hint };
 }
 
 /** The programs of a release have its version in their names. */

@@ -134,7 +134,7 @@ export class FirecrackerInstance implements Instance {
     } catch (error) {
       signal.throwIfAborted();
       throw new SandboxError("instance_ended", {
-        message: `there is no channel to instance ${this.id}: it has ended`,
+        message: `cannot connect to instance ${this.id}: it has ended`,
         cause: error,
       });
     }

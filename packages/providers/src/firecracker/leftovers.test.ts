@@ -106,10 +106,10 @@ describe("a Firecracker checkpoint", () => {
     expect((await stat(memory)).ino).toBe((await stat(join(directory, "memory"))).ino);
     await rm(directory, { recursive: true });
     expect((await restored.exec("cat kept")).stdout).toBe("kept\n");
-    const told = await restored.exec("cat /run/sandpiper/instance", { user: "root" });
-    expect(told.stdout).toMatch(/^seed [0-9a-f]{128}$/m);
-    expect(told.stdout).toContain(`hostname sandbox-${id.slice(0, 8)}\n`);
-    const time = Number(/^time (\d+)$/m.exec(told.stdout)?.[1]);
+    const received = await restored.exec("cat /run/sandpiper/instance", { user: "root" });
+    expect(received.stdout).toMatch(/^seed [0-9a-f]{128}$/m);
+    expect(received.stdout).toContain(`hostname sandbox-${id.slice(0, 8)}\n`);
+    const time = Number(/^time (\d+)$/m.exec(received.stdout)?.[1]);
     expect(time).toBeGreaterThanOrEqual(before);
     expect(time).toBeLessThanOrEqual(Date.now());
   });

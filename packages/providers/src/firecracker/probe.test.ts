@@ -29,7 +29,7 @@ describe("the Firecracker probe", () => {
     const lacking = provider("/dev/null", join(stateDirectory, "nothing"));
     expect(await lacking.probe()).toMatchObject({
       available: false,
-      reason: expect.stringContaining("there is no Firecracker"),
+      reason: expect.stringContaining("is not a working Firecracker"),
       hint: expect.stringContaining("SANDPIPER_FIRECRACKER"),
     });
     await expect(Sandbox.create(lacking, {})).rejects.toMatchObject({

@@ -64,11 +64,11 @@ describe("the image of a directory", () => {
   });
 
   it("reports the progress of its build", async () => {
-    const told: PullProgress[] = [];
-    await make(root, (progress) => told.push(progress));
-    expect(told[0]).toMatchObject({ image: root, status: "building" });
-    expect(told.at(-1)).toMatchObject({ status: "complete" });
-    expect(told.at(-1)?.doneBytes).toBe(told.at(-1)?.totalBytes);
+    const reported: PullProgress[] = [];
+    await make(root, (progress) => reported.push(progress));
+    expect(reported[0]).toMatchObject({ image: root, status: "building" });
+    expect(reported.at(-1)).toMatchObject({ status: "complete" });
+    expect(reported.at(-1)?.doneBytes).toBe(reported.at(-1)?.totalBytes);
   });
 
   it("leaves nothing behind when its build fails", async () => {

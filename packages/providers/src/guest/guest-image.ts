@@ -21,12 +21,12 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
     });
   if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
   const path = await realpath(rootfs).catch(() => undefined);
-  if (path === undefined) throw refuse("no_such_rootfs", "there is nothing at that path");
+  if (path === undefined) throw refuse("no_such_rootfs", "the path does not exist");
   const info = await stat(path);
   if (info.isFile()) {
     const isFinished = await isFilesystem(path);
     if (!isFinished && (await findPacking(path)) === undefined) {
-      throw refuse("rootfs_not_a_filesystem", "it is a file without an ext4 filesystem, and no tar archive");
+      throw refuse("rootfs_not_a_filesystem", "it is neither an ext4 filesystem nor a tar archive");
     }
     const sha = await digestOf(path, options);
     return isFinished ? { path, format: "raw", sha } : await archiveGuestImage(path, sha, options);
@@ -34,7 +34,7 @@ export async function guestImage(rootfs: string, options: GuestImageOptions): Pr
   if (!info.isDirectory()) throw refuse("rootfs_not_a_directory", "it is neither a directory nor a file");
   const state = await realpath(options.stateDirectory).catch(() => options.stateDirectory);
   if (isWithin(state, path) || isWithin(path, state)) {
-    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its own state`);
+    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its state`);
   }
   return await directoryGuestImage(path, options);
 }

@@ -136,8 +136,7 @@ async function run(root: string, [name, ...args]: readonly [string, ...string[]]
   const program = findProgram(name, SYSTEM_PATH);
   const result = program === undefined ? undefined : await runProgram([program, ...args], { keepOutput: false });
   if (result?.exitCode === 0) return;
-  const why =
-    result === undefined ? `there is no program ${name}` : `${name} failed (${result.failure ?? result.exitCode})`;
+  const why = result === undefined ? `${name} not found` : `${name} failed (${result.failure ?? result.exitCode})`;
   throw new SandboxError("image_build_failed", { message: `the image of ${root} could not be built: ${why}` });
 }
 

@@ -41,7 +41,7 @@ export class Images {
     const root = rootfs === "host" ? await findDefaultRoot(cache) : rootfs;
     if (root === undefined) {
       throw new SandboxError("image_missing", {
-        message: "there is no image for machines yet",
+        message: "no image for virtual machines found",
         hint: "run `npm run setup image` in Sandpiper's directory, which builds one from Debian's packages",
       });
     }

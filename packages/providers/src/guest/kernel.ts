@@ -28,7 +28,7 @@ export async function findKernel(environment: NodeJS.ProcessEnv = process.env): 
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
   if (version === undefined) {
     return {
-      reason: `there is no kernel for machines in ${root}`,
+      reason: `no kernel for virtual machines found in ${root}`,
       hint: "run `npm run setup kernel` in Sandpiper's directory, which downloads Debian's",
     };
   }

@@ -19,11 +19,11 @@ export async function directoryImage(rootfs: string, stateDirectory: string): Pr
     });
   if (!isAbsolute(rootfs)) throw refuse("relative_rootfs", "its path is not absolute");
   const root = await realpath(rootfs).catch(() => undefined);
-  if (root === undefined) throw refuse("no_such_rootfs", "there is nothing at that path");
+  if (root === undefined) throw refuse("no_such_rootfs", "the path does not exist");
   if (!(await stat(root)).isDirectory()) throw refuse("rootfs_not_a_directory", "it is not a directory");
   const state = await realpath(stateDirectory);
   if (isWithin(state, root) || isWithin(root, state)) {
-    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its own state`);
+    throw refuse("rootfs_overlaps_state", `it overlaps ${state}, where Sandpiper keeps its state`);
   }
   return { root, mounts: await tmpMounts(root) };
 }

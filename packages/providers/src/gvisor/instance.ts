@@ -56,7 +56,7 @@ export class GvisorInstance implements Instance {
     const ends = this.#destroyed === undefined ? openFifoPair(this.#directory) : undefined;
     if (ends === undefined) {
       await this.#checkEnd();
-      throw new SandboxError("instance_ended", { message: `there is no channel to instance ${this.id}: it has ended` });
+      throw new SandboxError("instance_ended", { message: `cannot connect to instance ${this.id}: it has ended` });
     }
     const channel = new SocketChannel(ends, () => {
       this.#checkEnd().catch((error: unknown) => {

@@ -24,7 +24,7 @@ describe("the memory limit", () => {
   it("ends a sandbox that exceeds it, and reports why", async () => {
     await using other = await fixture.create();
     await using sandbox = await fixture.create({ memoryMib: 96 });
-    await expect(sandbox.exec(hog(400))).rejects.toThrow(/more memory than it may: its limit is 96 MiB/);
+    await expect(sandbox.exec(hog(400))).rejects.toThrow(/exceeded its memory limit: its limit is 96 MiB/);
     expect(await sandbox.closed).toMatchObject({ reason: "out_of_memory" });
     expect(sandbox.state).toBe("failed");
     expect((await other.exec("echo still here")).stdout).toBe("still here\n");

@@ -31,7 +31,7 @@ export async function findRunsc(
   if (isProgram(cached)) return { path: cached, version: runscRelease.version };
   const old = version === undefined ? "" : ` (${installed} is ${version}, which is too old)`;
   return {
-    reason: `there is no runsc of release ${runscRelease.version} or newer${old}`,
+    reason: `runsc release ${runscRelease.version} or newer not found${old}`,
     hint: "run `npm run setup` in Sandpiper's directory, which builds it, or set SANDPIPER_RUNSC to its path",
   };
 }

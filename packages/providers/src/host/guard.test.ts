@@ -38,7 +38,7 @@ async function createBox(processes?: number): Promise<CgroupBox> {
 }
 
 const inMs = (delayMs: number) => systemClock.monotonicMs() + delayMs;
-/** 0 means that there is none. */
+/** 0 without a guard. */
 const guardPid = () => {
   const path = join(directory, ".guard");
   return existsSync(path) ? Number.parseInt(readFileSync(path, "utf8") || "0", 10) : 0;
@@ -90,7 +90,7 @@ describe("an instance", () => {
     guard.remove(box.id);
     guard.set(box.id, inMs(60_000));
     await box.add();
-    await nextLook();
+    await nextCheck();
     expect(box.running).toBe(1);
   });
 
@@ -123,7 +123,7 @@ describe("the lease guard", () => {
     await guard.start();
     const pid = guardPid();
     for (const signal of ["SIGHUP", "SIGINT", "SIGTERM"] as const) process.kill(pid, signal);
-    await nextLook();
+    await nextCheck();
     expect(isRunning(pid)).toBe(true);
     const [, group, session] = /\) \w \d+ (\d+) (\d+)/.exec(await readFile(`/proc/${pid}/stat`, "utf8")) ?? [];
     expect([group, session]).toEqual([String(pid), String(pid)]);
@@ -167,7 +167,7 @@ describe("the lease guard", () => {
     guard.set(box.id, inMs(60_000));
     expect(guardPid()).toBe(pid);
     guard.remove(box.id);
-    await nextLook();
+    await nextCheck();
     expect(isRunning(pid)).toBe(true);
     expect(box.running).toBe(1);
   });
@@ -223,11 +223,11 @@ async function forge(id: string, path: string): Promise<void> {
   const draft = join(directory, ".forged");
   await writeFile(draft, `0\n${path}\n`);
   await rename(draft, join(directory, id));
-  await nextLook();
+  await nextCheck();
 }
 
-/** Waits until the guard has checked all leases once more. */
-async function nextLook(): Promise<void> {
+/** Waits until the guard has checked all leases again. */
+async function nextCheck(): Promise<void> {
   const box = await createBox();
   guard.set(box.id, inMs(0));
   await expect.poll(() => guard.ended()).toContain(box.id);

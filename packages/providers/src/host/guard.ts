@@ -30,7 +30,7 @@ export interface GuardOptions {
 }
 
 /**
- * Kills instances whose lease has expired, also while this program is suspended or dead: its instances keep running,
+ * Kills instances whose lease has expired, even while this program is suspended or dead: its instances keep running,
  * and another node may have restored the same sandbox. A separate process does the work.
  */
 export class Guard {
@@ -73,7 +73,7 @@ export class Guard {
   }
 
   /**
-   * For an instance that has ended or needs no lease any more. An id that `ended` lists must be released before it
+   * For an instance that has ended or no longer needs a lease. An id that `ended` lists must be released before it
    * starts again.
    */
   remove(id: SandboxId): void {

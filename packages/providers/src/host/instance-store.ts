@@ -33,7 +33,7 @@ export class InstanceStore {
     const directory = this.directory(id);
     const owner = await this.owner();
     const transient = this.#transient(id, owner);
-    const exists = new SandboxError("instance_exists", { message: `instance ${id} exists already in ${directory}` });
+    const exists = new SandboxError("instance_exists", { message: `instance ${id} already exists in ${directory}` });
     await mkdir(this.#root, { recursive: true, mode: 0o700 });
     await mkdir(transient, { mode: 0o700 }).catch((error: unknown) =>
       Promise.reject(isCode(error, "EEXIST") ? exists : error),
@@ -88,7 +88,7 @@ export class InstanceStore {
    */
   async claim(id: SandboxId): Promise<InstanceEntry> {
     const entry = await this.#adoptable(id);
-    if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} has it`);
+    if (await isOwnerAlive(entry.owner)) throw cannotAdopt(id, "instance_owned", `process ${entry.owner.pid} owns it`);
     const directory = this.directory(id);
     const owner = await this.owner();
     const claim = join(directory, `claim-${entry.owner.pid}-${entry.owner.startTicks}`);
@@ -106,7 +106,7 @@ export class InstanceStore {
   /** Rejects with the reason why this program cannot adopt an instance that it already owns. */
   async refuse(id: SandboxId): Promise<never> {
     await this.#adoptable(id);
-    throw cannotAdopt(id, "instance_owned", `process ${process.pid} has it`);
+    throw cannotAdopt(id, "instance_owned", `process ${process.pid} owns it`);
   }
 
   /** The first step of a removal: the owner then knows that the instance ends on purpose. */
@@ -143,7 +143,7 @@ export class InstanceStore {
     const entry = await this.read(id);
     if (entry !== undefined) return entry;
     throw new SandboxError("no_such_instance", {
-      message: `instance ${id} cannot be adopted: there is none in ${this.#root}`,
+      message: `instance ${id} cannot be adopted: not found in ${this.#root}`,
     });
   }
 

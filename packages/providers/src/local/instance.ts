@@ -41,7 +41,7 @@ export class LocalInstance implements Instance {
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     signal.throwIfAborted();
     if (this.#hasEnded || this.#destroyed !== undefined) {
-      throw new SandboxError("instance_ended", { message: `there is no channel to instance ${this.id}: it has ended` });
+      throw new SandboxError("instance_ended", { message: `cannot connect to instance ${this.id}: it has ended` });
     }
     this.#channel?.close();
     const needsResync = this.#hasSpoken;

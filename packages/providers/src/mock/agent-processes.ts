@@ -67,12 +67,12 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
     const process = find(agent, id);
     const taken = process.stdinOffset;
     if (at !== undefined && at > taken) {
-      const message = `${at} is beyond the ${taken} bytes of input taken so far`;
+      const message = `${at} is beyond the ${taken} bytes of input accepted so far`;
       throw new SandboxError("stdin_gap", { message });
     }
     const offset = process.feed(call.attachment.subarray(at === undefined ? 0 : taken - at), close === true);
     if (offset !== undefined) return { offset };
-    throw new SandboxError("stdin_closed", { message: `process ${id} takes no input` });
+    throw new SandboxError("stdin_closed", { message: `process ${id} has no standard input` });
   },
 
   "process.signal"(agent, { process: id, signal }: AgentParams<"process.signal">) {
@@ -95,7 +95,7 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
 
   "process.forget"(agent, { process: id }: AgentParams<"process.forget">) {
     if (find(agent, id).status === undefined) {
-      throw new SandboxError("still_running", { message: `process ${id} runs` });
+      throw new SandboxError("still_running", { message: `process ${id} is running` });
     }
     agent.processes.delete(id);
     return {};
@@ -105,14 +105,14 @@ export const processHandlers: Readonly<Record<ProcessMethod, Handler>> = {
 function find(agent: MockAgent, id: string): MockProcess {
   const process = agent.processes.get(id);
   if (process !== undefined) return process;
-  throw new SandboxError("no_such_process", { message: `there is no process ${id}` });
+  throw new SandboxError("no_such_process", { message: `process ${id} not found` });
 }
 
 function spawn(agent: MockAgent, params: AgentParams<"process.spawn">): MockProcess {
   const pid = agent.nextPid();
   const id = params.process ?? `p${pid}`;
   if (agent.processes.has(id)) {
-    throw new SandboxError("process_exists", { message: `process ${id} exists` });
+    throw new SandboxError("process_exists", { message: `process ${id} already exists` });
   }
   const cwd = agent.files.resolve(params.cwd ?? HOME);
   if (!agent.files.isDirectory(cwd)) {
@@ -148,12 +148,12 @@ function programOf(
   }
   const name = argv?.[0] ?? "";
   if (argv !== undefined && Object.hasOwn(programs, name)) return { argv, script: undefined };
-  throw new SandboxError("no_such_program", { message: `there is no program ${name}` });
+  throw new SandboxError("no_such_program", { message: `program ${name} not found` });
 }
 
 function requireLanguage(agent: MockAgent, language: string): void {
   if (agent.languages.includes(language)) return;
-  const message = `${language} is not a known language; those present: ${agent.languages.join(", ")}`;
+  const message = `${language} is an unknown language; known ones: ${agent.languages.join(", ")}`;
   throw new SandboxError("unknown_language", { message });
 }
 

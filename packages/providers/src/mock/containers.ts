@@ -109,7 +109,7 @@ export class MockContainers implements Containers {
       throw new SandboxError("cache_in_use", { message: `cache ${name} is in use` });
     }
     if (this.caches.delete(`${project}/${name}`)) return;
-    const message = `there is no cache ${name}`;
+    const message = `cache ${name} not found`;
     throw new SandboxError("no_such_cache", { message, details: what });
   }
 
@@ -122,10 +122,10 @@ export class MockContainers implements Containers {
   #container(id: SandboxId): Container {
     const found = this.#made.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("no_such_container", { message: `there is no container ${id}` });
+    throw new SandboxError("no_such_container", { message: `container ${id} not found` });
   }
 }
 
 function noImage(image: string): SandboxError {
-  return new SandboxError("image_not_found", { message: `there is no image ${image}`, hint: "use an existing image" });
+  return new SandboxError("image_not_found", { message: `image ${image} not found`, hint: "use an existing image" });
 }

@@ -159,5 +159,5 @@ function parentOf(path: string): string {
 }
 
 function alreadyExists(path: string): SandboxError {
-  return new SandboxError("file_exists", { message: `${path} exists already` });
+  return new SandboxError("file_exists", { message: `${path} already exists` });
 }

@@ -88,7 +88,7 @@ describe("the registry", () => {
     expect(manager.count).toBe(2);
     await manager.destroy(one.id);
     expect(manager.exists(one.id)).toBe(false);
-    expect(() => manager.get(one.id)).toThrow("there is no sandbox");
+    expect(() => manager.get(one.id)).toThrow("not found");
     expect(await rejection(manager.destroy(one.id))).toMatchObject({ code: "not_found", reason: "no_such_sandbox" });
     expect(await rejection(manager.execute(createSandboxId(), "true"))).toMatchObject({ code: "not_found" });
   });
@@ -180,7 +180,7 @@ describe("configuration", () => {
     expect(own.config).toMatchObject({ memoryMib: 64, rootfs: "/images/python", env: { A: "1", B: "2" } });
   });
 
-  it("refuses an image name where there are no images", async () => {
+  it("refuses an image name without an images directory", async () => {
     const { manager } = setUp();
     expect(await rejection(manager.create({ rootfs: "python" }))).toMatchObject({ reason: "unusable_image" });
   });
@@ -190,8 +190,8 @@ describe("configuration", () => {
     [{ kernelPath: "relative" }],
     [{ maxSandbox: 3 }],
     [{ defaults: { memoryMib: 0 } }],
-  ])("is validated at once: %j", (config) => {
-    expect(() => setUp(config as ManagerConfigOptions)).toThrow(/is wrong/);
+  ])("is validated immediately: %j", (config) => {
+    expect(() => setUp(config as ManagerConfigOptions)).toThrow(/^invalid (manager|sandbox) config/);
   });
 });
 

@@ -164,7 +164,7 @@ export class MockProvider implements Provider {
 
   #add(spec: InstanceSpec, { isPrepared }: { readonly isPrepared: boolean }): MockInstance {
     if (this.#host.has(spec.id)) {
-      const message = `instance ${spec.id} exists already`;
+      const message = `instance ${spec.id} already exists`;
       throw new SandboxError("instance_exists", { message });
     }
     const instance = new MockInstance({

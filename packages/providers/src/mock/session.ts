@@ -101,7 +101,7 @@ export class MockSession implements MockPeer, FrameSink {
 
   async #run(call: MockCall): Promise<object> {
     if (!Object.hasOwn(agentMethods, call.method)) {
-      throw new SandboxError("unknown_method", { message: `there is no ${call.method}` });
+      throw new SandboxError("unknown_method", { message: `method ${call.method} not found` });
     }
     const method = call.method as AgentMethod;
     const parsed = agentMethods[method].params.safeParse(call.params);

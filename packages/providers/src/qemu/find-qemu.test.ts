@@ -36,6 +36,6 @@ it("prefers SANDPIPER_QEMU to a QEMU on the PATH, and that to the unpacked packa
 });
 
 it("rejects a QEMU that does not print its version", async () => {
-  const SANDPIPER_QEMU = await put("own", "of its own");
+  const SANDPIPER_QEMU = await put("own", "configured");
   expect(await find({ SANDPIPER_QEMU })).toMatchObject({ reason: expect.stringContaining(SANDPIPER_QEMU) });
 });

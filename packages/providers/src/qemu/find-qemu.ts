@@ -37,7 +37,7 @@ export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Pr
   const version = isProgram(found.program) ? await versionOf(found, join(cache, "known")) : undefined;
   if (version !== undefined) return { ...found, version };
   return {
-    reason: `there is no ${name}${chosen === undefined ? "" : ` that works at ${chosen}`}`,
+    reason: chosen === undefined ? `${name} not found` : `${chosen} is not a working ${name}`,
     hint: "install it, unpack Debian's with `npm run setup qemu` in Sandpiper's directory, or set SANDPIPER_QEMU to its path",
   };
 }

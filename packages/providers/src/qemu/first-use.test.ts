@@ -17,7 +17,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-const offline = new SandboxError("set_up_failed", { message: "there is no network" });
+const offline = new SandboxError("set_up_failed", { message: "the network is down" });
 
 describe("the first use of the QEMU provider", () => {
   it("downloads nothing for a probe, a list or a removal, and says that the first sandbox will", async () => {
@@ -40,7 +40,7 @@ describe("the first use of the QEMU provider", () => {
       throw offline;
     };
     const provider = new QemuProvider({ stateDirectory: directory, provision });
-    await expect(Sandbox.create(provider, {})).rejects.toMatchObject({ message: "there is no network" });
+    await expect(Sandbox.create(provider, {})).rejects.toMatchObject({ message: "the network is down" });
     await expect(Sandbox.create(provider, { rootfs: "/srv/own" })).rejects.toMatchObject({ reason: "set_up_failed" });
     expect(asked).toEqual([
       ["qemu", "kernel", "image"],

@@ -2,13 +2,13 @@ import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import {
-  type AskAgent,
   type CheckpointOptions,
   type Clock,
   type ConnectedChannel,
   type Instance,
   type InstanceExit,
   type InstanceSpec,
+  type PingAgent,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -94,7 +94,7 @@ export class QemuInstance implements Instance {
     return { channel, needsResync };
   }
 
-  heedAgent(ask: AskAgent): void {
+  watchAgent(ask: PingAgent): void {
     this.#pulse = new GuestPulse(ask, {
       clock: this.#clock,
       takeHeard: () => {
@@ -153,7 +153,7 @@ export class QemuInstance implements Instance {
     } catch (error) {
       signal.throwIfAborted();
       throw new SandboxError("instance_ended", {
-        message: `there is no channel to instance ${this.id}: it has ended`,
+        message: `cannot connect to instance ${this.id}: it has ended`,
         cause: error,
       });
     }

@@ -10,7 +10,7 @@ function headers(...lines: readonly string[]): Headers {
 }
 
 describe("the cookies of a client", () => {
-  it("are those that answers have set, the newer of two with the same name", () => {
+  it("are those of earlier answers; of two with the same name, the newer", () => {
     const jar = new CookieJar();
     expect(jar.header).toBeUndefined();
     jar.take(headers("SERVERID=node-a; path=/; HttpOnly", "other=x=y"));
@@ -19,7 +19,7 @@ describe("the cookies of a client", () => {
     expect(jar.header).toBe("SERVERID=node-b; other=x=y");
   });
 
-  it.each(["Max-Age=0", "max-age=-1", "Expires=Thu, 01-Jan-1970 00:00:01 GMT"])("are taken back by %s", (attribute) => {
+  it.each(["Max-Age=0", "max-age=-1", "Expires=Thu, 01-Jan-1970 00:00:01 GMT"])("are deleted by %s", (attribute) => {
     const jar = new CookieJar();
     jar.take(headers("SERVERID=node-a"));
     jar.take(headers(`SERVERID=; ${attribute}; path=/`));
@@ -32,7 +32,7 @@ describe("the cookies of a client", () => {
     expect(jar.header).toBeUndefined();
   });
 
-  it("go along with every request after the answer that set them, and to no other client", async () => {
+  it("are sent with every later request, and by no other client", async () => {
     const { clientOptions } = createMemoryServer();
     const sent: (string | null)[] = [];
     const fetch: typeof globalThis.fetch = async (input, init) => {
@@ -44,7 +44,7 @@ describe("the cookies of a client", () => {
     const client = new Client({ ...clientOptions, fetch });
     await client.health();
     await client.health();
-    // An answer that refuses comes from a node as well.
+    // An error answer also sets cookies.
     await client.sandboxes.connect("x").catch(() => {});
     await client.health();
     expect(sent).toEqual([null, "SERVERID=node-1", "SERVERID=node-2", "SERVERID=node-3"]);

@@ -11,7 +11,7 @@ export class CookieJar {
       const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
       const [, name, value] = /^([^=]+)=(.*)$/.exec(pair) ?? [];
       if (name === undefined || value === undefined) continue;
-      if (attributes.some(isOver)) this.#values.delete(name);
+      if (attributes.some(isExpired)) this.#values.delete(name);
       else this.#values.set(name, value);
     }
   }
@@ -24,7 +24,7 @@ export class CookieJar {
 }
 
 /** An expired cookie deletes the stored one. Others last as long as the client; the server checks what they name. */
-function isOver(attribute: string): boolean {
+function isExpired(attribute: string): boolean {
   const [name = "", value = ""] = attribute.split("=");
   if (/^max-age$/i.test(name)) return Number(value) <= 0;
   return /^expires$/i.test(name) && Date.parse(value) <= Date.now();

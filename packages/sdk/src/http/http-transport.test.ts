@@ -4,7 +4,7 @@ import { Client } from "../client.ts";
 import { createMemoryServer } from "../testing/create-memory-server.ts";
 import { ManualTiming } from "../testing/manual-timing.ts";
 
-/** A client whose next requests are lost before, or after, they have reached the server. */
+/** A client whose next requests are lost before or after they reach the server. */
 function badNetwork() {
   const server = createMemoryServer();
   const timing = new ManualTiming();
@@ -35,7 +35,7 @@ async function inTime<Value>(timing: ManualTiming, call: Promise<Value>): Promis
 }
 
 describe("a request that got lost", () => {
-  it("is sent again when asking twice is the same as asking once", async () => {
+  it("is retried when it is idempotent", async () => {
     const { server, timing, lost, client } = badNetwork();
     lost.push("request", "answer", "503");
     const sandbox = await inTime(timing, client.sandboxes.create({ name: "one" }));
@@ -53,7 +53,7 @@ describe("a request that got lost", () => {
     expect(server.sandboxes).toEqual([]);
   });
 
-  it("is not sent again when that might do it twice", async () => {
+  it("is not retried when it is not idempotent", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     await sandbox.files.write("/a", "text");
@@ -76,7 +76,7 @@ describe("a request that got lost", () => {
     expect(timing.pending).toBe(0);
   });
 
-  it("is not waited for when only the health of a node is asked for", async () => {
+  it("is not retried when it asks for a node's health", async () => {
     const { lost, client } = badNetwork();
     lost.push("request");
     expect(await rejection(client.health())).toMatchObject({ reason: "node_unreachable" });
@@ -84,7 +84,7 @@ describe("a request that got lost", () => {
   });
 });
 
-describe("a request about a sandbox that is on its way to another node", () => {
+describe("a request about a sandbox that moves to another node", () => {
   it.each(["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"])(
     "is repeated while the answer is %s",
     async (reason) => {
@@ -120,7 +120,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
     expect(requests.filter((request) => request.includes("checkpoints"))).toHaveLength(4);
   });
 
-  it("is not repeated when it might do something twice", async () => {
+  it("is not repeated when it may have begun and is not idempotent", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     requests.length = 0;
@@ -145,7 +145,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
     expect((await call).id).toBe(sandbox.id);
   });
 
-  it("is retried only briefly when the node is only busy", async () => {
+  it("is retried only briefly when the node is busy", async () => {
     const { timing, lost, requests, client } = badNetwork();
     const sandbox = await client.sandboxes.create();
     requests.length = 0;
@@ -156,7 +156,7 @@ describe("a request about a sandbox that is on its way to another node", () => {
 });
 
 describe("a request", () => {
-  it("can be canceled, also between two attempts", async () => {
+  it("can be canceled, even between two attempts", async () => {
     const { timing, lost, client } = badNetwork();
     lost.push(...Array.from({ length: 20 }, () => "request" as const));
     const abort = new AbortController();
@@ -172,7 +172,7 @@ describe("a request", () => {
     expect(await rejection(client.sandboxes.connect("x"))).toMatchObject({
       code: "not_found",
       reason: "no_such_sandbox",
-      message: "there is no sandbox x",
+      message: "sandbox x not found",
       details: { requestId: "memory" },
     });
   });
@@ -184,7 +184,7 @@ describe("a request", () => {
     expect(error).toMatchObject({ code: "not_found", reason: "unexpected_answer" });
   });
 
-  it.each(["", ".", ".."])("does not go elsewhere for the id %j", async (id) => {
+  it.each(["", ".", ".."])("never reaches another path for the id %j", async (id) => {
     const { client, requests } = badNetwork();
     expect(await rejection(client.sandboxes.connect(id))).toMatchObject({ code: "invalid_argument" });
     expect(requests).toEqual([]);

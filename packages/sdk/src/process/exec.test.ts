@@ -19,7 +19,7 @@ async function started(options: ExecOptions = {}) {
   const opened = () => sockets.last.reply({ type: "opened", stream: 0, pid: 7 });
   const end = (offset: number, exit: Partial<ProcessExitBody> = {}) =>
     sockets.last.reply({ type: "end", stream: 0, exit: { ...EXIT, ...exit }, offset });
-  /** Cuts the connection and has the next one accepted. */
+  /** Cuts the connection and accepts the next one. */
   const cut = async () => {
     sockets.last.cut();
     await scripted.timing.advance(100);
@@ -29,7 +29,7 @@ async function started(options: ExecOptions = {}) {
 }
 
 describe("exec", () => {
-  it("is one message out", async () => {
+  it("sends one message", async () => {
     const { sandbox, sockets } = await started({ cwd: "/tmp", env: { A: "1" }, timeoutMs: 5 });
     expect(sockets.last.url).toBe("ws://sandpiper.memory/v1/socket");
     expect(sockets.last.protocols).toEqual(["sandpiper.v1", "bearer.memory-key"]);
@@ -46,7 +46,7 @@ describe("exec", () => {
     ]);
   });
 
-  it("gives a result of one shape", async () => {
+  it("returns results of one shape", async () => {
     const { result, opened, write, end } = await started();
     opened();
     write(0, text("out"));
@@ -57,7 +57,7 @@ describe("exec", () => {
     );
   });
 
-  it("has the process forgotten once it has its end, and not before", async () => {
+  it("makes the node forget the process only after its end has arrived", async () => {
     const { sockets, timing, result, opened, end } = await started();
     opened();
     expect(sockets.last.messages).toHaveLength(1);
@@ -95,7 +95,7 @@ describe("exec", () => {
     expect((await result).stdout).toBe("abcdef");
   });
 
-  it("asks to start the command until it is known to have started, and never again after that", async () => {
+  it("repeats the start of the command until it is confirmed, and never after that", async () => {
     const { sockets, opened, cut } = await started();
     await cut();
     expect(sockets.last.open).toMatchObject({ spawn: { command: "command" } });
@@ -104,7 +104,7 @@ describe("exec", () => {
     expect(sockets.last.open).not.toHaveProperty("spawn");
   });
 
-  it("gives credit back as output arrives, so that any amount gets through", async () => {
+  it("grants credit as output arrives, so that any amount gets through", async () => {
     const { sockets, result, opened, write, end } = await started({ maxOutputBytes: 4 });
     opened();
     const piece = new Uint8Array(256 * 1024).fill(97);
@@ -140,7 +140,7 @@ describe("exec", () => {
     expect(requests).toEqual([expect.stringMatching(/^DELETE .*\/processes\//)]);
   });
 
-  it("kills a command that turns out to have been started after the abort", async () => {
+  it("kills a command whose start is confirmed after the abort", async () => {
     const abort = new AbortController();
     const { result, opened, requests, cut, sockets } = await started({ signal: abort.signal });
     abort.abort();
@@ -152,7 +152,7 @@ describe("exec", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("starts nothing when its caller has aborted before", async () => {
+  it("starts nothing when its caller has already aborted", async () => {
     const { sandbox, sockets } = await scriptedSandbox();
     expect(await rejection(sandbox.exec("x", { signal: AbortSignal.abort() }))).toMatchObject({ code: "canceled" });
     expect(sockets.all).toEqual([]);
@@ -192,7 +192,7 @@ describe("exec", () => {
     const said = {
       code: "not_found",
       reason: "no_such_program",
-      message: "there is no ls",
+      message: "program ls not found",
       hint: "install it",
     } as const;
     sockets.last.reply({ type: "error", stream: 0, error: { ...said, details: {}, requestId: "r" } });

@@ -68,7 +68,7 @@ export async function exec(link: SandboxLink, command: Command, options: ExecOpt
 }
 
 /**
- * Makes the node forget a process that has ended. It uses a stream of its own, opened after all output has arrived: if the
+ * Makes the node forget a process that has ended. It uses a separate stream, opened after all output has arrived: if the
  * first stream asked for it, a connection lost with the last message could not be resumed.
  */
 function forgetProcess(link: SandboxLink, process: string): void {

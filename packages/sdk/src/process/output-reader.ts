@@ -43,7 +43,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
       },
       onEnd: (exit) => {
         this.#finish();
-        options.ending.tell(exit);
+        options.ending.resolve(exit);
       },
       onError: (error) => {
         this.#error = error;

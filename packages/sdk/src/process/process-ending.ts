@@ -8,27 +8,27 @@ const WAIT_MS = 60_000;
 export class ProcessEnding {
   readonly #link: SandboxLink;
   readonly #process: string;
-  readonly #told = createDeferred<ProcessExitBody>();
+  readonly #received = createDeferred<ProcessExitBody>();
   readonly #unread = createDeferred<void>();
-  readonly #isTold = new AbortController();
+  readonly #isReceived = new AbortController();
   #exit: Promise<ProcessExitBody> | undefined;
 
   constructor(link: SandboxLink, process: string) {
     this.#link = link;
     this.#process = process;
-    // There may be no caller of wait().
-    this.#told.promise.catch(() => {});
+    // wait() may never be called.
+    this.#received.promise.catch(() => {});
   }
 
-  tell(exit: ProcessExitBody): void {
-    this.#told.resolve(exit);
-    this.#isTold.abort();
+  resolve(exit: ProcessExitBody): void {
+    this.#received.resolve(exit);
+    this.#isReceived.abort();
   }
 
   /** After a rollback the id may belong to another process. */
   fail(error: SandboxError): void {
-    this.#told.reject(error);
-    this.#isTold.abort();
+    this.#received.reject(error);
+    this.#isReceived.abort();
   }
 
   /** The output may not be read to its end. */
@@ -38,7 +38,7 @@ export class ProcessEnding {
 
   wait(): Promise<ProcessExitBody> {
     if (this.#exit === undefined) {
-      this.#exit = Promise.race([this.#told.promise, this.#unread.promise.then(() => this.#ask())]);
+      this.#exit = Promise.race([this.#received.promise, this.#unread.promise.then(() => this.#ask())]);
       // After a failure the next wait() tries again.
       this.#exit.catch(() => {
         this.#exit = undefined;
@@ -51,10 +51,10 @@ export class ProcessEnding {
     const path = { id: this.#link.id, process: this.#process };
     for (;;) {
       try {
-        const request = { path, query: { timeoutMs: WAIT_MS }, signal: this.#isTold.signal };
+        const request = { path, query: { timeoutMs: WAIT_MS }, signal: this.#isReceived.signal };
         return await this.#link.http.json<ProcessExitBody>("waitForProcess", request);
       } catch (thrown) {
-        if (this.#isTold.signal.aborted) return await this.#told.promise;
+        if (this.#isReceived.signal.aborted) return await this.#received.promise;
         if (SandboxError.from(thrown).code !== "deadline_exceeded") throw thrown;
       }
     }

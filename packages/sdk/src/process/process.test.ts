@@ -91,7 +91,7 @@ describe("a process", () => {
     expect(sockets.last.open).toMatchObject({ offset: 1000, window: WINDOW_BYTES - 1000 });
   });
 
-  it("asks the node how it ended once its output may never be read", async () => {
+  it("requests its exit from the node when its output may never be read", async () => {
     const { process, requests, write } = await started();
     const waiting = process.wait();
     waiting.catch(() => {});
@@ -155,7 +155,7 @@ describe("a process", () => {
     expect(requests).toEqual([expect.stringMatching(/^DELETE /)]);
   });
 
-  it("is waited for only as long as the caller wants", async () => {
+  it("stops waiting when the caller aborts", async () => {
     const { process } = await started();
     const abort = new AbortController();
     const waiting = process.wait({ signal: abort.signal });
@@ -163,7 +163,7 @@ describe("a process", () => {
     expect(await rejection(waiting)).toMatchObject({ code: "canceled" });
   });
 
-  it("is killed and forgotten by the end of its scope", async () => {
+  it("is killed and forgotten at the end of its scope", async () => {
     const server = createMemoryServer();
     server.onExec(() => Promise.withResolvers<never>().promise);
     const sandbox = await new Client(server.clientOptions).sandboxes.create();

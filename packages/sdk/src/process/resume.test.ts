@@ -4,7 +4,7 @@ import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
 
-/** What the node does next: it sends some bytes, sends some again, or the network is cut. */
+/** The next step: the node sends bytes, repeats bytes, or the connection is cut. */
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("send" as const), bytes: fc.integer({ min: 1, max: 40 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("repeat" as const), bytes: fc.integer({ min: 1, max: 40 }) }) },

@@ -12,7 +12,7 @@ export interface RollbackWatchOptions {
   readonly look: () => Promise<unknown>;
 }
 
-/** Reports each rollback once, however it becomes known: the sandbox itself names its last one. */
+/** Reports each rollback once, although several sources detect it: the sandbox's resource names its last one. */
 export class RollbackWatch {
   readonly #options: RollbackWatchOptions;
   readonly #callbacks = new Set<(rollback: Rollback) => void>();
@@ -57,7 +57,7 @@ export class RollbackWatch {
     this.#isLooking = true;
     while (this.#mustLookAgain) {
       this.#mustLookAgain = false;
-      // A sandbox that does not answer has no news.
+      // Without an answer, the next request detects a rollback.
       await this.#options.look().catch(() => {});
     }
     this.#isLooking = false;
@@ -67,7 +67,7 @@ export class RollbackWatch {
     const { connection, id } = this.#options.link;
     const events = new ItemStream<EventBody>(connection, {
       what: `waiting for rollbacks of sandbox ${id}`,
-      // From the first event each time, because another node numbers its events anew.
+      // From the first event each time, because each node has its own event ids.
       openMessage: (stream, window) => ({ type: "open", stream, kind: "events", after: 0, sandbox: id, window }),
       // The connection may have been lost with the sandbox's node.
       onReopened: () => {
@@ -79,7 +79,7 @@ export class RollbackWatch {
     try {
       for await (const { kind } of events) if (kind === "sandbox.rolled_back") this.look();
     } catch {
-      // After the connection has failed for good, the next request detects a rollback.
+      // After the client has given up on the connection, the next request detects a rollback.
     }
     if (this.#events === events) this.#events = undefined;
   }

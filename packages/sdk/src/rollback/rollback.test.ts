@@ -8,14 +8,14 @@ const notFound = { code: "not_found", reason: "no_such_process", message: "?", d
 
 type Scripted = Awaited<ReturnType<typeof scriptedSandbox>>;
 
-/** The sandbox moves, and the client comes to where it is now. */
+/** Moves the sandbox, and reconnects the client. */
 async function move({ sockets, timing }: Scripted): Promise<void> {
   sockets.last.restart();
   await timing.advance(100);
   sockets.last.accept();
 }
 
-describe("output of a sandbox that was rolled back meanwhile", () => {
+describe("output of a sandbox that was rolled back", () => {
   it("fails the command with the position that it had reached", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
@@ -30,7 +30,7 @@ describe("output of a sandbox that was rolled back meanwhile", () => {
     expect(sockets.last.messages.at(-1)).toEqual({ type: "close", stream: 0 });
   });
 
-  it("is known by the error, too, when the process came after the checkpoint", async () => {
+  it("is also detected from the error when the process is newer than the checkpoint", async () => {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
     const [undone, forgotten] = [sandbox.exec("a"), sandbox.exec("b")];
@@ -79,7 +79,7 @@ describe("output of a sandbox that was rolled back meanwhile", () => {
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 1 });
     expect(await rejection(process.wait())).toMatchObject({ reason: "rolled_back" });
     expect(await rejection(Array.fromAsync(process.output))).toMatchObject({ reason: "rolled_back" });
-    // The handle is of the old history, whichever of its streams is opened next.
+    // The handle belongs to the old history, whichever of its streams is opened next.
     const again = rejection(Array.fromAsync(process.output));
     sockets.last.reply({ type: "opened", stream: 1, pid: 1, rollbacks: 1 });
     expect(await again).toMatchObject({ reason: "rolled_back" });
@@ -93,7 +93,7 @@ describe("output of a sandbox that was rolled back meanwhile", () => {
   });
 });
 
-describe("input of a sandbox that was rolled back meanwhile", () => {
+describe("input of a sandbox that was rolled back", () => {
   async function writing() {
     const scripted = await scriptedSandbox();
     const { sandbox, sockets } = scripted;
@@ -124,7 +124,7 @@ describe("input of a sandbox that was rolled back meanwhile", () => {
     expect(sockets.last.input).toEqual([]);
   });
 
-  it("does not count as closed because the process is gone", async () => {
+  it("does not count as closed when the process is gone", async () => {
     const { scripted, sockets, process } = await writing();
     const closing = process.closeStdin();
     sockets.last.reply({ type: "opened", stream: 1, offset: 0 });
@@ -133,7 +133,7 @@ describe("input of a sandbox that was rolled back meanwhile", () => {
     expect(await rejection(closing)).toMatchObject({ reason: "rolled_back" });
   });
 
-  it("is refused although its stream is opened only now", async () => {
+  it("is refused even if its stream was not open before", async () => {
     const { scripted, sockets, process } = await writing();
     await move(scripted);
     const write = process.write("x");
@@ -152,26 +152,26 @@ describe("a callback for rollbacks", () => {
     const elsewhere = await client.sandboxes.connect(sandbox.id);
     const { id: checkpoint } = await sandbox.checkpoint();
     await sandbox.rollback();
-    const told: string[] = [];
-    const stop = sandbox.onRollback((rollback) => told.push(rollback.checkpoint));
+    const reported: string[] = [];
+    const stop = sandbox.onRollback((rollback) => reported.push(rollback.checkpoint));
     sockets.last.accept();
     expect(sockets.last.open).toMatchObject({ kind: "events", after: 0, sandbox: sandbox.id });
     sockets.last.reply({ type: "opened", stream: 0 });
     sockets.last.reply({ type: "item", stream: 0, item: rolledBack(1) });
     await settle();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     await elsewhere.rollback(checkpoint);
     sockets.last.reply({ type: "item", stream: 0, item: rolledBack(2) });
     sockets.last.reply({ type: "item", stream: 0, item: rolledBack(3) });
     await settle();
-    expect(told).toEqual([checkpoint]);
+    expect(reported).toEqual([checkpoint]);
     await elsewhere.refresh();
     stop();
     expect(sockets.last.messages.at(-1)).toEqual({ type: "close", stream: 0 });
     await elsewhere.rollback();
     await sandbox.refresh();
     await settle();
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
   });
 
   it("gets a rollback that happened without a connection", async () => {
@@ -179,8 +179,8 @@ describe("a callback for rollbacks", () => {
     const { client, sandbox, sockets } = scripted;
     const elsewhere = await client.sandboxes.connect(sandbox.id);
     await elsewhere.checkpoint();
-    const told: string[] = [];
-    sandbox.onRollback(({ at }) => told.push(at));
+    const reported: string[] = [];
+    sandbox.onRollback(({ at }) => reported.push(at));
     sockets.last.accept();
     sockets.last.reply({ type: "opened", stream: 0 });
     const { rolledBackTo } = await elsewhere.rollback();
@@ -188,7 +188,7 @@ describe("a callback for rollbacks", () => {
     expect(sockets.last.open).toMatchObject({ kind: "events", after: 0 });
     sockets.last.reply({ type: "opened", stream: 0 });
     await settle();
-    expect(told).toEqual([rolledBackTo?.at]);
+    expect(reported).toEqual([rolledBackTo?.at]);
   });
 
   it("gets a rollback that a stream detects", async () => {
@@ -196,8 +196,8 @@ describe("a callback for rollbacks", () => {
     const { client, sandbox, sockets } = scripted;
     const elsewhere = await client.sandboxes.connect(sandbox.id);
     await elsewhere.checkpoint();
-    let told = 0;
-    sandbox.onRollback(() => told++);
+    let reported = 0;
+    sandbox.onRollback(() => reported++);
     const result = sandbox.exec("a");
     sockets.last.accept();
     sockets.last.reply({ type: "opened", stream: 0 });
@@ -209,6 +209,6 @@ describe("a callback for rollbacks", () => {
     sockets.last.reply({ type: "opened", stream: 2, pid: 1, rollbacks: 1 });
     expect(await rejection(result)).toMatchObject({ reason: "rolled_back" });
     await settle();
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
   });
 });

@@ -91,7 +91,7 @@ describe("a client's connection", () => {
     expect(sockets.all).toHaveLength(4);
   });
 
-  it("gives up after a minute, or after seconds when there never was a node", async () => {
+  it("gives up after a minute, or after seconds if it was never connected", async () => {
     const first = await scriptedSandbox();
     const result = first.sandbox.exec("a");
     result.catch(() => {});

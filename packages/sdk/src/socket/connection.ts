@@ -198,7 +198,7 @@ export class Connection {
     }
   }
 
-  /** Reconnects after a pause; false when the retry time is over. */
+  /** Reconnects after a pause; false after the retry time. */
   #postpone(entry: Entry): boolean {
     const { timing, reconnectTimeoutMs } = this.#spec;
     const { sinceMs, attempt } = entry.postponed ?? { sinceMs: timing.monotonicMs(), attempt: 0 };

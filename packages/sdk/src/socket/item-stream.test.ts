@@ -27,7 +27,7 @@ describe("events", () => {
     expect(sockets.last.messages.at(-1)).toEqual({ type: "close", stream: 0 });
   });
 
-  it("are sent no faster than they are taken", async () => {
+  it("are sent no faster than they are read", async () => {
     const { client, sockets } = await scriptedSandbox();
     const events = client.events();
     sockets.last.accept();

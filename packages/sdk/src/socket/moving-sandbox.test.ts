@@ -9,7 +9,7 @@ function unavailable(reason: string) {
   return { code: "unavailable", reason, message: "?", details: {}, requestId: "r" } as const;
 }
 
-describe("a stream of a sandbox that is on its way to another node", () => {
+describe("a stream of a sandbox that moves to another node", () => {
   it.each(["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"])(
     "is opened again, under another number and from its offset, after %s",
     async (reason) => {
@@ -36,7 +36,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     },
   );
 
-  it("is not waited for longer when it moves once more than when it first did", async () => {
+  it("starts a new wait, with the first pause, when the sandbox moves again", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     sandbox.exec("a").catch(() => {});
     sockets.last.accept();
@@ -48,7 +48,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     }
   });
 
-  it("starts its command with the message that is taken", async () => {
+  it("starts its command only with the accepted message", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const result = sandbox.exec("a");
     sockets.last.accept();
@@ -93,7 +93,7 @@ describe("a stream of a sandbox that is on its way to another node", () => {
     expect(await rejection(result)).toMatchObject({ reason: "instance_crashed" });
   });
 
-  it("waits for its turn also when the connection is lost meanwhile", async () => {
+  it("keeps its pause when the connection is lost", async () => {
     const { sandbox, sockets, timing } = await scriptedSandbox();
     const result = sandbox.exec("a");
     sockets.last.accept();

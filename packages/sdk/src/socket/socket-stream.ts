@@ -22,7 +22,7 @@ type Distribute<Message> = Message extends { stream: number } ? Omit<Message, "s
 /** The messages of an open stream; the connection adds the stream's number. */
 export type StreamMessage = Distribute<Exclude<ClientMessage, { type: "open" | "close" }>>;
 
-/** One stream, for its owner to use. Without a connection it sends nothing; the next connection opens the stream anew. */
+/** One stream, for its owner to use. Without a connection it sends nothing; the next connection opens the stream again. */
 export interface StreamPort {
   /** Whether its open message was sent at least once. */
   readonly wasSent: boolean;

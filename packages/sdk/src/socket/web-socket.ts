@@ -47,7 +47,7 @@ function isNode(): boolean {
   return holder.process?.versions?.node !== undefined;
 }
 
-/** The WebSocket of the package `ws`, for Node.js 20, which has none of its own. Calls wait until the package is loaded. */
+/** The WebSocket of the package `ws`, for Node.js 20, which has none. Calls wait until the package is loaded. */
 class WsWebSocket implements WebSocketLike {
   binaryType = "arraybuffer";
   readonly #socket: Promise<WebSocketLike>;

@@ -111,7 +111,7 @@ describe("the in-memory server", () => {
     expect(await original.files.readText("/a")).toBe("later");
   });
 
-  it("keeps as many checkpoints as are wanted, and deletes them by name or id", async () => {
+  it("keeps the requested number of checkpoints, and deletes them by name or id", async () => {
     const sandbox = await Sandbox.create(createMemoryServer().clientOptions);
     const names = async () => (await sandbox.checkpoints()).map(({ name }) => name);
     for (const name of ["a", "b", "c"]) await sandbox.checkpoint({ name });
@@ -148,13 +148,13 @@ describe("the in-memory server", () => {
     const { id } = await sandbox.checkpoint();
     await sandbox.files.write("/a", "later");
     await sandbox.files.write("/b", "later");
-    const told = Promise.withResolvers<string>();
-    const stop = sandbox.onRollback(({ checkpoint }) => told.resolve(checkpoint));
+    const rolledBack = Promise.withResolvers<string>();
+    const stop = sandbox.onRollback(({ checkpoint }) => rolledBack.resolve(checkpoint));
     const running = rejection(sandbox.exec("x"));
     await started.promise;
     const { rolledBackTo } = await sandbox.rollback();
     expect(rolledBackTo).toMatchObject({ checkpoint: id });
-    expect(await told.promise).toBe(id);
+    expect(await rolledBack.promise).toBe(id);
     expect(await running).toMatchObject({ code: "data_loss", reason: "rolled_back" });
     expect([...server.files(sandbox.id).keys()]).toEqual(["/a"]);
     expect(await sandbox.files.readText("/a")).toBe("saved");
@@ -172,7 +172,7 @@ describe("the in-memory server", () => {
     expect(() => sandbox.token).toThrow(expect.objectContaining({ code: "permission_denied" }));
   });
 
-  it("is one node", async () => {
+  it("lists itself as the only node", async () => {
     const { clientOptions } = createMemoryServer();
     const client = new Client(clientOptions);
     await client.sandboxes.create();
@@ -185,7 +185,7 @@ describe("the in-memory server", () => {
     expect(await rejection(new Client(clientOptions).nodes.drain())).toMatchObject({ code: "unimplemented" });
   });
 
-  it("refuses another key, on either way in", async () => {
+  it("refuses another key over HTTP and WebSocket", async () => {
     const server = createMemoryServer();
     await using sandbox = await Sandbox.create(server.clientOptions);
     const options = { ...server.clientOptions, apiKey: "wrong" };

@@ -18,7 +18,7 @@ export interface MemoryServer {
   onExec(handler: ExecHandler): void;
   /** The files of a sandbox by absolute path. */
   files(sandboxId: string): Map<string, Uint8Array<ArrayBuffer>>;
-  /** Cuts every connection, like a bad network; clients reconnect by themselves. */
+  /** Cuts every connection, like a bad network; clients reconnect. */
   disconnect(): void;
 }
 

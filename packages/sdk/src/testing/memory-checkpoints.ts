@@ -15,8 +15,8 @@ interface MemorySandboxes {
   sandbox(id: string): MemorySandbox;
   add(body: CreateSandboxBody & { readonly files: MemoryFileMap }): MemorySandbox;
   stop(id: string): void;
-  setBack(id: string, files: MemoryFileMap, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource;
-  tell(kind: EventKind, id: SandboxId): void;
+  rollBack(id: string, files: MemoryFileMap, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource;
+  emit(kind: EventKind, id: SandboxId): void;
 }
 
 interface MemoryCheckpoint {
@@ -54,7 +54,7 @@ export class MemoryCheckpoints {
       requirements: {},
     };
     this.#all = [...this.#all, { resource, files: new Map(from.files), from }];
-    this.#sandboxes.tell("sandbox.checkpointed", from.resource.id);
+    this.#sandboxes.emit("sandbox.checkpointed", from.resource.id);
     for (const { resource: old } of this.#of(sandboxId).slice(keepLast ?? Number.POSITIVE_INFINITY)) {
       this.remove(sandboxId, old.id);
     }
@@ -75,14 +75,14 @@ export class MemoryCheckpoints {
   remove(sandboxId: string, ref: string): void {
     const found = this.#find(sandboxId, ref);
     this.#all = this.#all.filter((checkpoint) => checkpoint !== found);
-    this.#sandboxes.tell("checkpoint.deleted", found.resource.sandboxId);
+    this.#sandboxes.emit("checkpoint.deleted", found.resource.sandboxId);
   }
 
   fork(sandboxId: string, { count = 1, checkpoint, name, labels, ttlMs }: ForkBody): SandboxResource[] {
     const original = this.#sandboxes.sandbox(sandboxId);
     const from = checkpoint === undefined ? original : this.#find(sandboxId, checkpoint);
     const files = new Map(from.files);
-    this.#sandboxes.tell("sandbox.forked", original.resource.id);
+    this.#sandboxes.emit("sandbox.forked", original.resource.id);
     return Array.from({ length: count }, () => {
       const body = { name, labels: labels ?? original.resource.labels, ttlMs };
       return this.#sandboxes.add({ ...body, env: original.env, files }).resource;
@@ -98,11 +98,11 @@ export class MemoryCheckpoints {
 
   rollback(sandboxId: string, ref: string | undefined): SandboxResource {
     const last = this.#sandboxes.sandbox(sandboxId).resource.rolledBackTo;
-    const { resource, files } = this.#find(sandboxId, ref ?? this.#of(sandboxId)[0]?.resource.id ?? "to go back to");
+    const { resource, files } = this.#find(sandboxId, ref ?? this.#of(sandboxId)[0]?.resource.id ?? "to roll back to");
     // Each at another time, however fast the test is, because clients distinguish them by time.
     const at = new Date(Math.max(Date.now(), Date.parse(last?.at ?? "1970-01-01") + 1)).toISOString();
     const rolledBackTo = { checkpoint: resource.id, createdAt: resource.createdAt, at };
-    return this.#sandboxes.setBack(sandboxId, files, rolledBackTo);
+    return this.#sandboxes.rollBack(sandboxId, files, rolledBackTo);
   }
 
   /** Removes the checkpoints of a destroyed sandbox. */
@@ -123,9 +123,9 @@ export class MemoryCheckpoints {
 }
 
 function missing(ref: string): SandboxError {
-  return new SandboxError("no_such_checkpoint", { message: `there is no checkpoint ${ref}` });
+  return new SandboxError("no_such_checkpoint", { message: `checkpoint ${ref} not found` });
 }
 
 function nameTaken(name: string): SandboxError {
-  return new SandboxError("checkpoint_exists", { message: `there is a checkpoint ${name} already` });
+  return new SandboxError("checkpoint_exists", { message: `checkpoint ${name} already exists` });
 }

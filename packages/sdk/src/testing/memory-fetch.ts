@@ -30,7 +30,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
   updateSandbox: async (state, { path, request }) => {
     const sandbox = state.sandbox(path["id"] ?? "");
     sandbox.resource = { ...sandbox.resource, ...((await request.json()) as object) };
-    state.tell("sandbox.updated", sandbox.resource.id);
+    state.emit("sandbox.updated", sandbox.resource.id);
     return sandbox.resource;
   },
   deleteSandbox: (state, { path }) => state.destroy(path["id"] ?? ""),
@@ -149,8 +149,8 @@ export function requireCredential(state: MemoryState, credential: string | undef
   if (credential === state.apiKey) return;
   if ([...state.sandboxes.values()].some(({ resource }) => resource.token === credential)) return;
   throw new SandboxError("bad_credential", {
-    message: "the credential is not known",
-    hint: "make the client with server.clientOptions",
+    message: "unknown credential",
+    hint: "create the client with server.clientOptions",
   });
 }
 

@@ -90,5 +90,5 @@ function entry(path: string, bytes: Uint8Array | undefined): FileEntryBody {
 }
 
 function missing(path: string): SandboxError {
-  return new SandboxError("no_such_file", { message: `there is no file ${path}` });
+  return new SandboxError("no_such_file", { message: `file ${path} not found` });
 }

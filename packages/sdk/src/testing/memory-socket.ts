@@ -37,7 +37,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
         try {
           requireCredential(state, protocols.find((protocol) => protocol.startsWith("bearer."))?.slice(7));
           sockets.add(this);
-          state.setBackListeners.add(this.#setBack);
+          state.rollbackListeners.add(this.#rollBack);
           this.#emit("open", {});
         } catch {
           this.cut();
@@ -64,7 +64,7 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
       if (this.#isClosed) return;
       this.#isClosed = true;
       sockets.delete(this);
-      state.setBackListeners.delete(this.#setBack);
+      state.rollbackListeners.delete(this.#rollBack);
       for (const { stop } of this.#streams.values()) stop?.();
       queueMicrotask(() => this.#emit("close", {}));
     }
@@ -163,10 +163,10 @@ export function createMemoryWebSocket(state: MemoryState, sockets: Set<{ cut(): 
     }
 
     /** Fails streams like a node during a restore; a reopened stream has another history. */
-    readonly #setBack = (sandboxId: string): void => {
+    readonly #rollBack = (sandboxId: string): void => {
       for (const [stream, { sandbox }] of this.#streams) {
         if (sandbox !== sandboxId) continue;
-        const message = `sandbox ${sandboxId} is being set back`;
+        const message = `sandbox ${sandboxId} is being rolled back`;
         this.#fail(stream, new SandboxError("handoff_under_way", { message }), sandbox);
       }
     };

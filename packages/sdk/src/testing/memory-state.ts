@@ -25,7 +25,7 @@ export class MemoryState {
   readonly events: EventBody[] = [];
   readonly listeners = new Set<(change: { event?: EventBody; file?: FileEventBody & { sandbox: string } }) => void>();
   /** Called with sandboxes that were rolled back. */
-  readonly setBackListeners = new Set<(sandboxId: string) => void>();
+  readonly rollbackListeners = new Set<(sandboxId: string) => void>();
   handler: ExecHandler = ({ command, argv }) => ({
     stderr: `no answer was scripted for ${JSON.stringify(command ?? argv)}; script one with server.onExec`,
     exitCode: 127,
@@ -61,15 +61,15 @@ export class MemoryState {
     const resource = newResource(createSandboxId(), body);
     const sandbox = { resource, env, files: new Map(files), processes: new Map(), rollbacks: 0 };
     this.sandboxes.set(resource.id, sandbox);
-    this.tell("sandbox.created", resource.id);
-    this.tell("sandbox.ready", resource.id);
+    this.emit("sandbox.created", resource.id);
+    this.emit("sandbox.ready", resource.id);
     return sandbox;
   }
 
   sandbox(id: string): MemorySandbox {
     const found = this.sandboxes.get(id);
     if (found !== undefined) return found;
-    throw new SandboxError("no_such_sandbox", { message: `there is no sandbox ${id}` });
+    throw new SandboxError("no_such_sandbox", { message: `sandbox ${id} not found` });
   }
 
   /** Throws for a paused or stopped sandbox. */
@@ -85,7 +85,7 @@ export class MemoryState {
     this.sandboxes.delete(id);
     this.checkpoints.forget(id);
     for (const process of processes.values()) process.end(137, "SIGKILL");
-    this.tell("sandbox.destroyed", resource.id);
+    this.emit("sandbox.destroyed", resource.id);
   }
 
   /** Ends its processes, because a checkpoint has only files. */
@@ -100,7 +100,7 @@ export class MemoryState {
     if (this.sandbox(id).resource.state === "paused") return this.sandbox(id).resource;
     const sandbox = this.readySandbox(id);
     sandbox.resource = { ...sandbox.resource, state: "paused" };
-    this.tell("sandbox.paused", sandbox.resource.id);
+    this.emit("sandbox.paused", sandbox.resource.id);
     return sandbox.resource;
   }
 
@@ -108,7 +108,7 @@ export class MemoryState {
     const sandbox = this.sandbox(id);
     if (sandbox.resource.state === "ready") return sandbox.resource;
     sandbox.resource = { ...sandbox.resource, state: "ready" };
-    this.tell("sandbox.resumed", sandbox.resource.id);
+    this.emit("sandbox.resumed", sandbox.resource.id);
     return sandbox.resource;
   }
 
@@ -117,19 +117,19 @@ export class MemoryState {
     const sandbox = this.readySandbox(id);
     for (const process of sandbox.processes.values()) process.end(137, "SIGKILL");
     sandbox.processes.clear();
-    this.tell("sandbox.rebuilt", sandbox.resource.id);
+    this.emit("sandbox.rebuilt", sandbox.resource.id);
     return sandbox.resource;
   }
 
-  setBack(id: string, files: MemoryFileMap, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
+  rollBack(id: string, files: MemoryFileMap, rolledBackTo: SandboxResource["rolledBackTo"]): SandboxResource {
     const sandbox = this.sandbox(id);
     sandbox.rollbacks++;
     sandbox.resource = { ...sandbox.resource, state: "ready", rolledBackTo };
     sandbox.files.clear();
     for (const [path, bytes] of files) sandbox.files.set(path, bytes);
     sandbox.processes.clear();
-    for (const listener of [...this.setBackListeners]) listener(id);
-    this.tell("sandbox.rolled_back", sandbox.resource.id);
+    for (const listener of [...this.rollbackListeners]) listener(id);
+    this.emit("sandbox.rolled_back", sandbox.resource.id);
     return sandbox.resource;
   }
 
@@ -151,7 +151,7 @@ export class MemoryState {
     return process;
   }
 
-  tell(kind: EventKind, sandboxId: SandboxId): void {
+  emit(kind: EventKind, sandboxId: SandboxId): void {
     const event = { id: this.events.length + 1, at: new Date().toISOString(), kind, sandboxId, details: {} };
     this.events.push(event);
     for (const listener of this.listeners) listener({ event });

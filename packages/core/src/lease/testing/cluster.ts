@@ -13,7 +13,7 @@ export const CHECKPOINT_BUDGET_MS = 10_000;
 export interface ClusterNode {
   readonly leases: Leases;
   readonly states: FencedStates;
-  /** A test puts its own here to lose calls and answers. */
+  /** A test replaces it to lose calls and answers. */
   network: Network;
 }
 
@@ -27,7 +27,7 @@ export class Cluster {
   losesNudges = false;
   readonly #reachable = new Map<string, Leases>();
 
-  /** A node of this name. An earlier one of the same name is not reached any more. */
+  /** Starts a node; an earlier node of the same name is no longer reached. */
   start(name: string, clock: Clock = this.clock): ClusterNode {
     const url = `http://${name}`;
     const store = new NodeStore(this.store, (call, effect) => node.network(call, effect));
@@ -58,25 +58,25 @@ export class Cluster {
   }
 }
 
-/** The store is away for the node. */
+/** The node cannot reach the store. */
 export const away: Network = async () => {
   throw new Error("the store is away");
 };
 
-/** Writes take effect, and their answers do not arrive. */
+/** Writes take effect, but their answers are lost. */
 export const losesAnswersToWrites: Network = async ({ operation }, effect) => {
   const result = await effect();
   if (operation === "get") return result;
   throw new Error("the answer was lost");
 };
 
-/** What an acquire gave, which has to be the lease. */
+/** The result of an acquire that must have succeeded. */
 export function acquired(result: Acquisition | LockView): Acquisition {
   if (!("lease" in result)) throw new Error(`${result.owner} has it`);
   return result;
 }
 
-/** A clock that is ahead of another one by so much, and goes as fast. */
+/** A clock that is ahead of another by a fixed time. */
 export function skewed(clock: Clock, byMs: number): Clock {
   return {
     monotonicMs: () => clock.monotonicMs(),

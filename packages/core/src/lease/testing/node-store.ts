@@ -1,6 +1,6 @@
 import type { ObjectStore, PutCondition, StoredObject, StoredObjectInfo } from "../../store/object-store.ts";
 
-/** What becomes of one call: when it takes effect, if it does, and what its caller hears of it. */
+/** Decides whether and when a call takes effect, and which answer its caller gets. */
 export type Network = <T>(call: StoreCall, effect: () => Promise<T>) => Promise<T>;
 
 export interface StoreCall {
@@ -8,7 +8,7 @@ export interface StoreCall {
   readonly key: string;
 }
 
-/** A shared store as one node reaches it, through a network of its own. */
+/** A shared store as one node reaches it, through its own network. */
 export class NodeStore implements ObjectStore {
   readonly label: string;
   readonly #shared: ObjectStore;

@@ -6,8 +6,8 @@ import { CHECKPOINT_BUDGET_MS, DURATION_MS, MAX_SKEW_MS } from "./cluster.ts";
 import { NodeStore, type StoreCall } from "./node-store.ts";
 import type { World } from "./world.ts";
 
-/** How bad the weather is: probabilities for each call to the store. */
-interface Weather {
+/** Probabilities for each call to the store. */
+interface StoreFaults {
   failures: number;
   slowness: number;
 }
@@ -16,20 +16,20 @@ export interface SimulatedProcessOptions {
   readonly world: World;
   readonly node: string;
   readonly store: ObjectStore;
-  readonly weather: Weather;
+  readonly storeFaults: StoreFaults;
   readonly nudge: (url: string, sandbox: SandboxId) => void;
-  /** Told of each write that the store has accepted. */
+  /** Called for each write that the store has accepted. */
   readonly onWritten: (node: string, call: StoreCall) => void;
 }
 
-/** One life of one node: it can be stopped and go on later, as by SIGSTOP, or end at any moment, as by kill -9. */
+/** One process of one node. It can be suspended, as by SIGSTOP, or end at any moment, as by kill -9. */
 export class SimulatedProcess {
   readonly node: string;
   readonly clock: Clock;
   readonly leases: Leases;
   readonly states: FencedStates;
   readonly #options: SimulatedProcessOptions;
-  readonly #mail: (() => void)[] = [];
+  readonly #delayed: (() => void)[] = [];
   isDead = false;
   #isStopped = false;
   #offsetMs = 0;
@@ -45,10 +45,10 @@ export class SimulatedProcess {
       monotonicMs: () => zeroMs + world.nowMs * rate,
       now: () => new Date(1_700_000_000_000 + world.nowMs + this.#offsetMs),
       schedule: (delayMs, callback) => {
-        let isTakenBack = false;
-        world.after(delayMs / rate, () => this.#deliver(() => isTakenBack || callback()));
+        let isCanceled = false;
+        world.after(delayMs / rate, () => this.#deliver(() => isCanceled || callback()));
         return () => {
-          isTakenBack = true;
+          isCanceled = true;
         };
       },
     };
@@ -68,7 +68,7 @@ export class SimulatedProcess {
     this.states = new FencedStates({ store, clock, leases: this.leases, onError });
   }
 
-  /** Somebody sets the clock, within the bound; mostly to its ends. */
+  /** Sets the wall clock within the allowed skew, mostly to the limits. */
   setClock(): void {
     const { world } = this.#options;
     const side = world.between(-1, 1);
@@ -87,7 +87,7 @@ export class SimulatedProcess {
     this.#isStopped = true;
     this.#options.world.after(forMs, () => {
       this.#isStopped = false;
-      for (const open of this.#mail.splice(0)) this.#deliver(open);
+      for (const open of this.#delayed.splice(0)) this.#deliver(open);
     });
   }
 
@@ -95,18 +95,18 @@ export class SimulatedProcess {
     this.isDead = true;
   }
 
-  /** Nothing reaches the dead; who is stopped gets it later. */
+  /** A dead process receives nothing; a suspended one receives it later. */
   #deliver(open: () => void): void {
     if (this.isDead) return;
-    if (this.#isStopped) this.#mail.push(open);
+    if (this.#isStopped) this.#delayed.push(open);
     else open();
   }
 
-  /** What was sent arrives, whatever has become of the sender. */
+  /** A call that was sent takes effect even if its sender has died. */
   #call<T>(call: StoreCall, effect: () => Promise<T>): Promise<T> {
-    const { world, weather, onWritten } = this.#options;
+    const { world, storeFaults, onWritten } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const fails = world.chance(weather.failures);
+    const fails = world.chance(storeFaults.failures);
     const isLostOnTheWay = fails && world.chance(0.5);
     const fail = () => reject(new Error("the store failed"));
     world.after(this.#latencyMs(), () => {
@@ -123,8 +123,8 @@ export class SimulatedProcess {
   }
 
   #latencyMs(): number {
-    const { world, weather } = this.#options;
-    if (!world.chance(weather.slowness)) return world.between(1, 30);
+    const { world, storeFaults } = this.#options;
+    if (!world.chance(storeFaults.slowness)) return world.between(1, 30);
     return world.chance(0.7) ? world.between(30, 5_000) : world.between(5_000, 2.5 * DURATION_MS);
   }
 }

@@ -1,12 +1,12 @@
-interface Happening {
+interface Event {
   readonly atMs: number;
   readonly callback: () => void;
 }
 
-/** True time, which no node sees, and chance. The same seed gives the same story. */
+/** True time, which no node sees, and randomness. The same seed gives the same run. */
 export class World {
   nowMs = 0;
-  readonly #agenda: Happening[] = [];
+  readonly #agenda: Event[] = [];
   #random: number;
 
   constructor(seed: number) {
@@ -32,20 +32,20 @@ export class World {
   after(delayMs: number, callback: () => void): void {
     const atMs = this.nowMs + Math.max(0, delayMs);
     let index = this.#agenda.length;
-    while (index > 0 && (this.#agenda[index - 1] as Happening).atMs < atMs) index--;
-    // The latest comes first, so that the next one is taken from the end; among equals chance decides.
-    if (this.chance(0.5)) while (index > 0 && (this.#agenda[index - 1] as Happening).atMs === atMs) index--;
+    while (index > 0 && (this.#agenda[index - 1] as Event).atMs < atMs) index--;
+    // Sorted latest first, so that the next event is the last element; simultaneous events are in random order.
+    if (this.chance(0.5)) while (index > 0 && (this.#agenda[index - 1] as Event).atMs === atMs) index--;
     this.#agenda.splice(index, 0, { atMs, callback });
   }
 
-  /** Lets everything happen until then; what each happening sets in motion comes to rest before the next. */
-  async run(untilMs: number, onHappened: () => void): Promise<void> {
+  /** Runs all events until then; the consequences of one settle before the next. */
+  async run(untilMs: number, onEvent: () => void): Promise<void> {
     for (let next = this.#agenda.at(-1); next !== undefined && next.atMs <= untilMs; next = this.#agenda.at(-1)) {
       this.#agenda.pop();
       this.nowMs = next.atMs;
       next.callback();
       await new Promise((resolve) => setImmediate(resolve));
-      onHappened();
+      onEvent();
     }
     this.nowMs = untilMs;
   }

@@ -12,7 +12,7 @@ export const hostReasons = {
   instance_lost: { code: "unavailable", meaning: "The provider no longer has the instance of the sandbox.", hint: "create a new sandbox" },
   instance_owned: { code: "failed_precondition", meaning: "Another running program owns the instance.", hint: "use it through that program, or end that program first; or remove the instance by its id" },
   instance_record_damaged: { code: "data_loss", meaning: "The record of an instance cannot be read.", hint: "remove the instance by its id" },
-  mock_fault: { code: "unavailable", meaning: "A test told the mock provider to fail." },
+  mock_fault: { code: "unavailable", meaning: "A test made the mock provider fail." },
   no_such_instance: { code: "not_found", meaning: "The instance to adopt does not exist.", hint: "list the instances of this host, or create a new one" },
   not_linux: { code: "failed_precondition", meaning: "The provider needs Linux.", hint: "use a Linux machine" },
   not_root: { code: "failed_precondition", meaning: "The provider needs root.", hint: "run it again as root: sudo env \"PATH=$PATH\" …" },

@@ -2,7 +2,7 @@
 import type { ErrorReasonEntry } from "../error-reason.ts";
 
 export const requestReasons = {
-  batch_not_supported: { code: "invalid_argument", meaning: "The body is a batch of messages, which MCP no longer has.", hint: "send each message in a request of its own" },
+  batch_not_supported: { code: "invalid_argument", meaning: "The body is a batch of messages, which MCP no longer has.", hint: "send each message in its own request" },
   body_too_deep: { code: "invalid_argument", meaning: "The body is nested too deeply.", hint: "send a flatter object, or a string", details: { maxDepth: "number" } },
   body_too_large: { code: "invalid_argument", meaning: "The body, or the files of the archive, are larger than allowed.", hint: "send less at once; for files, create the sandbox with a larger diskMib", details: { limitBytes: "number" } },
   head_too_large: { code: "invalid_argument", meaning: "The request line and headers are too large.", hint: "send fewer or shorter headers" },

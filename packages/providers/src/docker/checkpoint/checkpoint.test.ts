@@ -129,7 +129,7 @@ describe("a container's checkpoint", () => {
     expect(await run(await restore(elsewhere), LOOK)).toBe(before);
   });
 
-  it("leaves a container that keeps running unchanged, and reports when the pause is over", async () => {
+  it("leaves a container that keeps running unchanged, and reports the end of the pause", async () => {
     const container = await start(engine, image);
     const { Pid } = await state(container);
     let whenCaptured: Promise<unknown> | undefined;

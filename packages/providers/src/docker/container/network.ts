@@ -4,7 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 /** The default network: it reaches nothing, not even the engine's machine. */
 export const NO_NETWORK = "none";
 
-/** The network namespace of the engine's machine; never allowed, whatever the settings say. */
+/** The network namespace of the engine's machine; no setting can allow it. */
 const HOST_NETWORK = "host";
 
 export interface NetworkPolicy {

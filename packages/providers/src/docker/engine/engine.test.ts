@@ -59,7 +59,7 @@ describe("an engine", () => {
     });
   });
 
-  it("is the one at the endpoint, whatever the environment says", async () => {
+  it("is the one at the endpoint, regardless of the environment", async () => {
     vi.stubEnv("DOCKER_HOST", "tcp://127.0.0.1:1");
     using engine = await connectTo(dockerd);
     expect(await engine.call("list containers", (docker) => docker.listContainers())).toEqual([]);

@@ -2,7 +2,7 @@ import { realpath, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 
-/** Never mounted, whatever the settings allow. */
+/** Never mounted; no setting can allow them. */
 const NEVER = ["/proc", "/sys", "/dev"];
 /**
  * Passwords, sockets of daemons, files of other containers. An allowed path that contains one of these, such as /, does not

@@ -35,7 +35,7 @@ export function cloneCommand(
   return {
     argv: ["git", "clone", ...(ref === undefined ? [] : ["--branch", ref]), "--", bare.href, directory],
     env: {
-      // There is no terminal for a prompt.
+      // Without a terminal, a prompt would hang.
       GIT_TERMINAL_PROMPT: "0",
       GIT_SSH_COMMAND: "ssh -o BatchMode=yes",
       // A redirect must not switch to another protocol.

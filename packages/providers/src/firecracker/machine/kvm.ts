@@ -64,7 +64,7 @@ function remedy({ missingModules }: FirecrackerHost): string {
 function requireDevice(device: string): void {
   if (!existsSync(device)) {
     throw new SandboxError("kvm_missing", {
-      message: `there is no ${device}: this machine has no KVM, or no access to it`,
+      message: `${device} not found: this machine has no KVM, or no access to it`,
       hint: `enable virtualization in the firmware, or nested virtualization if this machine is virtual; or ${USE_QEMU}`,
     });
   }

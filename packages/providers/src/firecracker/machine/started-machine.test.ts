@@ -58,8 +58,8 @@ describe("the API of a running machine", () => {
   });
 
   it("is reported as gone when the process has ended", async () => {
-    const nobody = new ApiClient(machine("nobody.sock"));
-    await expect(nobody.describe()).rejects.toMatchObject({ code: "unavailable", reason: "firecracker_gone" });
+    const unused = new ApiClient(machine("unused.sock"));
+    await expect(unused.describe()).rejects.toMatchObject({ code: "unavailable", reason: "firecracker_gone" });
   });
 });
 

@@ -155,7 +155,7 @@ describe("an archive", () => {
     await expect(foreign).rejects.toMatchObject(refusal("no image for"));
   });
 
-  it("never writes outside its directory, whatever its names and links are", async () => {
+  it("never writes outside its directory, with any names and links", async () => {
     await unpack(
       await saved([symlinkTo("out", directory), symlinkTo("up", "..")], [file("out/escaped"), file("up/escaped")]),
     );

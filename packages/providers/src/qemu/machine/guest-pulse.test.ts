@@ -1,24 +1,29 @@
-import type { AskAgent } from "@sandpiper/core";
+import type { PingAgent } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { describe, expect, it } from "vitest";
 import { GuestPulse } from "./guest-pulse.ts";
 
 interface Scene {
-  readonly ask: AskAgent;
+  readonly ask: PingAgent;
   readonly isHeard?: () => boolean;
   readonly isStill?: () => boolean;
 }
 
 async function watch({ ask, isHeard = () => false, isStill = () => false }: Scene, passedMs: number) {
   const clock = new FakeClock();
-  const told: string[] = [];
-  const pulse = new GuestPulse(ask, { clock, takeHeard: isHeard, isStill, onSilent: (message) => told.push(message) });
+  const reported: string[] = [];
+  const pulse = new GuestPulse(ask, {
+    clock,
+    takeHeard: isHeard,
+    isStill,
+    onSilent: (message) => reported.push(message),
+  });
   await clock.advance(passedMs);
   pulse.stop();
-  return told;
+  return reported;
 }
 
-const never: AskAgent = () => new Promise(() => {});
+const never: PingAgent = () => new Promise(() => {});
 
 describe("GuestPulse", () => {
   it("stays quiet while the agent answers", async () => {
@@ -54,7 +59,7 @@ describe("GuestPulse", () => {
   it("cancels its question when it is stopped", async () => {
     const clock = new FakeClock();
     let signal: AbortSignal | undefined;
-    const ask: AskAgent = (given) => {
+    const ask: PingAgent = (given) => {
       signal = given;
       return new Promise(() => {});
     };

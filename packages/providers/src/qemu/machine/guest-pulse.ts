@@ -1,4 +1,4 @@
-import type { AskAgent, Clock } from "@sandpiper/core";
+import type { Clock, PingAgent } from "@sandpiper/core";
 
 const BEAT_MS = 15_000;
 /**
@@ -25,12 +25,12 @@ export interface GuestPulseOptions {
 export class GuestPulse {
   readonly #options: GuestPulseOptions;
   readonly #stopping = new AbortController();
-  readonly #ask: AskAgent;
+  readonly #ask: PingAgent;
   #cancel: () => void = () => {};
   #isAsking = false;
   #missed = 0;
 
-  constructor(ask: AskAgent, options: GuestPulseOptions) {
+  constructor(ask: PingAgent, options: GuestPulseOptions) {
     this.#ask = ask;
     this.#options = options;
     this.#wait();

@@ -111,7 +111,7 @@ export class VzDriver implements VmDriver {
     const { disk } = this.#options;
     if (disk !== undefined) return { program, disk };
     throw new SandboxError("image_missing", {
-      message: "vmDocker.machineImage is not set: there is no disk for machines with a container engine",
+      message: "vmDocker.machineImage is not set: machines with a container engine need a disk image",
       hint: "set vmDocker.machineImage to a disk as docs/vm-docker.md describes it",
     });
   }

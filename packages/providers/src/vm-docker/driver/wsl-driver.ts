@@ -98,7 +98,7 @@ export class WslDriver implements VmDriver {
     const { archive } = this.#options;
     if (archive !== undefined) return archive;
     throw new SandboxError("image_missing", {
-      message: "vmDocker.machineImage is not set: there is no archive for machines with a container engine",
+      message: "vmDocker.machineImage is not set: machines with a container engine need an archive",
       hint: "set vmDocker.machineImage to an archive as docs/vm-docker.md describes it",
     });
   }

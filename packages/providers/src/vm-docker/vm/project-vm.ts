@@ -8,7 +8,7 @@ export interface VmInfo {
   readonly state: VmState;
   /** The sessions that use the machine. */
   readonly sessions: readonly string[];
-  /** Why there is no machine, in state `error`. */
+  /** Why the machine failed, in state `error`. */
   readonly error: SandboxError | undefined;
   readonly consoleLog: string | undefined;
 }
@@ -153,7 +153,7 @@ export class ProjectVm {
     }
   }
 
-  /** The machine ended by itself: its users learn of it from `vm.exited`, the next caller gets a new machine. */
+  /** The machine ended without a stop: `vm.exited` informs its users, and the next caller gets a new machine. */
   #ended(vm: Vm, { message }: InstanceExit): void {
     if (this.#vm !== vm || this.#state !== "ready") return;
     this.#cancelIdle?.();

@@ -126,7 +126,7 @@ function shutDown(projectId: string): SandboxError {
 function canceled(projectId: string, { reason }: AbortSignal): SandboxError {
   if (reason instanceof SandboxError) return reason;
   return new SandboxError("aborted", {
-    message: `starting the machine of project ${projectId} was canceled by its caller`,
+    message: `the caller canceled the start of the machine of project ${projectId}`,
     cause: reason,
   });
 }

@@ -31,7 +31,7 @@ const server = createServer((request, response) => {
 // Idle connections stay open, as with the real Firecracker.
 Object.assign(server, { headersTimeout: 0, requestTimeout: 0, keepAliveTimeout: 0 });
 const path = values["api-sock"].replace(/^\//, "");
-if (existsSync(path)) throw new Error(`the socket ${path} exists already`);
+if (existsSync(path)) throw new Error(`the socket ${path} already exists`);
 server.listen({ path });
 process.on("SIGTERM", () => process.exit(0));
 

@@ -19,8 +19,8 @@ done
 case "$id" in ''|*[!A-Za-z0-9-]*) fail "invalid id '$id'" ;; esac
 [ ${#id} -le 64 ] || fail "the id is longer than 64 characters"
 case "$uid$gid" in ''|*[!0-9]*) fail "invalid uid or gid" ;; esac
-[ -d "$base" ] || fail "there is no directory $base"
-[ -x "$program" ] || fail "there is no program $program"
+[ -d "$base" ] || fail "directory $base not found"
+[ -x "$program" ] || fail "program $program not found"
 name=$(basename "$(readlink -f "$program")")
 case "$name" in *firecracker*) ;; *) fail "the name of the program does not contain 'firecracker'" ;; esac
 jail=$base/$name/$id/root
