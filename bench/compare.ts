@@ -1,7 +1,6 @@
 import type { BenchmarkContext } from "./benchmark.ts";
 import { type Contestant, interleave } from "./interleave.ts";
-import type { Report, Result } from "./report.ts";
-import { summarize } from "./statistics.ts";
+import { type Report, resultOf } from "./report.ts";
 import type { Subject } from "./subject.ts";
 
 /** An operation of a subject that returns one or more samples; undefined if the subject does not support it. */
@@ -46,8 +45,6 @@ export async function compare(
     }
   }
   const measured = await interleave(contestants, { rounds, context });
-  const results: Result[] = [...measured.samples].map(([subject, samples]) => {
-    return { name, subject, ...summarize(samples), unit: "ms" };
-  });
+  const results = [...measured.samples].map(([subject, samples]) => resultOf(name, subject, samples));
   return { results, problems: [...problems, ...measured.problems].map((problem) => `${name}, ${problem}`) };
 }

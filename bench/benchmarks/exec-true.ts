@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
-import { atLeast, atMost, combine, p50Of } from "../report.ts";
+import { atLeast, atMost, combine, joined, p50Of, ratio } from "../report.ts";
 
 /** Longer than the agent works after it has answered. */
 const REST_MS = 5;
@@ -32,10 +32,9 @@ export const benchmark: Benchmark = {
       ),
     });
     const ours = p50Of(atRest.results, "sandpiper-gvisor");
-    const times = (subject: string) => combine([p50Of(atRest.results, subject), ours], (theirs, own) => theirs / own);
+    const times = (subject: string) => ratio(p50Of(atRest.results, subject), ours);
     return {
-      results: [...atRest.results, ...backToBack.results],
-      problems: [...atRest.problems, ...backToBack.problems],
+      ...joined([atRest, backToBack]),
       targets: [
         atMost(
           "exec-true: ms over the bare floor",
