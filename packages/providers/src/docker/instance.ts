@@ -1,15 +1,7 @@
 import type { Duplex } from "node:stream";
-import {
-  type CheckpointOptions,
-  type ConnectedChannel,
-  type DestroyOptions,
-  type Instance,
-  type InstanceExit,
-  type InstanceSpec,
-  SandboxError,
-} from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import type { CheckpointOptions, ConnectedChannel, DestroyOptions, Instance, InstanceSpec } from "@sandpiper/core";
 import type Docker from "dockerode";
+import { HostInstance } from "../host/host-instance.ts";
 import { AttachChannel } from "./channel/attach-channel.ts";
 import { saveContainer } from "./checkpoint/checkpoint.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
@@ -33,9 +25,7 @@ export interface DockerInstanceOptions {
 const holders = new Map<string, object>();
 
 /** A running container. */
-export class DockerInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
+export class DockerInstance extends HostInstance implements Instance {
   addresses: Instance["addresses"];
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
@@ -45,25 +35,19 @@ export class DockerInstance implements Instance {
   #fresh: Duplex | undefined;
   #channel: AttachChannel | undefined;
   #stderrTail = "";
-  #isSaved = false;
   #hasBegun: boolean;
   #isToBeChecked = false;
   #isChecking = false;
   #wasEngineAway = false;
-  #destroyed: Promise<void> | undefined;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(host: DockerHost, { spec, container, stream, isStarted, addresses }: DockerInstanceOptions) {
-    this.id = spec.id;
+    super(spec.id);
     this.#host = host;
     this.#spec = spec;
     this.#container = container;
     this.#fresh = stream;
     this.addresses = addresses;
     this.#hasBegun = isStarted;
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
     const listener: EngineEventsListener = {
       began: (present, context) => {
         if (present.get(this.id)?.isRunning !== true) this.#checkSoon(context);
@@ -98,7 +82,7 @@ export class DockerInstance implements Instance {
     signal.throwIfAborted();
     // Two attached clients would both receive all output, and both would answer.
     this.#channel?.close();
-    if (this.#destroyed !== undefined) throw ended(this.id);
+    if (this.isDestroyed) throw this.noChannel();
     const isFresh = this.#fresh !== undefined && !this.#fresh.destroyed;
     const stream = isFresh ? (this.#fresh as Duplex) : await this.#open();
     this.#fresh = undefined;
@@ -108,30 +92,20 @@ export class DockerInstance implements Instance {
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
-    // The end of a saved container is not a crash.
-    this.#isSaved = !options.keepsRunning;
+    this.isSaved = !options.keepsRunning;
     const { engine, home } = this.#host;
     try {
       await saveContainer(engine, this.#container, { spec: this.#spec, home, directory, ...options });
     } catch (error) {
-      this.#isSaved = false;
+      this.isSaved = false;
       throw error;
     }
   }
 
-  destroy(options: DestroyOptions = {}): Promise<void> {
-    this.#destroyed ??= this.#destroy(options).catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(options: DestroyOptions): Promise<void> {
+  protected async remove(options: DestroyOptions): Promise<void> {
     this.#fresh?.destroy();
     this.#channel?.close();
     await removeInstance(this.#host, this.id, options);
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
   /** Checks the state first: an engine also attaches to a container that has ended, and then sends nothing. */
@@ -139,7 +113,7 @@ export class DockerInstance implements Instance {
     const found = await inspectContainer(this.#host, this.id);
     if (found?.State.Running === true) return await this.#host.agentStreams.open(this.#container);
     this.#checkSoon();
-    throw ended(this.id);
+    throw this.noChannel();
   }
 
   #lost(channel: AttachChannel): void {
@@ -179,12 +153,8 @@ export class DockerInstance implements Instance {
     }
     const [spec, stderrTail, wasEngineAway] = [this.#spec, this.#stderrTail, this.#wasEngineAway];
     const exit = await findExit(this.#host, { spec, state, stderrTail, wasEngineAway });
-    if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
+    if (!this.isDestroyed && !this.isSaved) this.end(exit);
   }
-}
-
-function ended(id: SandboxId): SandboxError {
-  return new SandboxError("instance_ended", { message: `cannot connect to instance ${id}: it has ended` });
 }
 
 export function holdInstance(directory: string, holder: object): void {
