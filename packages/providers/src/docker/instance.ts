@@ -1,12 +1,19 @@
 import type { Duplex } from "node:stream";
-import type { CheckpointOptions, ConnectedChannel, DestroyOptions, Instance, InstanceSpec } from "@sandpiper/core";
+import type {
+  CheckpointOptions,
+  ConnectedChannel,
+  DestroyOptions,
+  Instance,
+  InstanceExit,
+  InstanceSpec,
+} from "@sandpiper/core";
 import type Docker from "dockerode";
 import { HostInstance } from "../host/host-instance.ts";
 import { AttachChannel } from "./channel/attach-channel.ts";
 import { saveContainer } from "./checkpoint/checkpoint.ts";
+import { wasStopped } from "./container/container-state.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
 import type { EngineEventsListener } from "./events/engine-events.ts";
-import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
@@ -24,7 +31,6 @@ export interface DockerInstanceOptions {
 /** The holder of each instance in this program, by directory: two providers must not hold the same instance. */
 const holders = new Map<string, object>();
 
-/** A running container. */
 export class DockerInstance extends HostInstance implements Instance {
   addresses: Instance["addresses"];
   readonly #host: DockerHost;
@@ -151,9 +157,24 @@ export class DockerInstance extends HostInstance implements Instance {
       this.#wasEngineAway = false;
       return;
     }
-    const [spec, stderrTail, wasEngineAway] = [this.#spec, this.#stderrTail, this.#wasEngineAway];
-    const exit = await findExit(this.#host, { spec, state, stderrTail, wasEngineAway });
+    const exit = await this.#findExit(state);
     if (!this.isDestroyed && !this.isSaved) this.end(exit);
+  }
+
+  /** Takes the engine's state of the container; undefined when it was removed. */
+  async #findExit(state: Docker.ContainerInspectInfo["State"] | undefined): Promise<InstanceExit> {
+    const { store } = this.#host;
+    if (await store.isRemoved(this.id)) return { reason: "destroyed", message: "it was removed by its id" };
+    if (state === undefined || state.Status === "removing") {
+      return { reason: "crashed", message: "another client of the engine removed its container" };
+    }
+    if (state.OOMKilled && state.ExitCode !== 0) {
+      return { reason: "out_of_memory", message: `its limit is ${this.#spec.memoryMib} MiB` };
+    }
+    if (wasStopped(store, this.id)) return { reason: "crashed", message: "its container was stopped" };
+    const how = `its container ended with exit code ${state.ExitCode}`;
+    const when = this.#wasEngineAway ? "while the engine was down" : "";
+    return { reason: "crashed", message: [how, when, state.Error, this.#stderrTail.trim()].filter(Boolean).join("; ") };
   }
 }
 

@@ -18,7 +18,6 @@ import { untilConnected } from "./vsock/vsock-connection.ts";
 const MAX_CONSOLE_BYTES = 1024 * 1024;
 const RECONNECT_MS = 10_000;
 
-/** A running Firecracker machine. */
 export class FirecrackerInstance extends HostInstance implements Instance {
   readonly #host: MachineHost;
   readonly #api: ApiClient;

@@ -28,9 +28,8 @@ import { findFirecrackerHost } from "./find-host.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
 import { machineDirectory } from "./machine/jail.ts";
-import { bootMachine, guestHostname, restoreMachine } from "./machine/launch-machine.ts";
+import { bootMachine, guestHostname, machineShape, restoreMachine } from "./machine/launch-machine.ts";
 import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
-import { machineShape } from "./machine/machine-shape.ts";
 import { tellGuest } from "./machine/tell-guest.ts";
 import { untilConnected } from "./vsock/vsock-connection.ts";
 

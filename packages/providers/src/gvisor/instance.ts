@@ -25,7 +25,6 @@ export interface GvisorInstanceOptions {
   readonly isAdopted: boolean;
 }
 
-/** A running gVisor sandbox. */
 export class GvisorInstance extends HostInstance implements Instance {
   readonly #host: GvisorHost;
   readonly #spec: InstanceSpec;

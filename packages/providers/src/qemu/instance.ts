@@ -25,7 +25,6 @@ export interface QemuInstanceOptions {
   readonly agent?: Socket | undefined;
 }
 
-/** A running virtual machine. */
 export class QemuInstance extends HostInstance implements Instance {
   readonly #host: QemuState;
   readonly #monitor: QmpClient;
