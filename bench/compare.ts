@@ -15,12 +15,6 @@ export interface Entry {
   readonly operation: Operation;
 }
 
-export interface Comparison {
-  readonly name: string;
-  readonly rounds: number;
-  readonly entries: readonly Entry[];
-}
-
 /** The same operation on several subjects, each with its samples per round. */
 export function entriesOf(perRound: Readonly<Record<string, number>>, operation: Operation): Entry[] {
   return Object.entries(perRound).map(([subject, count]) => ({ subject, perRound: count, operation }));
@@ -29,7 +23,7 @@ export function entriesOf(perRound: Readonly<Record<string, number>>, operation:
 /** Measures operations on several subjects, interleaved, in milliseconds. */
 export async function compare(
   context: BenchmarkContext,
-  { name, rounds, entries }: Comparison,
+  { name, rounds, entries }: { readonly name: string; readonly rounds: number; readonly entries: readonly Entry[] },
 ): Promise<Pick<Report, "results" | "problems">> {
   const problems: string[] = [];
   const contestants: Contestant[] = [];

@@ -110,14 +110,11 @@ async function timeRaw(original: RawSaveable, dir: string): Promise<Interruption
   return { gapMs: tookMs, tookMs };
 }
 
-interface Change {
-  readonly subject: string;
-  readonly pair: NodePair;
-  readonly mb: number;
-}
-
 /** Uses a new sandbox, because earlier changes would count even if deleted. */
-async function measureChanged(context: BenchmarkContext, { subject, pair, mb }: Change): Promise<Result> {
+async function measureChanged(
+  context: BenchmarkContext,
+  { subject, pair, mb }: { readonly subject: string; readonly pair: NodePair; readonly mb: number },
+): Promise<Result> {
   await using sandbox = await createTicking(pair, context);
   const samples: Interruption[] = [];
   for (let round = 0; round < CHANGED_ROUNDS; round++) {

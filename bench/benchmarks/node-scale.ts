@@ -67,13 +67,11 @@ export const benchmark: Benchmark = {
   },
 };
 
-interface Growth {
-  readonly size: number;
-  readonly program: Uint8Array;
-  readonly signal: AbortSignal;
-}
-
-async function grow(client: Client, sandboxes: Sandbox[], { size, program, signal }: Growth): Promise<void> {
+async function grow(
+  client: Client,
+  sandboxes: Sandbox[],
+  { size, program, signal }: { readonly size: number; readonly program: Uint8Array; readonly signal: AbortSignal },
+): Promise<void> {
   const missing = Array.from({ length: size - sandboxes.length }, (_, at) => at);
   await eachOf(missing, CONCURRENT, async () => {
     signal.throwIfAborted();

@@ -15,13 +15,10 @@ export interface Kernel {
   readonly modules: readonly string[];
 }
 
-export interface MissingKernel {
-  readonly reason: string;
-  readonly hint: string;
-}
-
 /** The newest kernel that set-up downloaded. */
-export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
+export async function findKernel(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Kernel | { readonly reason: string; readonly hint: string }> {
   const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
