@@ -20,6 +20,14 @@ export function entriesOf(perRound: Readonly<Record<string, number>>, operation:
   return Object.entries(perRound).map(([subject, count]) => ({ subject, perRound: count, operation }));
 }
 
+/** Runs a static `true`, each time after a pause. */
+export function execTrue(restMs: number): Operation {
+  return (subject) => {
+    const run = subject.execTrue?.bind(subject);
+    return run && ((count) => run(count, restMs));
+  };
+}
+
 /** Measures operations on several subjects, interleaved, in milliseconds. */
 export async function compare(
   context: BenchmarkContext,

@@ -1,5 +1,5 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare, entriesOf } from "../compare.ts";
+import { compare, entriesOf, execTrue } from "../compare.ts";
 import { atLeast, atMost, joined, p50Of, ratio } from "../report.ts";
 
 const CREATE = "docker-provider, create";
@@ -23,10 +23,7 @@ export const benchmark: Benchmark = {
     const exec = await compare(context, {
       name: EXEC,
       rounds: 20,
-      entries: entriesOf(
-        { [OURS]: 40, docker: 2 },
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
-      ),
+      entries: entriesOf({ [OURS]: 40, docker: 2 }, execTrue(REST_MS)),
     });
     const both = joined([create, exec]);
     const of = (subject: string, name: string) => p50Of(both.results, subject, name);

@@ -1,5 +1,5 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare, entriesOf } from "../compare.ts";
+import { compare, entriesOf, execTrue } from "../compare.ts";
 import { atMost, combine, p50Of, resultOf } from "../report.ts";
 
 const NODE = "sandpiper-node";
@@ -17,10 +17,7 @@ export const benchmark: Benchmark = {
     const { results, problems } = await compare(context, {
       name: "sdk-exec",
       rounds: ROUNDS,
-      entries: entriesOf(
-        { [NODE]: 40, "sandpiper-gvisor": 40 },
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
-      ),
+      entries: entriesOf({ [NODE]: 40, "sandpiper-gvisor": 40 }, execTrue(REST_MS)),
     });
     context.progress(`${MANY} at once`);
     const node = await context.subjects.open(NODE);
