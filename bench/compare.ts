@@ -1,7 +1,6 @@
 import type { BenchmarkContext } from "./benchmark.ts";
 import { type Contestant, interleave } from "./interleave.ts";
-import type { Report, Result } from "./report.ts";
-import { summarize } from "./statistics.ts";
+import { type Report, resultOf } from "./report.ts";
 import type { Subject } from "./subject.ts";
 
 /** An operation of a subject that returns one or more samples; undefined if the subject does not support it. */
@@ -16,21 +15,23 @@ export interface Entry {
   readonly operation: Operation;
 }
 
-export interface Comparison {
-  readonly name: string;
-  readonly rounds: number;
-  readonly entries: readonly Entry[];
-}
-
 /** The same operation on several subjects, each with its samples per round. */
 export function entriesOf(perRound: Readonly<Record<string, number>>, operation: Operation): Entry[] {
   return Object.entries(perRound).map(([subject, count]) => ({ subject, perRound: count, operation }));
 }
 
+/** Runs a static `true`, each time after a pause. */
+export function execTrue(restMs: number): Operation {
+  return (subject) => {
+    const run = subject.execTrue?.bind(subject);
+    return run && ((count) => run(count, restMs));
+  };
+}
+
 /** Measures operations on several subjects, interleaved, in milliseconds. */
 export async function compare(
   context: BenchmarkContext,
-  { name, rounds, entries }: Comparison,
+  { name, rounds, entries }: { readonly name: string; readonly rounds: number; readonly entries: readonly Entry[] },
 ): Promise<Pick<Report, "results" | "problems">> {
   const problems: string[] = [];
   const contestants: Contestant[] = [];
@@ -46,8 +47,6 @@ export async function compare(
     }
   }
   const measured = await interleave(contestants, { rounds, context });
-  const results: Result[] = [...measured.samples].map(([subject, samples]) => {
-    return { name, subject, ...summarize(samples), unit: "ms" };
-  });
+  const results = [...measured.samples].map(([subject, samples]) => resultOf(name, subject, samples));
   return { results, problems: [...problems, ...measured.problems].map((problem) => `${name}, ${problem}`) };
 }

@@ -1,21 +1,15 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { run } from "./run.ts";
-import type { Workspace } from "./workspace.ts";
+import { oncePerRun, type Workspace } from "./workspace.ts";
 
 const NAMES = ["true", "say", "tick", "floor", "ask"] as const;
 
 /** Host paths of the static programs that all subjects run. */
 export type GuestPrograms = Readonly<Record<(typeof NAMES)[number], string>> & { readonly dir: string };
 
-const compiled = new WeakMap<Workspace, Promise<GuestPrograms>>();
-
-/** Compiles guest/*.c once per run. */
-export function guestPrograms(workspace: Workspace): Promise<GuestPrograms> {
-  const programs = compiled.get(workspace) ?? compile(workspace);
-  compiled.set(workspace, programs);
-  return programs;
-}
+/** Compiles guest/*.c. */
+export const guestPrograms = oncePerRun(compile);
 
 async function compile(workspace: Workspace): Promise<GuestPrograms> {
   const dir = await workspace.makeDir("guest");

@@ -1,4 +1,4 @@
-import type { Summary } from "./statistics.ts";
+import { type Summary, summarize } from "./statistics.ts";
 
 type Unit = "ms" | "MB" | "MB/s" | "count";
 
@@ -23,6 +23,19 @@ export interface Report {
   readonly problems: readonly string[];
 }
 
+export function resultOf(name: string, subject: string, samples: readonly number[], unit: Unit = "ms"): Result {
+  return { name, subject, ...summarize(samples), unit };
+}
+
+/** The parts of several reports in order. */
+export function joined<Part extends Partial<Report>>(parts: readonly Part[]): Report {
+  return {
+    results: parts.flatMap(({ results = [] }) => results),
+    targets: parts.flatMap(({ targets = [] }) => targets),
+    problems: parts.flatMap(({ problems = [] }) => problems),
+  };
+}
+
 export function atMost(name: string, measured: number | null, target: number): Target {
   return { name: `${name}, at most`, measured, target, holds: measured !== null && measured <= target };
 }
@@ -34,6 +47,10 @@ export function atLeast(name: string, measured: number | null, target: number): 
 /** The median of a subject, or null if it was not measured. */
 export function p50Of(results: readonly Result[], subject: string, name?: string): number | null {
   return results.find((one) => one.subject === subject && (name === undefined || one.name === name))?.p50 ?? null;
+}
+
+export function ratio(one: number | null, other: number | null): number | null {
+  return combine([one, other], (figure, divisor) => figure / divisor);
 }
 
 /** Calculates with optional figures: a missing one makes the result null. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { NamedBenchmark } from "./benchmark.ts";
-import type { Report } from "./report.ts";
+import { joined, type Report } from "./report.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -30,11 +30,7 @@ export async function runBenchmarks(
     }
     progress("done\n");
   }
-  return {
-    results: reports.flatMap((report) => report.results),
-    targets: reports.flatMap((report) => report.targets),
-    problems: reports.flatMap((report) => report.problems),
-  };
+  return joined(reports);
 }
 
 async function setUp(

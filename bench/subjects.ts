@@ -13,10 +13,6 @@ export class Subjects {
     this.#workspace = workspace;
   }
 
-  get definitions(): readonly SubjectDefinition[] {
-    return this.#definitions;
-  }
-
   open(name: string): Promise<Subject> {
     const opened = this.#opened.get(name) ?? this.#openNow(name);
     this.#opened.set(name, opened);

@@ -1,9 +1,40 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** Input and output of a program: none, or an open host file. */
 export interface Redirection {
   readonly stdin?: "ignore" | number;
   readonly stdout?: "ignore" | number;
+}
+
+/** Milliseconds that the work takes. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+/** Takes samples sequentially. */
+export async function repeated(count: number, sample: () => Promise<number>): Promise<number[]> {
+  const samples: number[] = [];
+  for (let k = 0; k < count; k++) samples.push(await sample());
+  return samples;
+}
+
+/** Runs a static `true` in a sandbox, `count` times sequentially, each after a pause. */
+export function timeTrue(
+  sandbox: { readonly id: string; exec(argv: string[]): Promise<{ readonly exitCode: number | null }> },
+  path: string,
+  { count, restMs }: { readonly count: number; readonly restMs: number },
+): Promise<number[]> {
+  return repeated(count, async () => {
+    if (restMs > 0) await sleep(restMs);
+    const startedAt = performance.now();
+    const { exitCode } = await sandbox.exec([path]);
+    const tookMs = performance.now() - startedAt;
+    if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
+    return tookMs;
+  });
 }
 
 /** Milliseconds from the start of a program until it has exited with 0. */
@@ -12,10 +43,7 @@ export async function timeToExit(
   args: readonly string[],
   { stdin = "ignore", stdout = "ignore" }: Redirection = {},
 ): Promise<number> {
-  const startedAt = performance.now();
-  const child = spawn(program, args, { stdio: [stdin, stdout, "inherit"] });
-  await exitedCleanly(child, program);
-  return performance.now() - startedAt;
+  return await timed(() => exitedCleanly(spawn(program, args, { stdio: [stdin, stdout, "inherit"] }), program));
 }
 
 /** Milliseconds from the start of a program until the first byte of its output; returns when it has exited with 0. */

@@ -47,6 +47,16 @@ export class Workspace implements AsyncDisposable {
   }
 }
 
+/** Does the work once per run. */
+export function oncePerRun<T>(work: (workspace: Workspace) => Promise<T>): (workspace: Workspace) => Promise<T> {
+  const known = new WeakMap<Workspace, Promise<T>>();
+  return (workspace) => {
+    const result = known.get(workspace) ?? work(workspace);
+    known.set(workspace, result);
+    return result;
+  };
+}
+
 /** Removes the leftovers of killed runs. */
 async function removeAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {

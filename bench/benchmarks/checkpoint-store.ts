@@ -1,8 +1,7 @@
 import type { Sandbox } from "@sandpiper/sdk";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import type { Benchmark } from "../benchmark.ts";
-import { atMost, type Result, type Target } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atMost, type Result, resultOf, type Target } from "../report.ts";
 
 const SUBJECT = "sandpiper-node";
 const FILE_PATH = "/tmp/changed";
@@ -20,6 +19,7 @@ export const benchmark: Benchmark = {
     const home = await context.workspace.makeDir("checkpoint-store");
     const { client } = stack.use(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
     const results: Result[] = [];
+    const result = (name: string, uploaded: number) => resultOf(name, SUBJECT, [uploaded], "MB");
     const targets: Target[] = [];
     for (const mb of SIZES_MB) {
       context.signal.throwIfAborted();
@@ -60,8 +60,4 @@ async function change(sandbox: Sandbox, mb: number): Promise<void> {
 
 async function uploadedMb(sandbox: Sandbox): Promise<number> {
   return (await sandbox.checkpoint()).uploadedBytes / 1_000_000;
-}
-
-function result(name: string, uploaded: number): Result {
-  return { name, subject: SUBJECT, ...summarize([uploaded]), unit: "MB" };
 }

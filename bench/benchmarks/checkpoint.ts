@@ -3,8 +3,7 @@ import { EmbeddedSaveable } from "../checkpoint/embedded-saveable.ts";
 import { RawSaveable } from "../checkpoint/raw-saveable.ts";
 import { type SavedAndRestored, saveAndRestore } from "../checkpoint/save-and-restore.ts";
 import { interleave } from "../interleave.ts";
-import { atMost, combine, p50Of, type Report, type Result } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atMost, joined, p50Of, type Report, ratio, resultOf } from "../report.ts";
 
 const OURS = "sandpiper-gvisor";
 const AHEAD = "sandpiper-gvisor, prepared instance";
@@ -28,11 +27,7 @@ export const benchmark: Benchmark = {
   async run(context) {
     const reports: Report[] = [];
     for (const use of USES) reports.push(await measure(context, use));
-    return {
-      results: reports.flatMap(({ results }) => results),
-      targets: reports.flatMap(({ targets }) => targets),
-      problems: reports.flatMap(({ problems }) => problems),
-    };
+    return joined(reports);
   },
 };
 
@@ -52,9 +47,8 @@ async function measure(context: BenchmarkContext, { execs, after, rounds }: (typ
   }));
   for (const original of Object.values(originals)) await original.use(execs);
   const { samples, problems } = await interleave(contestants, { rounds, context });
-  const result = (name: string, subject: string, figures: readonly number[]): Result => {
-    return { name: name + after, subject, ...summarize(figures), unit: "ms" };
-  };
+  const result = (name: string, subject: string, figures: readonly number[]) =>
+    resultOf(name + after, subject, figures);
   const results = Object.entries(FIGURES).flatMap(([name, figure]) =>
     [...samples].map(([subject, all]) =>
       result(
@@ -70,9 +64,8 @@ async function measure(context: BenchmarkContext, { execs, after, rounds }: (typ
     results: ahead === undefined ? results : [...results, result("checkpoint, restore", AHEAD, ahead)],
     problems: problems.map((problem) => `checkpoint${after}, ${problem}`),
     targets: Object.keys(FIGURES).map((name) => {
-      const figures = [OURS, RAW].map((subject) => p50Of(results, subject, name + after));
-      const ratio = combine(figures, (own, raw) => own / raw);
-      return atMost(`${name}${after}: times as long as runsc`, ratio, 1.3);
+      const p50 = (subject: string) => p50Of(results, subject, name + after);
+      return atMost(`${name}${after}: times as long as runsc`, ratio(p50(OURS), p50(RAW)), 1.3);
     }),
   };
 }

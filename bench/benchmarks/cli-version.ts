@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Benchmark } from "../benchmark.ts";
 import { type Contestant, interleave } from "../interleave.ts";
-import { atMost, combine, p50Of, type Result } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atMost, p50Of, ratio, resultOf } from "../report.ts";
 import { timeToExit } from "../timed-run.ts";
 
 const NAME = "cli-version";
@@ -21,13 +20,10 @@ export const benchmark: Benchmark = {
       [contestant(BARE, process.execPath, ["-e", "0"]), contestant(OURS, sandpiper, ["--version"])],
       { rounds: ROUNDS, context },
     );
-    const results: Result[] = [...samples].map(([subject, taken]) => {
-      return { name: NAME, subject, ...summarize(taken), unit: "ms" };
-    });
-    const ratio = combine([p50Of(results, OURS), p50Of(results, BARE)], (ours, bare) => ours / bare);
+    const results = [...samples].map(([subject, taken]) => resultOf(NAME, subject, taken));
     return {
       results,
-      targets: [atMost(`${NAME}: times as long as ${BARE}`, ratio, 2)],
+      targets: [atMost(`${NAME}: times as long as ${BARE}`, ratio(p50Of(results, OURS), p50Of(results, BARE)), 2)],
       problems: problems.map((problem) => `${NAME}, ${problem}`),
     };
   },

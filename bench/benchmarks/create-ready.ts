@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
-import { atMost, combine, p50Of } from "../report.ts";
+import { atMost, p50Of, ratio } from "../report.ts";
 
 export const benchmark: Benchmark = {
   title: "Create, until the agent answers",
@@ -17,7 +17,7 @@ export const benchmark: Benchmark = {
       ),
     });
     const ours = p50Of(results, "sandpiper-gvisor");
-    const timeOf = (subject: string) => combine([ours, p50Of(results, subject)], (own, theirs) => own / theirs);
+    const timeOf = (subject: string) => ratio(ours, p50Of(results, subject));
     return {
       results,
       problems,

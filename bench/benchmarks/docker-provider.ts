@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare, entriesOf } from "../compare.ts";
-import { atLeast, atMost, combine, p50Of } from "../report.ts";
+import { compare, entriesOf, execTrue } from "../compare.ts";
+import { atLeast, atMost, joined, p50Of, ratio } from "../report.ts";
 
 const CREATE = "docker-provider, create";
 const EXEC = "docker-provider, exec";
@@ -23,27 +23,19 @@ export const benchmark: Benchmark = {
     const exec = await compare(context, {
       name: EXEC,
       rounds: 20,
-      entries: entriesOf(
-        { [OURS]: 40, docker: 2 },
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
-      ),
+      entries: entriesOf({ [OURS]: 40, docker: 2 }, execTrue(REST_MS)),
     });
-    const results = [...create.results, ...exec.results];
-    const of = (subject: string, name: string) => p50Of(results, subject, name);
+    const both = joined([create, exec]);
+    const of = (subject: string, name: string) => p50Of(both.results, subject, name);
     return {
-      results,
-      problems: [...create.problems, ...exec.problems],
+      ...both,
       targets: [
         atMost(
           "docker-provider: create, times as long as the engine's own create and start",
-          combine([of(OURS, CREATE), of("docker-api", CREATE)], (own, theirs) => own / theirs),
+          ratio(of(OURS, CREATE), of("docker-api", CREATE)),
           1.3,
         ),
-        atLeast(
-          "docker-provider: exec, times faster than docker exec",
-          combine([of("docker", EXEC), of(OURS, EXEC)], (theirs, own) => theirs / own),
-          8,
-        ),
+        atLeast("docker-provider: exec, times faster than docker exec", ratio(of("docker", EXEC), of(OURS, EXEC)), 8),
       ],
     };
   },

@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare, entriesOf } from "../compare.ts";
-import { atLeast, atMost, combine, p50Of } from "../report.ts";
+import { compare, entriesOf, execTrue } from "../compare.ts";
+import { atLeast, atMost, combine, joined, p50Of, ratio } from "../report.ts";
 
 /** Longer than the agent works after it has answered. */
 const REST_MS = 5;
@@ -18,24 +18,17 @@ export const benchmark: Benchmark = {
     const atRest = await compare(context, {
       name: AT_REST,
       rounds: ROUNDS,
-      entries: entriesOf(
-        { ...perRound, "raw-runsc": 2, docker: 2, "local-process": 4 },
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
-      ),
+      entries: entriesOf({ ...perRound, "raw-runsc": 2, docker: 2, "local-process": 4 }, execTrue(REST_MS)),
     });
     const backToBack = await compare(context, {
       name: BACK_TO_BACK,
       rounds: ROUNDS,
-      entries: entriesOf(
-        perRound,
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, 0)) ?? []),
-      ),
+      entries: entriesOf(perRound, execTrue(0)),
     });
     const ours = p50Of(atRest.results, "sandpiper-gvisor");
-    const times = (subject: string) => combine([p50Of(atRest.results, subject), ours], (theirs, own) => theirs / own);
+    const times = (subject: string) => ratio(p50Of(atRest.results, subject), ours);
     return {
-      results: [...atRest.results, ...backToBack.results],
-      problems: [...atRest.problems, ...backToBack.problems],
+      ...joined([atRest, backToBack]),
       targets: [
         atMost(
           "exec-true: ms over the bare floor",

@@ -7,8 +7,7 @@ import type { Benchmark } from "../benchmark.ts";
 import { RawSaveable } from "../checkpoint/raw-saveable.ts";
 import type { Saveable } from "../checkpoint/saveable.ts";
 import { interleave } from "../interleave.ts";
-import { atMost, combine, p50Of, type Result } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atMost, p50Of, ratio, resultOf } from "../report.ts";
 
 const MANY = 4;
 const ONE = "sandpiper-node, one fork";
@@ -49,17 +48,14 @@ export const benchmark: Benchmark = {
       },
     }));
     const { samples, problems } = await interleave(contestants, { rounds: 14, context });
-    const results: Result[] = [...samples].map(([subject, all]) => {
-      return { name: "fork", subject, ...summarize(all), unit: "ms" };
-    });
-    const ratio = (subject: string, other: string) =>
-      combine([p50Of(results, subject), p50Of(results, other)], (own, theirs) => own / theirs);
+    const results = [...samples].map(([subject, all]) => resultOf("fork", subject, all));
+    const times = (subject: string, other: string) => ratio(p50Of(results, subject), p50Of(results, other));
     return {
       results,
       problems: problems.map((problem) => `fork, ${problem}`),
       targets: [
-        atMost("fork, prepared instance: times as long as runsc checkpoint and restore", ratio(ONE, RAW), 1.1),
-        atMost(`fork: ${MANY} at once, times as long as one`, ratio(FOUR, ONE), 3),
+        atMost("fork, prepared instance: times as long as runsc checkpoint and restore", times(ONE, RAW), 1.1),
+        atMost(`fork: ${MANY} at once, times as long as one`, times(FOUR, ONE), 3),
       ],
     };
   },

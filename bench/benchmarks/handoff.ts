@@ -9,8 +9,7 @@ import { guestPrograms } from "../guest-programs.ts";
 import { NodePair } from "../handoff/node-pair.ts";
 import { type Interruption, whileTicking } from "../handoff/ticking.ts";
 import { interleave } from "../interleave.ts";
-import { atMost, combine, p50Of, type Result } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atMost, combine, p50Of, type Result, resultOf } from "../report.ts";
 
 const RAW = "raw-runsc, checkpoint and restore";
 const DIRECTORY = "sandpiper-node, directory";
@@ -47,11 +46,11 @@ export const benchmark: Benchmark = {
       { subject: RAW, perRound: 1, sample: async () => [await timeRaw(raw, dir)] },
     ];
     const { samples, problems } = await interleave(contestants, { rounds: ROUNDS, context });
-    const gaps = [...samples].map(([subject, all]) => result(GAP, subject, gapsOf(all)));
+    const gaps = [...samples].map(([subject, all]) => resultOf(GAP, subject, gapsOf(all)));
     const calls = [...samples]
       .filter(([subject]) => subject !== RAW)
       .map(([subject, all]) => {
-        return result(
+        return resultOf(
           "handoff, until the call returns",
           subject,
           all.map((one) => one.tookMs),
@@ -111,14 +110,11 @@ async function timeRaw(original: RawSaveable, dir: string): Promise<Interruption
   return { gapMs: tookMs, tookMs };
 }
 
-interface Change {
-  readonly subject: string;
-  readonly pair: NodePair;
-  readonly mb: number;
-}
-
 /** Uses a new sandbox, because earlier changes would count even if deleted. */
-async function measureChanged(context: BenchmarkContext, { subject, pair, mb }: Change): Promise<Result> {
+async function measureChanged(
+  context: BenchmarkContext,
+  { subject, pair, mb }: { readonly subject: string; readonly pair: NodePair; readonly mb: number },
+): Promise<Result> {
   await using sandbox = await createTicking(pair, context);
   const samples: Interruption[] = [];
   for (let round = 0; round < CHANGED_ROUNDS; round++) {
@@ -128,7 +124,7 @@ async function measureChanged(context: BenchmarkContext, { subject, pair, mb }: 
     if (exitCode !== 0) throw new Error(`failed to write ${mb} MB in sandbox ${sandbox.id}`);
     samples.push(await timeHandoff(pair, sandbox));
   }
-  return result(changedName(mb), subject, gapsOf(samples));
+  return resultOf(changedName(mb), subject, gapsOf(samples));
 }
 
 function changedName(mb: number): string {
@@ -137,8 +133,4 @@ function changedName(mb: number): string {
 
 function gapsOf(samples: readonly Interruption[]): number[] {
   return samples.map(({ gapMs }) => gapMs);
-}
-
-function result(name: string, subject: string, samples: readonly number[]): Result {
-  return { name, subject, ...summarize(samples), unit: "ms" };
 }

@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
-import { atMost, type Result } from "../report.ts";
-import { mean, summarize } from "../statistics.ts";
+import { atMost, type Result, resultOf } from "../report.ts";
+import { mean } from "../statistics.ts";
 
 const LIVE = 50;
 const SUBJECTS = ["sandpiper-gvisor", "raw-runsc", "docker", "local-process"];
@@ -22,7 +22,7 @@ export const benchmark: Benchmark = {
       try {
         const sizes = await (await context.subjects.open(subject)).idleMemory?.(LIVE, context.signal);
         if (sizes === undefined) throw new Error("the subject does not support this operation");
-        results.push({ name: "idle-memory", subject, ...summarize(sizes), unit: "MB" });
+        results.push(resultOf("idle-memory", subject, sizes, "MB"));
         if (subject === "sandpiper-gvisor") oursMb = mean(sizes);
       } catch (error) {
         problems.push(`idle-memory, ${subject}: ${error instanceof Error ? error.message : String(error)}`);

@@ -4,8 +4,8 @@ import { NodeProcess } from "../../test/node/node-process.ts";
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { listLeft } from "../leftovers.ts";
-import { atMost, type Result } from "../report.ts";
-import { percentile, summarize } from "../statistics.ts";
+import { atMost, type Result, resultOf } from "../report.ts";
+import { percentile } from "../statistics.ts";
 
 const SUBJECT = "sandpiper-node";
 const TRUE_PATH = "/tmp/true";
@@ -27,6 +27,7 @@ export const benchmark: Benchmark = {
     const first = context.workspace.own(await NodeProcess.start(config));
     const sandboxes: Sandbox[] = [];
     const results: Result[] = [];
+    const result = (name: string, samples: readonly number[]) => resultOf(name, SUBJECT, samples);
     const perItemMs = new Map<number, number>();
     for (const size of SIZES) {
       context.progress(`booting up to ${size}`);
@@ -66,13 +67,11 @@ export const benchmark: Benchmark = {
   },
 };
 
-interface Growth {
-  readonly size: number;
-  readonly program: Uint8Array;
-  readonly signal: AbortSignal;
-}
-
-async function grow(client: Client, sandboxes: Sandbox[], { size, program, signal }: Growth): Promise<void> {
+async function grow(
+  client: Client,
+  sandboxes: Sandbox[],
+  { size, program, signal }: { readonly size: number; readonly program: Uint8Array; readonly signal: AbortSignal },
+): Promise<void> {
   const missing = Array.from({ length: size - sandboxes.length }, (_, at) => at);
   await eachOf(missing, CONCURRENT, async () => {
     signal.throwIfAborted();
@@ -109,10 +108,6 @@ async function timeLists(client: Client, size: number): Promise<number[]> {
     if (count !== size) throw new Error(`a list of ${size} sandboxes had ${count}`);
   }
   return samples;
-}
-
-function result(name: string, samples: readonly number[]): Result {
-  return { name, subject: SUBJECT, ...summarize(samples), unit: "ms" };
 }
 
 async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {

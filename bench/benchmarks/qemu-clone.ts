@@ -5,8 +5,7 @@ import { createProvider } from "@sandpiper/node";
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { interleave, type Rounds } from "../interleave.ts";
 import { listProcesses, proportionalMemory } from "../processes.ts";
-import { atLeast, atMost, p50Of, type Result } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { atLeast, atMost, p50Of, resultOf } from "../report.ts";
 
 const NAME = "qemu-clone";
 const ON_DEMAND = "sandpiper-qemu, machine started on demand";
@@ -34,13 +33,11 @@ export const benchmark: Benchmark = {
     const ready = await measurePrepared(home, context);
     context.progress(`${MANY} at once`);
     const many = await measureMany(onDemand);
-    const results: Result[] = [
-      { name: `${NAME}, the first of its shape`, subject: FIRST, ...summarize(boots), unit: "ms" },
-      ...[...made.samples, ...ready.samples].map(([subject, all]): Result => {
-        return { name: NAME, subject, ...summarize(all), unit: "ms" };
-      }),
-      { name: `${NAME}, ${MANY} at once`, subject: ON_DEMAND, ...summarize([many.tookMs]), unit: "ms" },
-      { name: `${NAME}, memory of each of ${MANY}`, subject: ON_DEMAND, ...summarize(many.sizesMb), unit: "MB" },
+    const results = [
+      resultOf(`${NAME}, the first of its shape`, FIRST, boots),
+      ...[...made.samples, ...ready.samples].map(([subject, all]) => resultOf(NAME, subject, all)),
+      resultOf(`${NAME}, ${MANY} at once`, ON_DEMAND, [many.tookMs]),
+      resultOf(`${NAME}, memory of each of ${MANY}`, ON_DEMAND, many.sizesMb, "MB"),
     ];
     return {
       results,

@@ -1,9 +1,9 @@
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { listLeft } from "../leftovers.ts";
-import { atMost, type Report, type Result } from "../report.ts";
+import { atMost, type Report, resultOf } from "../report.ts";
 import { HostProcess } from "../scale/host-process.ts";
-import { percentile, summarize } from "../statistics.ts";
+import { percentile } from "../statistics.ts";
 
 const SHOWN_LEFTOVERS = 10;
 const SUBJECT = "sandpiper-gvisor";
@@ -46,9 +46,7 @@ async function answersAndDestroys(host: HostProcess, home: string, context: Benc
   await host.ask({ kind: "destroy" });
   await host.kill();
   const left = await listLeft(home, all.ids);
-  const result = (name: string, samples: readonly number[]): Result => {
-    return { name, subject: SUBJECT, ...summarize(samples), unit: "ms" };
-  };
+  const result = (name: string, samples: readonly number[]) => resultOf(name, SUBJECT, samples);
   const ratio = percentile(all.samples, 99) / percentile(one.samples, 50);
   return {
     results: [

@@ -1,7 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
-import { compare, entriesOf } from "../compare.ts";
-import { atMost, combine, p50Of } from "../report.ts";
-import { summarize } from "../statistics.ts";
+import { compare, entriesOf, execTrue } from "../compare.ts";
+import { atMost, combine, p50Of, resultOf } from "../report.ts";
 
 const NODE = "sandpiper-node";
 const REST_MS = 5;
@@ -18,32 +17,25 @@ export const benchmark: Benchmark = {
     const { results, problems } = await compare(context, {
       name: "sdk-exec",
       rounds: ROUNDS,
-      entries: entriesOf(
-        { [NODE]: 40, "sandpiper-gvisor": 40 },
-        (subject) => subject.execTrue && (async (count) => (await subject.execTrue?.(count, REST_MS)) ?? []),
-      ),
+      entries: entriesOf({ [NODE]: 40, "sandpiper-gvisor": 40 }, execTrue(REST_MS)),
     });
     context.progress(`${MANY} at once`);
     const node = await context.subjects.open(NODE);
     const many: { readonly atOnceMs: number; readonly inARowMs: number }[] = [];
     for (let round = 0; round < MANY_ROUNDS; round++)
       many.push((await node.execMany?.(MANY)) ?? { atOnceMs: 0, inARowMs: 0 });
-    const manyResults = [
-      {
-        name: `sdk-exec, ${MANY} in a row`,
-        subject: NODE,
-        ...summarize(many.map(({ inARowMs }) => inARowMs)),
-        unit: "ms" as const,
-      },
-      {
-        name: `sdk-exec, ${MANY} at once`,
-        subject: NODE,
-        ...summarize(many.map(({ atOnceMs }) => atOnceMs)),
-        unit: "ms" as const,
-      },
-    ];
+    const inARow = resultOf(
+      `sdk-exec, ${MANY} in a row`,
+      NODE,
+      many.map(({ inARowMs }) => inARowMs),
+    );
+    const atOnce = resultOf(
+      `sdk-exec, ${MANY} at once`,
+      NODE,
+      many.map(({ atOnceMs }) => atOnceMs),
+    );
     return {
-      results: [...results, ...manyResults],
+      results: [...results, inARow, atOnce],
       problems,
       targets: [
         atMost(
@@ -51,11 +43,7 @@ export const benchmark: Benchmark = {
           combine([p50Of(results, NODE), p50Of(results, "sandpiper-gvisor")], (own, embedded) => own - embedded),
           1,
         ),
-        atMost(
-          `sdk-exec: ${MANY} at once, times as long as ${MANY} in a row`,
-          (manyResults[1]?.p50 ?? 0) / (manyResults[0]?.p50 ?? 1),
-          0.8,
-        ),
+        atMost(`sdk-exec: ${MANY} at once, times as long as ${MANY} in a row`, atOnce.p50 / inARow.p50, 0.8),
       ],
     };
   },

@@ -1,6 +1,6 @@
 import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
-import { atLeast, atMost, combine, p50Of } from "../report.ts";
+import { atLeast, atMost, p50Of, ratio } from "../report.ts";
 
 const NODE = "sandpiper-node";
 const EXEC = "sandpiper-gvisor, exec alone";
@@ -32,14 +32,10 @@ export const benchmark: Benchmark = {
       targets: [
         atMost(
           "warm-create: times as long as the agent's own exec of the same command",
-          combine([ours, p50Of(results, EXEC)], (own, exec) => own / exec),
+          ratio(ours, p50Of(results, EXEC)),
           3,
         ),
-        atLeast(
-          "warm-create: times faster than docker run",
-          combine([p50Of(results, "docker"), ours], (theirs, own) => theirs / own),
-          25,
-        ),
+        atLeast("warm-create: times faster than docker run", ratio(p50Of(results, "docker"), ours), 25),
       ],
     };
   },

@@ -1,6 +1,7 @@
 import { type Provider, Sandbox } from "@sandpiper/core";
 import { createProvider } from "@sandpiper/node";
 import { createSandboxId } from "@sandpiper/protocol";
+import { timed } from "../timed-run.ts";
 import type { Workspace } from "../workspace.ts";
 import type { Restored, Saveable } from "./saveable.ts";
 
@@ -23,10 +24,8 @@ export class EmbeddedSaveable implements Saveable {
     for (let k = 0; k < execs; k++) await this.#sandbox.exec("true");
   }
 
-  async checkpoint(directory: string, options: { readonly keepsRunning: boolean }): Promise<number> {
-    const startedAt = performance.now();
-    await this.#sandbox.checkpoint(directory, options);
-    return performance.now() - startedAt;
+  checkpoint(directory: string, options: { readonly keepsRunning: boolean }): Promise<number> {
+    return timed(() => this.#sandbox.checkpoint(directory, options));
   }
 
   async restore(directory: string): Promise<Restored> {

@@ -1,5 +1,6 @@
 import { RunscInstance } from "../runsc/runsc-instance.ts";
 import { type RunscTemplate, runscTemplate } from "../runsc/runsc-template.ts";
+import { timed } from "../timed-run.ts";
 import type { Workspace } from "../workspace.ts";
 import type { Restored, Saveable } from "./saveable.ts";
 
@@ -27,17 +28,13 @@ export class RawSaveable implements Saveable {
     await this.#instance.ask(TRUE, execs);
   }
 
-  async checkpoint(directory: string, { keepsRunning }: { readonly keepsRunning: boolean }): Promise<number> {
-    const startedAt = performance.now();
-    await this.#instance.checkpoint(directory, { leaveRunning: keepsRunning });
-    return performance.now() - startedAt;
+  checkpoint(directory: string, { keepsRunning }: { readonly keepsRunning: boolean }): Promise<number> {
+    return timed(() => this.#instance.checkpoint(directory, { leaveRunning: keepsRunning }));
   }
 
   async restore(directory: string): Promise<Restored> {
     const instance = await RunscInstance.prepare(this.#template);
-    const startedAt = performance.now();
-    await instance.restore(directory, PING);
-    const tookMs = performance.now() - startedAt;
+    const tookMs = await timed(() => instance.restore(directory, PING));
     return { sandbox: new RawSaveable(this.#template, instance), tookMs, preparedMs: 0 };
   }
 

@@ -2,7 +2,7 @@ import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { guestPrograms } from "../guest-programs.ts";
 import { run } from "../run.ts";
-import type { Workspace } from "../workspace.ts";
+import { oncePerRun, type Workspace } from "../workspace.ts";
 import { DockerDaemon } from "./docker-daemon.ts";
 
 /** Holds static programs. */
@@ -10,14 +10,8 @@ export const IMAGE = "spbench:latest";
 /** Keeps a container running: waits for input that never comes. */
 export const WAIT = ["/bin/floor", "/bin/true"];
 
-const daemons = new WeakMap<Workspace, Promise<DockerDaemon>>();
-
 /** One daemon with the image, shared by all benchmarks of a run. */
-export function benchDaemon(workspace: Workspace): Promise<DockerDaemon> {
-  const known = daemons.get(workspace) ?? start(workspace);
-  daemons.set(workspace, known);
-  return known;
-}
+export const benchDaemon = oncePerRun(start);
 
 async function start(workspace: Workspace): Promise<DockerDaemon> {
   const daemon = workspace.own(await DockerDaemon.start(workspace));

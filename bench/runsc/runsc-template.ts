@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createSandbox } from "@sandpiper/node";
 import { listProcesses } from "../processes.ts";
 import { run } from "../run.ts";
-import type { Workspace } from "../workspace.ts";
+import { oncePerRun, type Workspace } from "../workspace.ts";
 
 /** Path of the agent in every instance; another program can replace it. */
 const AGENT_PATH = "/.sandpiper/agent";
@@ -23,56 +23,15 @@ export interface Replacement {
 }
 
 /** How the provider starts a sandbox, copied from a running one: its bundle and runsc's flags. */
-export class RunscTemplate {
+export interface RunscTemplate {
   readonly runscPath: string;
   readonly instancesDir: string;
-  readonly #config: OciConfig;
-  readonly #flags: readonly string[];
-  readonly #original: { readonly id: string; readonly dir: string; readonly root: string };
-  readonly #root: string;
-
-  constructor(options: {
-    readonly runscPath: string;
-    readonly config: OciConfig;
-    readonly flags: readonly string[];
-    readonly original: { readonly id: string; readonly dir: string; readonly root: string };
-    readonly dir: string;
-  }) {
-    this.runscPath = options.runscPath;
-    this.#config = options.config;
-    this.#flags = options.flags;
-    this.#original = options.original;
-    this.#root = join(options.dir, "root");
-    this.instancesDir = join(options.dir, "instances");
-  }
-
   /** The provider's flags, with an instance's directory. */
-  flagsFor(instanceDir: string): string[] {
-    const { dir, root } = this.#original;
-    return this.#flags.map((flag) => flag.replaceAll(dir, instanceDir).replaceAll(root, this.#root));
-  }
-
-  configFor(instanceId: string, { program, args }: Replacement): object {
-    const { process, mounts, linux } = this.#config;
-    return {
-      ...this.#config,
-      process: { ...process, args: args ?? process.args },
-      mounts: mounts.map((mount) =>
-        program !== undefined && mount.destination === AGENT_PATH ? { ...mount, source: program } : mount,
-      ),
-      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(this.#original.id, instanceId) },
-    };
-  }
+  flagsFor(instanceDir: string): string[];
+  configFor(instanceId: string, replacement: Replacement): object;
 }
 
-const templates = new WeakMap<Workspace, Promise<RunscTemplate>>();
-
-/** Read once per run. */
-export function runscTemplate(workspace: Workspace): Promise<RunscTemplate> {
-  const template = templates.get(workspace) ?? readTemplate(workspace);
-  templates.set(workspace, template);
-  return template;
-}
+export const runscTemplate = oncePerRun(readTemplate);
 
 async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
   const home = await workspace.makeDir("template");
@@ -85,7 +44,21 @@ async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
   const { runscPath, flags } = await readFlags(id);
   const version = await run(runscPath, ["--version"]);
   workspace.versions["runsc"] = version.stdout.split("\n")[0]?.replace("runsc version ", "") ?? "unknown";
-  return new RunscTemplate({ runscPath, config, flags, original, dir });
+  const { process, mounts, linux } = config;
+  return {
+    runscPath,
+    instancesDir: join(dir, "instances"),
+    flagsFor: (instanceDir) =>
+      flags.map((flag) => flag.replaceAll(original.dir, instanceDir).replaceAll(original.root, join(dir, "root"))),
+    configFor: (instanceId, { program, args = process.args }) => ({
+      ...config,
+      process: { ...process, args },
+      mounts: mounts.map((mount) =>
+        program !== undefined && mount.destination === AGENT_PATH ? { ...mount, source: program } : mount,
+      ),
+      linux: { ...linux, cgroupsPath: linux.cgroupsPath.replaceAll(id, instanceId) },
+    }),
+  };
 }
 
 /** runsc passes its flags to the sandbox's process, before the verb. */

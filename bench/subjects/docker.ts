@@ -3,7 +3,7 @@ import { benchDaemon, IMAGE, WAIT } from "../docker/bench-image.ts";
 import type { DockerDaemon } from "../docker/docker-daemon.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
 import { SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
-import { timeToExit, timeToFirstByte } from "../timed-run.ts";
+import { repeated, timeToExit, timeToFirstByte } from "../timed-run.ts";
 
 export const subject: SubjectDefinition = {
   name: "docker",
@@ -36,10 +36,8 @@ class DockerSubject implements Subject {
     return timeToFirstByte(this.#daemon.engine.docker, args);
   }
 
-  async execTrue(count: number): Promise<number[]> {
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) samples.push(await this.#time(["exec", this.#container, "/bin/true"]));
-    return samples;
+  execTrue(count: number): Promise<number[]> {
+    return repeated(count, () => this.#time(["exec", this.#container, "/bin/true"]));
   }
 
   writeFile(hostPath: string): Promise<number> {
@@ -59,9 +57,7 @@ class DockerSubject implements Subject {
       }
       await sleep(SETTLE_MS);
       const all = await listProcesses();
-      const sizes: number[] = [];
-      for (const container of containers) sizes.push(await proportionalMemory(processesNaming(container, all)));
-      return sizes;
+      return await Promise.all(containers.map((container) => proportionalMemory(processesNaming(container, all))));
     } finally {
       await this.#remove(containers);
     }

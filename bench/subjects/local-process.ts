@@ -1,11 +1,12 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
 import { type GuestPrograms, guestPrograms } from "../guest-programs.ts";
 import { listProcesses, proportionalMemory } from "../processes.ts";
 import type { Subject, SubjectDefinition } from "../subject.ts";
-import { timeToExit, timeToFirstByte } from "../timed-run.ts";
+import { repeated, timed, timeToExit, timeToFirstByte } from "../timed-run.ts";
 
 export const subject: SubjectDefinition = {
   name: "local-process",
@@ -15,6 +16,8 @@ export const subject: SubjectDefinition = {
     return new LocalProcess(programs, join(await workspace.makeDir("local-process"), "file"));
   },
 };
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 class LocalProcess implements Subject {
   readonly #programs: GuestPrograms;
@@ -28,11 +31,9 @@ class LocalProcess implements Subject {
   async createToReady(): Promise<number> {
     const startedAt = performance.now();
     const child = this.#start();
-    child.stdin.write("p\n");
-    await once(child.stdout, "data");
+    await ping(child);
     const tookMs = performance.now() - startedAt;
-    child.stdin.end();
-    await once(child, "close");
+    await end(child);
     return tookMs;
   }
 
@@ -40,50 +41,33 @@ class LocalProcess implements Subject {
     return timeToFirstByte(this.#programs.say, []);
   }
 
-  async execTrue(count: number): Promise<number[]> {
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) samples.push(await timeToExit(this.#programs.true, []));
-    return samples;
+  execTrue(count: number): Promise<number[]> {
+    return repeated(count, () => timeToExit(this.#programs.true, []));
   }
 
   async ping(count: number): Promise<number[]> {
     const child = this.#start();
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
-      const startedAt = performance.now();
-      child.stdin.write("p\n");
-      await once(child.stdout, "data");
-      samples.push(performance.now() - startedAt);
-    }
-    child.stdin.end();
-    await once(child, "close");
+    const samples = await repeated(count, () => timed(() => ping(child)));
+    await end(child);
     return samples;
   }
 
-  async writeFile(hostPath: string): Promise<number> {
-    return timeCopy(hostPath, this.#filePath);
+  writeFile(hostPath: string): Promise<number> {
+    return timed(() => copyFile(hostPath, this.#filePath));
   }
 
-  async readFile(hostPath: string): Promise<number> {
-    return timeCopy(this.#filePath, hostPath);
+  readFile(hostPath: string): Promise<number> {
+    return timed(() => copyFile(this.#filePath, hostPath));
   }
 
   async idleMemory(count: number): Promise<number[]> {
     const children = Array.from({ length: count }, () => this.#start());
     try {
-      for (const child of children) {
-        child.stdin.write("p\n");
-        await once(child.stdout, "data");
-      }
+      for (const child of children) await ping(child);
       const all = await listProcesses();
       return await Promise.all(children.map(({ pid }) => proportionalMemory(all.filter((one) => one.id === pid))));
     } finally {
-      await Promise.all(
-        children.map((child) => {
-          child.stdin.end();
-          return once(child, "close");
-        }),
-      );
+      await Promise.all(children.map(end));
     }
   }
 
@@ -94,8 +78,12 @@ class LocalProcess implements Subject {
   }
 }
 
-async function timeCopy(from: string, to: string): Promise<number> {
-  const startedAt = performance.now();
-  await copyFile(from, to);
-  return performance.now() - startedAt;
+async function ping({ stdin, stdout }: Child): Promise<void> {
+  stdin.write("p\n");
+  await once(stdout, "data");
+}
+
+async function end(child: Child): Promise<void> {
+  child.stdin.end();
+  await once(child, "close");
 }

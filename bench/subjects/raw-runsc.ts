@@ -5,7 +5,7 @@ import { listProcesses, processesNaming, proportionalMemory } from "../processes
 import { RunscInstance } from "../runsc/runsc-instance.ts";
 import { type RunscTemplate, runscTemplate } from "../runsc/runsc-template.ts";
 import { SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
-import { timeToExit } from "../timed-run.ts";
+import { repeated, timed, timeToExit } from "../timed-run.ts";
 
 const PING = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}\n';
 const TRUE_PATH = "/tmp/true";
@@ -41,10 +41,8 @@ class RawRunsc implements Subject {
     return this.#timeStart(await RunscInstance.prepare(this.#template, { args: ["/bin/echo", "ready"] }), "");
   }
 
-  async execTrue(count: number): Promise<number[]> {
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) samples.push(await this.#timeExec([TRUE_PATH], "ignore", "ignore"));
-    return samples;
+  execTrue(count: number): Promise<number[]> {
+    return repeated(count, () => this.#timeExec([TRUE_PATH], "ignore", "ignore"));
   }
 
   async writeFile(hostPath: string): Promise<number> {
@@ -81,9 +79,7 @@ class RawRunsc implements Subject {
 
   async #timeStart(instance: RunscInstance, line: string): Promise<number> {
     await using _ = instance;
-    const startedAt = performance.now();
-    await instance.start(line);
-    return performance.now() - startedAt;
+    return await timed(() => instance.start(line));
   }
 
   #timeExec(command: readonly string[], stdin: "ignore" | number, stdout: "ignore" | number): Promise<number> {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Sandbox } from "@sandpiper/core";
 import { type CreateSandboxOptions, createSandbox } from "@sandpiper/node";
 import { benchDaemon, IMAGE } from "../docker/bench-image.ts";
 import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
+import { timeTrue } from "../timed-run.ts";
 
 export const subject: SubjectDefinition = {
   name: "sandpiper-docker",
@@ -34,17 +34,8 @@ class SandpiperDocker implements Subject {
     return performance.now() - startedAt;
   }
 
-  async execTrue(count: number, restMs: number): Promise<number[]> {
-    const sandbox = nextInTurn(this.#sandboxes);
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
-      if (restMs > 0) await sleep(restMs);
-      const startedAt = performance.now();
-      const { exitCode } = await sandbox.exec(["/bin/true"]);
-      samples.push(performance.now() - startedAt);
-      if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
-    }
-    return samples;
+  execTrue(count: number, restMs: number): Promise<number[]> {
+    return timeTrue(nextInTurn(this.#sandboxes), "/bin/true", { count, restMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

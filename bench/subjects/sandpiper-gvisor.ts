@@ -7,6 +7,7 @@ import { guestPrograms } from "../guest-programs.ts";
 import { listProcesses, processesNaming, proportionalMemory } from "../processes.ts";
 import { makeStaticImage } from "../static-image.ts";
 import { EXEC_INSTANCES, nextInTurn, SETTLE_MS, type Subject, type SubjectDefinition } from "../subject.ts";
+import { repeated, timed, timeTrue } from "../timed-run.ts";
 
 const TRUE_PATH = "/tmp/true";
 const FILE_PATH = "/tmp/file";
@@ -64,48 +65,37 @@ class SandpiperGvisor implements Subject {
     return tookMs;
   }
 
-  async execTrue(count: number, restMs: number): Promise<number[]> {
-    const sandbox = nextInTurn(this.#sandboxes);
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
-      if (restMs > 0) await sleep(restMs);
-      const startedAt = performance.now();
-      const { exitCode } = await sandbox.exec([TRUE_PATH]);
-      samples.push(performance.now() - startedAt);
-      if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
-    }
-    return samples;
+  execTrue(count: number, restMs: number): Promise<number[]> {
+    return timeTrue(nextInTurn(this.#sandboxes), TRUE_PATH, { count, restMs });
   }
 
   async execSay(count: number): Promise<number[]> {
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
+    return await repeated(count, async () => {
       const startedAt = performance.now();
       const { stdout } = await this.#speaker.exec(["/bin/say"]);
-      samples.push(performance.now() - startedAt);
+      const tookMs = performance.now() - startedAt;
       if (stdout !== "ready\n") throw new Error(`say in ${this.#speaker.id} printed ${JSON.stringify(stdout)}`);
-    }
-    return samples;
+      return tookMs;
+    });
   }
 
   async ping(count: number): Promise<number[]> {
     const sandbox = nextInTurn(this.#sandboxes);
     // A busy sandbox counts as healthy without a ping, and an exec is removed only after its result.
     await sleep(FORGET_MS);
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
+    return await repeated(count, async () => {
       const startedAt = performance.now();
       const isHealthy = await sandbox.isHealthy();
-      samples.push(performance.now() - startedAt);
+      const tookMs = performance.now() - startedAt;
       if (!isHealthy) throw new Error(`sandbox ${sandbox.id} did not answer a ping`);
-    }
-    return samples;
+      return tookMs;
+    });
   }
 
-  async writeFile(hostPath: string): Promise<number> {
-    const startedAt = performance.now();
-    await this.#storage.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: UPLOAD_PIECE_BYTES }));
-    return performance.now() - startedAt;
+  writeFile(hostPath: string): Promise<number> {
+    return timed(() =>
+      this.#storage.files.write(FILE_PATH, createReadStream(hostPath, { highWaterMark: UPLOAD_PIECE_BYTES })),
+    );
   }
 
   async readFile(hostPath: string): Promise<number> {
@@ -115,10 +105,8 @@ class SandpiperGvisor implements Subject {
     return performance.now() - startedAt;
   }
 
-  async writeBytes(bytes: Uint8Array): Promise<number> {
-    const startedAt = performance.now();
-    await this.#storage.writeFile(FILE_PATH, bytes);
-    return performance.now() - startedAt;
+  writeBytes(bytes: Uint8Array): Promise<number> {
+    return timed(() => this.#storage.writeFile(FILE_PATH, bytes));
   }
 
   async readBytes(check: (bytes: Uint8Array, offset: number) => void): Promise<number> {

@@ -8,6 +8,7 @@ import { guestPrograms } from "../guest-programs.ts";
 import { postJson } from "../post-json.ts";
 import { makeStaticImage } from "../static-image.ts";
 import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
+import { timed, timeTrue } from "../timed-run.ts";
 
 const TRUE_PATH = "/tmp/true";
 const IMAGE = "static";
@@ -55,27 +56,17 @@ class SandpiperNode implements Subject {
     return tookMs;
   }
 
-  async execTrue(count: number, restMs: number): Promise<number[]> {
-    const sandbox = nextInTurn(this.#sandboxes);
-    const samples: number[] = [];
-    for (let k = 0; k < count; k++) {
-      if (restMs > 0) await sleep(restMs);
-      const startedAt = performance.now();
-      const { exitCode } = await sandbox.exec([TRUE_PATH]);
-      samples.push(performance.now() - startedAt);
-      if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
-    }
-    return samples;
+  execTrue(count: number, restMs: number): Promise<number[]> {
+    return timeTrue(nextInTurn(this.#sandboxes), TRUE_PATH, { count, restMs });
   }
 
   async execMany(count: number): Promise<{ atOnceMs: number; inARowMs: number }> {
     const sandbox = nextInTurn(this.#sandboxes);
     const run = () => sandbox.exec([TRUE_PATH]);
-    const startedAt = performance.now();
-    for (let k = 0; k < count; k++) await run();
-    const between = performance.now();
-    await Promise.all(Array.from({ length: count }, run));
-    return { inARowMs: between - startedAt, atOnceMs: performance.now() - between };
+    const inARowMs = await timed(async () => {
+      for (let k = 0; k < count; k++) await run();
+    });
+    return { inARowMs, atOnceMs: await timed(() => Promise.all(Array.from({ length: count }, run))) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

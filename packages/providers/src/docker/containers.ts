@@ -8,10 +8,9 @@ import {
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { containerState } from "./container/container-state.ts";
+import { containerState, markStopped, unmarkStopped } from "./container/container-state.ts";
 import { containerName, inspectContainer } from "./container/inspect-container.ts";
 import { addressesOf } from "./container/ports.ts";
-import { markStopped, unmarkStopped } from "./container/stop-mark.ts";
 import { label } from "./engine/labels.ts";
 import { watchContainers } from "./events/watch.ts";
 import type { DockerHost } from "./host.ts";
@@ -19,7 +18,6 @@ import { resolveImage } from "./image/image.ts";
 import { pullImage } from "./image/pull-image.ts";
 import { clearCache, listCaches } from "./storage/caches.ts";
 
-/** Container operations beyond those of every provider. */
 export class DockerContainers implements Containers {
   readonly #findHost: () => Promise<DockerHost>;
 

@@ -1,20 +1,19 @@
 import type { Duplex } from "node:stream";
-import {
-  type CheckpointOptions,
-  type ConnectedChannel,
-  type DestroyOptions,
-  type Instance,
-  type InstanceExit,
-  type InstanceSpec,
-  SandboxError,
+import type {
+  CheckpointOptions,
+  ConnectedChannel,
+  DestroyOptions,
+  Instance,
+  InstanceExit,
+  InstanceSpec,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
+import { HostInstance } from "../host/host-instance.ts";
 import { AttachChannel } from "./channel/attach-channel.ts";
 import { saveContainer } from "./checkpoint/checkpoint.ts";
+import { wasStopped } from "./container/container-state.ts";
 import { inspectContainer } from "./container/inspect-container.ts";
 import type { EngineEventsListener } from "./events/engine-events.ts";
-import { findExit } from "./find-exit.ts";
 import type { DockerHost } from "./host.ts";
 import { removeInstance } from "./remove-instance.ts";
 
@@ -32,10 +31,7 @@ export interface DockerInstanceOptions {
 /** The holder of each instance in this program, by directory: two providers must not hold the same instance. */
 const holders = new Map<string, object>();
 
-/** A running container. */
-export class DockerInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
+export class DockerInstance extends HostInstance implements Instance {
   addresses: Instance["addresses"];
   readonly #host: DockerHost;
   readonly #spec: InstanceSpec;
@@ -45,25 +41,19 @@ export class DockerInstance implements Instance {
   #fresh: Duplex | undefined;
   #channel: AttachChannel | undefined;
   #stderrTail = "";
-  #isSaved = false;
   #hasBegun: boolean;
   #isToBeChecked = false;
   #isChecking = false;
   #wasEngineAway = false;
-  #destroyed: Promise<void> | undefined;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(host: DockerHost, { spec, container, stream, isStarted, addresses }: DockerInstanceOptions) {
-    this.id = spec.id;
+    super(spec.id);
     this.#host = host;
     this.#spec = spec;
     this.#container = container;
     this.#fresh = stream;
     this.addresses = addresses;
     this.#hasBegun = isStarted;
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
     const listener: EngineEventsListener = {
       began: (present, context) => {
         if (present.get(this.id)?.isRunning !== true) this.#checkSoon(context);
@@ -98,7 +88,7 @@ export class DockerInstance implements Instance {
     signal.throwIfAborted();
     // Two attached clients would both receive all output, and both would answer.
     this.#channel?.close();
-    if (this.#destroyed !== undefined) throw ended(this.id);
+    if (this.isDestroyed) throw this.noChannel();
     const isFresh = this.#fresh !== undefined && !this.#fresh.destroyed;
     const stream = isFresh ? (this.#fresh as Duplex) : await this.#open();
     this.#fresh = undefined;
@@ -108,30 +98,20 @@ export class DockerInstance implements Instance {
   }
 
   async checkpoint(directory: string, options: CheckpointOptions): Promise<void> {
-    // The end of a saved container is not a crash.
-    this.#isSaved = !options.keepsRunning;
+    this.isSaved = !options.keepsRunning;
     const { engine, home } = this.#host;
     try {
       await saveContainer(engine, this.#container, { spec: this.#spec, home, directory, ...options });
     } catch (error) {
-      this.#isSaved = false;
+      this.isSaved = false;
       throw error;
     }
   }
 
-  destroy(options: DestroyOptions = {}): Promise<void> {
-    this.#destroyed ??= this.#destroy(options).catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(options: DestroyOptions): Promise<void> {
+  protected async remove(options: DestroyOptions): Promise<void> {
     this.#fresh?.destroy();
     this.#channel?.close();
     await removeInstance(this.#host, this.id, options);
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
   /** Checks the state first: an engine also attaches to a container that has ended, and then sends nothing. */
@@ -139,7 +119,7 @@ export class DockerInstance implements Instance {
     const found = await inspectContainer(this.#host, this.id);
     if (found?.State.Running === true) return await this.#host.agentStreams.open(this.#container);
     this.#checkSoon();
-    throw ended(this.id);
+    throw this.noChannel();
   }
 
   #lost(channel: AttachChannel): void {
@@ -177,14 +157,25 @@ export class DockerInstance implements Instance {
       this.#wasEngineAway = false;
       return;
     }
-    const [spec, stderrTail, wasEngineAway] = [this.#spec, this.#stderrTail, this.#wasEngineAway];
-    const exit = await findExit(this.#host, { spec, state, stderrTail, wasEngineAway });
-    if (this.#destroyed === undefined && !this.#isSaved) this.#resolveExited(exit);
+    const exit = await this.#findExit(state);
+    if (!this.isDestroyed && !this.isSaved) this.end(exit);
   }
-}
 
-function ended(id: SandboxId): SandboxError {
-  return new SandboxError("instance_ended", { message: `cannot connect to instance ${id}: it has ended` });
+  /** Takes the engine's state of the container; undefined when it was removed. */
+  async #findExit(state: Docker.ContainerInspectInfo["State"] | undefined): Promise<InstanceExit> {
+    const { store } = this.#host;
+    if (await store.isRemoved(this.id)) return { reason: "destroyed", message: "it was removed by its id" };
+    if (state === undefined || state.Status === "removing") {
+      return { reason: "crashed", message: "another client of the engine removed its container" };
+    }
+    if (state.OOMKilled && state.ExitCode !== 0) {
+      return { reason: "out_of_memory", message: `its limit is ${this.#spec.memoryMib} MiB` };
+    }
+    if (wasStopped(store, this.id)) return { reason: "crashed", message: "its container was stopped" };
+    const how = `its container ended with exit code ${state.ExitCode}`;
+    const when = this.#wasEngineAway ? "while the engine was down" : "";
+    return { reason: "crashed", message: [how, when, state.Error, this.#stderrTail.trim()].filter(Boolean).join("; ") };
+  }
 }
 
 export function holdInstance(directory: string, holder: object): void {

@@ -1,6 +1,5 @@
 import type { InstanceRecord, InstanceSpec } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { isOwnerAlive } from "../host/process-owner.ts";
 import { listContainers } from "./container/list-containers.ts";
 import type { DockerHost } from "./host.ts";
 
@@ -8,16 +7,7 @@ import type { DockerHost } from "./host.ts";
 export async function listInstances({ engine, home, store }: DockerHost): Promise<readonly InstanceRecord[]> {
   // Entries last: an entry is written before its container is created, and removed after it.
   const containers = await listContainers(engine, home);
-  const entries = await store.list();
-  const known = await Promise.all(
-    entries.map(async ({ spec, createdAt, owner }) => ({
-      id: spec.id,
-      spec,
-      createdAt: new Date(createdAt),
-      isRunning: containers.get(spec.id)?.isRunning ?? false,
-      isOrphan: !(await isOwnerAlive(owner)),
-    })),
-  );
+  const known = await store.records((id) => containers.get(id)?.isRunning ?? false);
   const ids = new Set(known.map(({ id }) => id));
   const unknown = [...containers.values()]
     .filter(({ id }) => !ids.has(id))

@@ -1,4 +1,5 @@
-import { type ProviderStatus, SandboxError } from "@sandpiper/core";
+import type { ProviderStatus } from "@sandpiper/core";
+import { unavailable } from "../host/probe-host.ts";
 import { Engine, type EngineInfo } from "./engine/engine.ts";
 import { findEndpoint } from "./engine/find-endpoint.ts";
 
@@ -8,8 +9,7 @@ export async function probeDocker({ engineUrl }: { readonly engineUrl?: string |
     using engine = await Engine.connect(await findEndpoint(engineUrl));
     return { available: true, detail: describeEngine(engine.info) };
   } catch (thrown) {
-    const { message, hint } = SandboxError.from(thrown);
-    return { available: false, reason: message, hint: hint ?? "check the output of `docker version`" };
+    return unavailable(thrown, "check the output of `docker version`");
   }
 }
 

@@ -8,15 +8,17 @@ import {
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import type Docker from "dockerode";
+import { shared } from "../host/shared.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { adoptInstance } from "./adopt-instance.ts";
-import { dockerCapabilities } from "./capabilities.ts";
-import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { fillVolumes, loadCheckpoint } from "./checkpoint/restore.ts";
 import { requireNetwork } from "./container/network.ts";
 import { publishedPorts } from "./container/ports.ts";
 import { DockerContainers } from "./containers.ts";
@@ -24,7 +26,6 @@ import { type DockerHost, type DockerOptions, findDockerHost } from "./host.ts";
 import { pullImage } from "./image/pull-image.ts";
 import { launchInstance } from "./launch.ts";
 import { listInstances } from "./list-instances.ts";
-import { DockerPrepared } from "./prepared.ts";
 import { probeDocker } from "./probe.ts";
 import { removeInstance } from "./remove-instance.ts";
 import { requireWorkspace } from "./workspace/workspace.ts";
@@ -32,11 +33,19 @@ import { requireWorkspace } from "./workspace/workspace.ts";
 /** Runs sandboxes as containers of Docker or Podman. */
 export class DockerProvider implements Provider {
   readonly name = "docker";
-  readonly capabilities = dockerCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "container",
+    checkpoint: "filesystem",
+    // Engines limit a container's disk only on a few filesystems.
+    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: false }),
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: true,
+  });
   readonly containers = new DockerContainers(() => this.#findHost());
   readonly #options: DockerOptions;
   readonly #clock: Clock;
-  #host: Promise<DockerHost> | undefined;
+  readonly #findHost = shared(() => findDockerHost(this.#options, this.#clock));
 
   constructor({ clock = systemClock, ...options }: Partial<DockerOptions> & { readonly clock?: Clock } = {}) {
     this.#options = { stateDirectory: stateDirectory(), ...options };
@@ -58,17 +67,33 @@ export class DockerProvider implements Provider {
     return await launchInstance(host, { spec, image, signal });
   }
 
+  /** A prepared instance has an entry but no container yet: the checkpoint brings the image that a container needs. */
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
     const host = await this.#findHost();
     await requireSupported(host, spec);
     await this.#addEntry(host, spec, signal);
-    return new DockerPrepared(host, spec);
+    // Keeps the volumes: an earlier instance of the same sandbox left them.
+    const destroy = () => removeInstance(host, spec.id, { keepsVolumes: true });
+    return {
+      id: spec.id,
+      restore: async (directory, abort) => {
+        const options = { spec, home: host.home, directory, signal: abort };
+        const image = await loadCheckpoint(host.engine, options).catch(async (error: unknown) => {
+          await destroy();
+          throw error;
+        });
+        const onCreated = (container: Docker.Container) => fillVolumes(host.engine, container, options);
+        return await launchInstance(host, { spec, image, signal: abort, onCreated });
+      },
+      destroy,
+    };
   }
 
+  /** A checkpoint of files needs the same processor. It does not contain the agent: the restoring host brings its own. */
   async checkpointRequirements(): Promise<CheckpointRequirements> {
-    const { engine } = await this.#findHost();
-    return checkpointRequirements(engine);
+    const { os, architecture } = (await this.#findHost()).engine.info;
+    return { os, architecture };
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
@@ -87,14 +112,6 @@ export class DockerProvider implements Provider {
   async #addEntry({ store }: DockerHost, spec: InstanceSpec, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
-  }
-
-  #findHost(): Promise<DockerHost> {
-    this.#host ??= findDockerHost(this.#options, this.#clock).catch((error: unknown) => {
-      this.#host = undefined;
-      throw error;
-    });
-    return this.#host;
   }
 }
 

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import type { SandboxId } from "@sandpiper/protocol";
-import type { Cgroups } from "../host/cgroups.ts";
 import { requireCgroups } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import type { MachineHost } from "../host/machine-host.ts";
 import type { Firecracker } from "./find-firecracker.ts";
 import type { BootFiles } from "./machine/boot-files.ts";
 import type { SharedFiles } from "./machine/shared-files.ts";
+import { explainMachine } from "./machine/start-machine.ts";
 
 export interface FirecrackerOptions {
   readonly stateDirectory: string;
@@ -18,17 +19,8 @@ export interface FirecrackerOptions {
   readonly kvmDevice?: string | undefined;
 }
 
-/** The machines of this host. Enough to find and end them, also where no new machine can start. */
-export interface FirecrackerState {
-  readonly store: InstanceStore;
-  readonly cgroups: Cgroups;
-  /** The directory of the machines that belong to no sandbox. */
-  readonly transientMachines: string;
-  cgroupPath(name: string): string;
-}
-
 /** Everything on this host that is needed to make machines. */
-export interface FirecrackerHost extends FirecrackerState {
+export interface FirecrackerHost extends MachineHost {
   readonly firecracker: Firecracker;
   readonly kernelVersion: string;
   /** Drivers that guests need and set-up did not download; the kernel may have them built in. */
@@ -40,12 +32,18 @@ export interface FirecrackerHost extends FirecrackerState {
   bootFiles(kernel: string | undefined): Promise<BootFiles>;
 }
 
-export function findFirecrackerState(options: FirecrackerOptions): FirecrackerState {
+/** Enough to find and end machines, also where no new machine can start. */
+export function findFirecrackerState(options: FirecrackerOptions): MachineHost {
   const directory = join(options.stateDirectory, "firecracker");
+  const store = new InstanceStore(join(directory, "instances"));
+  const cgroupPath = (name: string) => instanceCgroup(name as SandboxId, options);
   return {
-    store: new InstanceStore(join(directory, "instances")),
+    emulator: "Firecracker",
+    store,
     cgroups: requireCgroups(),
     transientMachines: join(directory, "transient"),
-    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
+    cgroupPath,
+    cgroupOf: async (id) => cgroupPath(id),
+    explain: (id) => explainMachine(store.directory(id)),
   };
 }

@@ -1,26 +1,16 @@
 import { stat, truncate } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import {
-  type CheckpointOptions,
-  type Clock,
-  type ConnectedChannel,
-  type Instance,
-  type InstanceExit,
-  type InstanceSpec,
-  SandboxError,
-} from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec } from "@sandpiper/core";
 import { Heartbeat } from "../guest/heartbeat.ts";
 import { endCgroup } from "../host/end-cgroup.ts";
+import { HostInstance } from "../host/host-instance.ts";
+import { findMachineExit, type MachineHost, removeMachine } from "../host/machine-host.ts";
 import { ApiClient } from "./api/api-client.ts";
 import { Presence } from "./api/presence.ts";
-import { findExit } from "./find-exit.ts";
-import type { FirecrackerState } from "./host.ts";
 import { saveMachine } from "./machine/checkpoint.ts";
 import { machineDirectory } from "./machine/jail.ts";
 import { API_SOCKET, CONSOLE_LOG, VSOCK_SOCKET } from "./machine/machine-files.ts";
-import { removeInstance } from "./remove-instance.ts";
 import { VsockChannel } from "./vsock/vsock-channel.ts";
 import { untilConnected } from "./vsock/vsock-connection.ts";
 
@@ -28,35 +18,21 @@ import { untilConnected } from "./vsock/vsock-connection.ts";
 const MAX_CONSOLE_BYTES = 1024 * 1024;
 const RECONNECT_MS = 10_000;
 
-export interface FirecrackerInstanceOptions {
-  readonly spec: InstanceSpec;
-  readonly clock: Clock;
-}
-
-/** A running Firecracker machine. */
-export class FirecrackerInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
-  readonly #host: FirecrackerState;
+export class FirecrackerInstance extends HostInstance implements Instance {
+  readonly #host: MachineHost;
   readonly #api: ApiClient;
   readonly #clock: Clock;
   readonly #directory: string;
   readonly #presence: Presence;
   #heartbeat: Heartbeat;
   #channel: VsockChannel | undefined;
-  #isSaved = false;
-  #destroyed: Promise<void> | undefined;
-  #resolveExited!: (exit: InstanceExit) => void;
 
-  constructor(host: FirecrackerState, { spec, clock }: FirecrackerInstanceOptions) {
-    this.id = spec.id;
+  constructor(host: MachineHost, { id }: InstanceSpec, clock: Clock) {
+    super(id);
     this.#host = host;
     this.#clock = clock;
-    this.#directory = host.store.directory(spec.id);
+    this.#directory = host.store.directory(id);
     this.#api = new ApiClient(this.#path(API_SOCKET));
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
     this.#heartbeat = this.#beat();
     this.#presence = new Presence(this.#path(API_SOCKET));
     this.#presence.ended.then(() => this.#ended());
@@ -75,8 +51,7 @@ export class FirecrackerInstance implements Instance {
     const channel = this.#channel;
     // Firecracker answers no other request while it saves a machine.
     this.#heartbeat.stop();
-    // An instance that ends because it was saved has not crashed.
-    this.#isSaved = !keepsRunning;
+    this.isSaved = !keepsRunning;
     channel?.beginReplacing();
     try {
       await saveMachine(this.#api, {
@@ -86,7 +61,7 @@ export class FirecrackerInstance implements Instance {
         keepsRunning,
       });
     } catch (error) {
-      this.#isSaved = false;
+      this.isSaved = false;
       await this.#goOn(channel);
       throw error;
     }
@@ -95,20 +70,11 @@ export class FirecrackerInstance implements Instance {
     onCaptured?.();
   }
 
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(): Promise<void> {
+  protected async remove(): Promise<void> {
     this.#heartbeat.stop();
     this.#presence.stop();
     this.#channel?.close();
-    await removeInstance(this.#host, this.id);
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
+    await removeMachine(this.#host, this.id);
   }
 
   /** A checkpoint ends all connections into the machine. */
@@ -133,23 +99,14 @@ export class FirecrackerInstance implements Instance {
       return await untilConnected(this.#path(VSOCK_SOCKET), signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new SandboxError("instance_ended", {
-        message: `cannot connect to instance ${this.id}: it has ended`,
-        cause: error,
-      });
+      throw this.noChannel(error);
     }
   }
 
   async #ended(): Promise<void> {
     this.#heartbeat.stop();
-    if (this.#destroyed !== undefined || this.#isSaved) return;
-    this.#channel?.close();
-    this.#resolveExited(
-      await findExit(this.#host, this.id).catch((error: unknown) => ({
-        reason: "crashed" as const,
-        message: SandboxError.from(error).message,
-      })),
-    );
+    if (!this.isSaved) this.#channel?.close();
+    await this.endBy(() => findMachineExit(this.#host, this.id));
   }
 
   #beat(): Heartbeat {
@@ -162,8 +119,8 @@ export class FirecrackerInstance implements Instance {
   }
 
   #silent(message: string): void {
-    if (this.#destroyed !== undefined) return;
-    this.#resolveExited({ reason: "crashed", message });
+    if (this.isDestroyed) return;
+    this.end({ reason: "crashed", message });
     this.#channel?.close();
     this.#host.cgroups.kill(this.#host.cgroupPath(this.id)).catch(() => {});
   }

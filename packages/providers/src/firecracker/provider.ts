@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import {
   type CheckpointRequirements,
   type Clock,
@@ -8,29 +9,34 @@ import {
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
+  SandboxError,
   systemClock,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { Images } from "../guest/images.ts";
+import { cpuFeatures } from "../host/cpu-features.ts";
+import { listMachines, removeMachine } from "../host/machine-host.ts";
+import { probeHost } from "../host/probe-host.ts";
 import { Semaphore } from "../host/semaphore.ts";
+import { shared } from "../host/shared.ts";
 import { stateDirectory } from "../host/state-directory.ts";
-import { adoptInstance } from "./adopt-instance.ts";
-import { firecrackerCapabilities } from "./capabilities.ts";
-import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { undoneOnFailure } from "../host/undo-after.ts";
+import { ApiClient } from "./api/api-client.ts";
 import { findFirecrackerHost } from "./find-host.ts";
 import { type FirecrackerHost, type FirecrackerOptions, findFirecrackerState } from "./host.ts";
 import { FirecrackerInstance } from "./instance.ts";
-import { undoneOnFailure } from "./launch.ts";
-import { listInstances } from "./list-instances.ts";
-import { bootMachine } from "./machine/launch-machine.ts";
-import { machineShape } from "./machine/machine-shape.ts";
-import { FirecrackerPrepared } from "./prepared.ts";
-import { probeFirecracker } from "./probe.ts";
-import { removeInstance } from "./remove-instance.ts";
+import { machineDirectory } from "./machine/jail.ts";
+import { bootMachine, guestHostname, machineShape, restoreMachine } from "./machine/launch-machine.ts";
+import { API_SOCKET, VSOCK_SOCKET } from "./machine/machine-files.ts";
+import { tellGuest } from "./machine/tell-guest.ts";
+import { untilConnected } from "./vsock/vsock-connection.ts";
 
 /** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
+/** A machine that is being saved answers afterwards. */
+const ANSWER_MS = 30_000;
 
 export interface FirecrackerProviderOptions extends Partial<FirecrackerOptions> {
   readonly clock?: Clock | undefined;
@@ -39,12 +45,19 @@ export interface FirecrackerProviderOptions extends Partial<FirecrackerOptions> 
 /** Sandboxes in Firecracker machines, each in its own jail. */
 export class FirecrackerProvider implements Provider {
   readonly name = "firecracker";
-  readonly capabilities = firecrackerCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "vm",
+    checkpoint: "memory",
+    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: false,
+  });
   readonly #options: FirecrackerOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #images: Images;
   readonly #clock: Clock;
-  #host: Promise<FirecrackerHost> | undefined;
+  readonly #findHost = shared(() => findFirecrackerHost(this.#options));
 
   constructor({ clock = systemClock, ...options }: FirecrackerProviderOptions = {}) {
     this.#options = { stateDirectory: stateDirectory(), ...options };
@@ -53,7 +66,10 @@ export class FirecrackerProvider implements Provider {
   }
 
   probe(): Promise<ProviderStatus> {
-    return probeFirecracker(this.#options);
+    return probeHost(async () => {
+      const { firecracker, cgroups, kernelVersion } = await findFirecrackerHost(this.#options);
+      return `Firecracker ${firecracker.version}, KVM, kernel ${kernelVersion}, cgroup version ${cgroups.version}`;
+    });
   }
 
   async create(spec: InstanceSpec, signal: AbortSignal, options: CreateInstanceOptions = {}): Promise<Instance> {
@@ -62,37 +78,66 @@ export class FirecrackerProvider implements Provider {
     const [image, files] = await Promise.all([this.#images.find(spec.rootfs, options), host.bootFiles(spec.kernel)]);
     return await this.#boots.run(async () => {
       await this.#write(host, spec);
-      return await undoneOnFailure(host, spec.id, async () => {
-        const directory = host.store.directory(spec.id);
+      return await this.#start(host, spec, async (directory) => {
         await bootMachine(host, files, { name: spec.id, directory, shape: machineShape(spec, image), signal });
-        return new FirecrackerInstance(host, { spec, clock: this.#clock });
       });
     }, signal);
   }
 
+  /** The machine of a prepared instance starts when its saved state is there. */
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
+    const { id, maxProcesses } = spec;
     const host = await this.#findHost();
-    const image = await this.#images.find(spec.rootfs);
+    const shape = machineShape(spec, await this.#images.find(spec.rootfs));
     await this.#write(host, spec);
-    return new FirecrackerPrepared(host, { spec, shape: machineShape(spec, image), clock: this.#clock });
+    return {
+      id,
+      restore: (saved, abort) =>
+        this.#start(host, spec, async (directory) => {
+          await restoreMachine(host, saved, { name: id, directory, shape, signal: abort });
+          const agent = await untilConnected(join(machineDirectory(directory), VSOCK_SOCKET), abort);
+          const identity = { hostname: guestHostname(id), maxProcesses };
+          await tellGuest(agent, { ...identity, clock: this.#clock, signal: abort });
+        }),
+      destroy: () => removeMachine(host, id),
+    };
   }
 
+  /** A saved machine can be restored only with the same devices, image and processor features. */
   async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
-    const host = await this.#findHost();
-    return checkpointRequirements(host, await this.#images.find(rootfs));
+    const { firecracker } = await this.#findHost();
+    return {
+      runtime: `firecracker ${firecracker.version}`,
+      architecture: process.arch,
+      agentGeneration: String(PROTOCOL_GENERATION),
+      image: (await this.#images.find(rootfs)).sha,
+      cpuFeatures: cpuFeatures(),
+    };
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(findFirecrackerState(this.#options));
+    return await listMachines(findFirecrackerState(this.#options));
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(findFirecrackerState(this.#options), id, this.#clock);
+    const host = findFirecrackerState(this.#options);
+    const { spec } = await host.store.claim(id);
+    const api = new ApiClient(join(machineDirectory(host.store.directory(id)), API_SOCKET));
+    const { state } = await api.describe(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
+      throw new SandboxError("instance_ended", {
+        message: `instance ${id} cannot be adopted: its Firecracker does not answer`,
+        hint: "remove the instance, and create a new sandbox",
+        cause: error,
+      });
+    });
+    // The program may have died while the machine was paused for a checkpoint.
+    if (state === "Paused") await api.send("PATCH /vm", { state: "Resumed" });
+    return new FirecrackerInstance(host, spec, this.#clock);
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(findFirecrackerState(this.#options), id);
+    await removeMachine(findFirecrackerState(this.#options), id);
   }
 
   /** Must run before anything is started for the instance. */
@@ -100,11 +145,24 @@ export class FirecrackerProvider implements Provider {
     await host.store.add({ spec, createdAt: this.#clock.now().toISOString() }, {});
   }
 
-  #findHost(): Promise<FirecrackerHost> {
-    this.#host ??= findFirecrackerHost(this.#options).catch((error: unknown) => {
-      this.#host = undefined;
-      throw error;
-    });
-    return this.#host;
+  /** Removes an instance that fails to start. A process that ends during a request leaves the reason in its log. */
+  #start(
+    host: FirecrackerHost,
+    spec: InstanceSpec,
+    launch: (directory: string) => Promise<void>,
+  ): Promise<FirecrackerInstance> {
+    const { id } = spec;
+    const start = async () => {
+      await launch(host.store.directory(id)).catch(async (error: unknown) => {
+        if (!(error instanceof SandboxError) || error.reason !== "firecracker_gone") throw error;
+        throw new SandboxError("boot_failed", {
+          message: `the virtual machine of instance ${id} ended while it started: ${(await host.explain(id)) || error.message}`,
+          hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
+          cause: error,
+        });
+      });
+      return new FirecrackerInstance(host, spec, this.#clock);
+    };
+    return undoneOnFailure(id, start, () => removeMachine(host, id));
   }
 }

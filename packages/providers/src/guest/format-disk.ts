@@ -1,7 +1,8 @@
-import { mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { existsSync } from "node:fs";
+import { open, rm } from "node:fs/promises";
 import { SandboxError } from "@sandpiper/core";
 import { currentOwner } from "../host/process-owner.ts";
+import { publishFile } from "../host/publish-file.ts";
 import { runProgram } from "../host/run-program.ts";
 import { transientName } from "../host/transient-name.ts";
 
@@ -19,24 +20,16 @@ export async function makeBlankDisk(
   sizeMib: number,
   convert: (raw: string, draft: string) => Promise<void>,
 ): Promise<void> {
-  const isThere = await stat(path).then(
-    () => true,
-    () => false,
-  );
-  if (isThere) return;
-  const owner = await currentOwner();
-  const draft = transientName(path, owner);
-  const raw = transientName(`${path}.raw`, owner);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  try {
-    await formatDisk(raw, sizeMib);
-    await rm(draft, { force: true });
-    await convert(raw, draft);
-    await rename(draft, path);
-  } finally {
-    await rm(raw, { force: true });
-    await rm(draft, { force: true });
-  }
+  if (existsSync(path)) return;
+  await publishFile(path, async (draft) => {
+    const raw = transientName(`${path}.raw`, await currentOwner());
+    try {
+      await formatDisk(raw, sizeMib);
+      await convert(raw, draft);
+    } finally {
+      await rm(raw, { force: true });
+    }
+  });
 }
 
 async function formatDisk(path: string, sizeMib: number): Promise<void> {

@@ -9,16 +9,11 @@ import { MACHINE_IMAGE } from "./provision.ts";
 /** The delay until new sandboxes see a change of a directory, because checking all its files takes a moment. */
 const CHECK_INTERVAL_MS = 60_000;
 
-interface KnownImage {
-  readonly image: Promise<GuestImage>;
-  readonly checkedAtMs: number;
-}
-
 /** Finds the image for a sandbox's `rootfs`. */
 export class Images {
   readonly #stateDirectory: string;
   readonly #clock: Clock;
-  readonly #known = new Map<string, KnownImage>();
+  readonly #known = new Map<string, { readonly image: Promise<GuestImage>; readonly checkedAtMs: number }>();
 
   constructor(stateDirectory: string, clock: Clock) {
     this.#stateDirectory = stateDirectory;

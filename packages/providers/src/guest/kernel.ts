@@ -1,11 +1,10 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
-import { currentOwner } from "../host/process-owner.ts";
+import { publishFile } from "../host/publish-file.ts";
 import { remembered } from "../host/remembered.ts";
-import { removeAbandoned, transientName } from "../host/transient-name.ts";
 import { cacheDirectory } from "./cache-directory.ts";
 import { type ArchiveEntry, kernelArchive } from "./kernel-archive.ts";
 
@@ -16,13 +15,10 @@ export interface Kernel {
   readonly modules: readonly string[];
 }
 
-export interface MissingKernel {
-  readonly reason: string;
-  readonly hint: string;
-}
-
 /** The newest kernel that set-up downloaded. */
-export async function findKernel(environment: NodeJS.ProcessEnv = process.env): Promise<Kernel | MissingKernel> {
+export async function findKernel(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Kernel | { readonly reason: string; readonly hint: string }> {
   const root = join(cacheDirectory(environment), "kernel");
   const versions = (await namesIn(root)).filter((name) => existsSync(join(root, name, "vmlinuz")));
   const version = versions.sort((one, other) => one.localeCompare(other, "en", { numeric: true })).at(-1);
@@ -80,10 +76,8 @@ async function build({ directory, kernel, agent }: GuestKernelOptions): Promise<
     });
   });
   const sha = createHash("sha256").update(archive).update(kernelBytes).update(kernelCommandLine).digest("hex");
-  const initramfs = join(directory, initramfsName(sha));
-  if (!existsSync(initramfs)) await publish(directory, initramfs, archive);
-  const stub = join(directory, stubName(sha));
-  if (!existsSync(stub)) await publish(directory, stub, stubOf(kernelBytes));
+  await publish(join(directory, initramfsName(sha)), archive);
+  await publish(join(directory, stubName(sha)), stubOf(kernelBytes));
   return { sha };
 }
 
@@ -130,16 +124,8 @@ async function initramfsEntries(modules: readonly string[], agent: string): Prom
   ];
 }
 
-async function publish(directory: string, path: string, bytes: Uint8Array): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await removeAbandoned(directory);
-  const draft = join(directory, transientName(randomUUID(), await currentOwner()));
-  try {
-    await writeFile(draft, bytes, { mode: 0o600 });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
+async function publish(path: string, bytes: Uint8Array): Promise<void> {
+  if (!existsSync(path)) await publishFile(path, (draft) => writeFile(draft, bytes, { mode: 0o600 }));
 }
 
 function namesIn(directory: string): Promise<string[]> {

@@ -8,12 +8,12 @@ import {
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { endCgroup } from "../host/end-cgroup.ts";
 import { isFifoPairHeld, openFifoPair } from "../host/fifo-pair.ts";
+import { HostInstance } from "../host/host-instance.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
 import { WriteMark } from "../host/write-mark.ts";
-import { findExit } from "./find-exit.ts";
 import type { GvisorHost } from "./host.ts";
-import { removeInstance } from "./remove-instance.ts";
 
 /** A dying sandbox closes its descriptors one after another. */
 const CLOSING_ROUNDS = 20;
@@ -25,43 +25,32 @@ export interface GvisorInstanceOptions {
   readonly isAdopted: boolean;
 }
 
-/** A running gVisor sandbox. */
-export class GvisorInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
+export class GvisorInstance extends HostInstance implements Instance {
   readonly #host: GvisorHost;
   readonly #spec: InstanceSpec;
   readonly #directory: string;
   #channel: SocketChannel | undefined;
   #needsResync: boolean;
-  #isSaved = false;
-  #destroyed: Promise<void> | undefined;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(host: GvisorHost, { spec, isAdopted }: GvisorInstanceOptions) {
-    this.id = spec.id;
+    super(spec.id);
     this.#host = host;
     this.#spec = spec;
     this.#directory = host.store.directory(spec.id);
     this.#needsResync = isAdopted && WriteMark.isSet(this.#directory);
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
   }
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     signal.throwIfAborted();
     // Two readers would split the bytes between them.
     this.#channel?.close();
-    const ends = this.#destroyed === undefined ? openFifoPair(this.#directory) : undefined;
+    const ends = !this.isDestroyed ? openFifoPair(this.#directory) : undefined;
     if (ends === undefined) {
       await this.#checkEnd();
-      throw new SandboxError("instance_ended", { message: `cannot connect to instance ${this.id}: it has ended` });
+      throw this.noChannel();
     }
     const channel = new SocketChannel(ends, () => {
-      this.#checkEnd().catch((error: unknown) => {
-        this.#resolveExited({ reason: "crashed", message: SandboxError.from(error).message });
-      });
+      this.#checkEnd().catch((error: unknown) => this.endBy(() => Promise.reject(error)));
     });
     const needsResync = this.#needsResync;
     this.#channel = channel;
@@ -71,12 +60,11 @@ export class GvisorInstance implements Instance {
   }
 
   async checkpoint(directory: string, { keepsRunning }: CheckpointOptions): Promise<void> {
-    // An instance that ends because it was saved has not crashed.
-    this.#isSaved = !keepsRunning;
+    this.isSaved = !keepsRunning;
     const { runsc } = this.#host;
     const { exitCode } = await runsc.checkpoint(this.id, this.#directory, { image: directory, keepsRunning });
     if (exitCode === 0) return;
-    this.#isSaved = false;
+    this.isSaved = false;
     const explanation = await runsc.explain(this.#directory);
     throw new SandboxError("checkpoint_failed", {
       message: `gVisor could not save instance ${this.id}: ${explanation || "runsc gave no reason"}`,
@@ -84,29 +72,40 @@ export class GvisorInstance implements Instance {
     });
   }
 
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(): Promise<void> {
+  protected async remove(): Promise<void> {
     this.#channel?.close();
     await removeInstance(this.#host, this.id);
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
   /** Reports the end of the instance once no process holds the other end of its channel. */
   async #checkEnd(): Promise<void> {
     for (let round = 0; round < CLOSING_ROUNDS; round++) {
-      if (this.#destroyed !== undefined || this.#isSaved) return;
-      if (!isFifoPairHeld(this.#directory)) {
-        this.#resolveExited(await findExit(this.#host, this.#spec));
-        return;
-      }
+      if (this.isDestroyed || this.isSaved) return;
+      if (!isFifoPairHeld(this.#directory)) return await this.endBy(() => findExit(this.#host, this.#spec));
       await sleep(CLOSING_ROUND_MS);
     }
   }
+}
+
+/** Why a sandbox has ended. Must run before its cgroup is removed, because the cgroup counts the OOM kills. */
+async function findExit(host: GvisorHost, { id, memoryMib }: InstanceSpec): Promise<InstanceExit> {
+  if (await host.store.isRemoved(id)) return { reason: "destroyed", message: "it was removed by its id" };
+  if ((await host.cgroups.oomKills(host.cgroupPath(id))) > 0) {
+    return { reason: "out_of_memory", message: `its limit is ${memoryMib} MiB` };
+  }
+  const explanation = await host.runsc.explain(host.store.directory(id));
+  return { reason: "crashed", message: explanation || "its processes ended without an error message" };
+}
+
+/**
+ * Removes every trace of an instance in any state. Its directory goes last, so that an interrupted removal can be found
+ * and repeated.
+ */
+export async function removeInstance(host: GvisorHost, id: SandboxId): Promise<void> {
+  await host.store.beginRemoval(id);
+  // If runsc fails, the cgroup still contains every process.
+  await host.runsc.delete(id);
+  await endCgroup(host.cgroups, host.cgroupPath(id));
+  await host.runsc.forget(id);
+  await host.store.remove(id);
 }

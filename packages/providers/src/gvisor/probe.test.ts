@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { probeGvisor } from "./probe.ts";
+import { GvisorProvider } from "./provider.ts";
 
 describe("the gVisor probe", () => {
   it("reports release, platform and cgroup version", async () => {
-    expect(await probeGvisor({ stateDirectory: "/nonexistent" })).toEqual({
+    expect(await new GvisorProvider({ stateDirectory: "/nonexistent" }).probe()).toEqual({
       available: true,
       detail: expect.stringMatching(/^runsc \d{8}\.\d+, systrap, cgroup version [12]$/),
     });
   });
 
   it("reports what is missing and the remedy", async () => {
-    expect(await probeGvisor({ stateDirectory: "/nonexistent", runsc: "/no/such/runsc" })).toEqual({
+    expect(await new GvisorProvider({ stateDirectory: "/nonexistent", runsc: "/no/such/runsc" }).probe()).toEqual({
       available: false,
       reason: expect.stringContaining("/no/such/runsc"),
       hint: expect.stringContaining("SANDPIPER_RUNSC"),
@@ -18,6 +18,8 @@ describe("the gVisor probe", () => {
   });
 
   it("refuses a state directory that runsc does not support", async () => {
-    expect(await probeGvisor({ stateDirectory: "/a,b" })).toMatchObject({ reason: expect.stringContaining("comma") });
+    expect(await new GvisorProvider({ stateDirectory: "/a,b" }).probe()).toMatchObject({
+      reason: expect.stringContaining("comma"),
+    });
   });
 });

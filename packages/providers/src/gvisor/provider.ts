@@ -7,24 +7,24 @@ import {
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { isFifoPairHeld } from "../host/fifo-pair.ts";
+import { probeHost } from "../host/probe-host.ts";
+import type { ProgramResult } from "../host/run-program.ts";
 import { Semaphore } from "../host/semaphore.ts";
+import { shared } from "../host/shared.ts";
 import { stateDirectory } from "../host/state-directory.ts";
-import { gvisorCapabilities } from "./capabilities.ts";
+import { undoneOnFailure } from "../host/undo-after.ts";
 import { checkpointRequirements } from "./checkpoint-requirements.ts";
 import { findGvisorHost, type GvisorHost, type GvisorOptions } from "./host.ts";
 import { Images } from "./images.ts";
-import { GvisorInstance } from "./instance.ts";
-import { requireLaunched, undoneOnFailure } from "./launch.ts";
+import { GvisorInstance, removeInstance } from "./instance.ts";
 import { ociConfig } from "./oci-config.ts";
-import { GvisorPrepared } from "./prepared.ts";
-import { probeGvisor } from "./probe.ts";
-import { removeInstance } from "./remove-instance.ts";
 
 /** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
@@ -32,12 +32,19 @@ const BOOTS_PER_PROCESSOR = 2;
 /** Sandboxes in gVisor, a kernel in user space between them and the host's kernel. */
 export class GvisorProvider implements Provider {
   readonly name = "gvisor";
-  readonly capabilities = gvisorCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "user_space_kernel",
+    checkpoint: "memory",
+    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: false,
+  });
   readonly #options: GvisorOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #images: Images;
   readonly #clock: Clock;
-  #host: Promise<GvisorHost> | undefined;
+  readonly #findHost = shared(() => findGvisorHost(this.#options));
 
   constructor({ clock = systemClock, ...options }: Partial<GvisorOptions> & { readonly clock?: Clock } = {}) {
     this.#options = { stateDirectory: stateDirectory(), ...options };
@@ -46,19 +53,36 @@ export class GvisorProvider implements Provider {
   }
 
   probe(): Promise<ProviderStatus> {
-    return probeGvisor(this.#options);
+    return probeHost(async () => {
+      const { runscVersion, cgroups } = await findGvisorHost(this.#options);
+      return `runsc ${runscVersion}, systrap, cgroup version ${cgroups.version}`;
+    });
   }
 
-  async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    signal.throwIfAborted();
-    const host = await this.#findHost();
-    return await this.#boots.run(() => this.#boot(host, spec, signal), signal);
+  create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
+    return this.#launch(spec, signal, async (host, directory) => {
+      await requireLaunched(host, spec.id, await host.runsc.run(spec, directory, signal), signal);
+      return new GvisorInstance(host, { spec, isAdopted: false });
+    });
   }
 
-  async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
-    signal.throwIfAborted();
-    const host = await this.#findHost();
-    return await this.#boots.run(() => this.#prepare(host, spec, signal), signal);
+  /** The prepared instance is a sandbox without processes. */
+  prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
+    const { id } = spec;
+    return this.#launch(spec, signal, async (host, directory) => {
+      await requireLaunched(host, id, await host.runsc.create(spec, directory, signal), signal);
+      const remove = () => removeInstance(host, id);
+      const restore = async (image: string, abort: AbortSignal) => {
+        await requireLaunched(host, id, await host.runsc.restore(spec, directory, image, abort), abort);
+        // The agent was quiesced and its channel is new, so no frame is incomplete.
+        return new GvisorInstance(host, { spec, isAdopted: false });
+      };
+      return {
+        id,
+        restore: (image, abort) => undoneOnFailure(id, () => restore(image, abort), remove),
+        destroy: remove,
+      };
+    });
   }
 
   async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
@@ -85,42 +109,43 @@ export class GvisorProvider implements Provider {
     await removeInstance(await this.#findHost(), id);
   }
 
-  async #boot(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {
-    return await this.#launch(host, spec, signal, async (directory) => {
-      await host.runsc.run(spec, directory, signal).then((result) => requireLaunched(host, spec, result, signal));
-      return new GvisorInstance(host, { spec, isAdopted: false });
-    });
-  }
-
-  async #prepare(host: GvisorHost, spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
-    return await this.#launch(host, spec, signal, async (directory) => {
-      await host.runsc.create(spec, directory, signal).then((result) => requireLaunched(host, spec, result, signal));
-      return new GvisorPrepared(host, spec);
-    });
-  }
-
   /** Records the instance before it starts; removes it on failure. */
   async #launch<T>(
-    host: GvisorHost,
     spec: InstanceSpec,
     signal: AbortSignal,
-    start: (directory: string) => Promise<T>,
+    start: (host: GvisorHost, directory: string) => Promise<T>,
   ): Promise<T> {
-    const image = await this.#images.find(spec.rootfs);
-    const { agent, cgroups } = host;
-    const cgroupPath = host.cgroupPath(spec.id);
-    const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
-    const entry = { spec, createdAt: this.#clock.now().toISOString() };
     signal.throwIfAborted();
-    const directory = await host.store.add(entry, { "config.json": JSON.stringify(config) });
-    return await undoneOnFailure(host, spec.id, () => start(directory));
+    const host = await this.#findHost();
+    return await this.#boots.run(async () => {
+      const image = await this.#images.find(spec.rootfs);
+      const { agent, cgroups, store } = host;
+      const cgroupPath = host.cgroupPath(spec.id);
+      const config = ociConfig({ spec, image, agent, cgroupPath, canLimitSwap: cgroups.canLimitSwap });
+      const entry = { spec, createdAt: this.#clock.now().toISOString() };
+      signal.throwIfAborted();
+      const directory = await store.add(entry, { "config.json": JSON.stringify(config) });
+      return await undoneOnFailure(
+        spec.id,
+        () => start(host, directory),
+        () => removeInstance(host, spec.id),
+      );
+    }, signal);
   }
+}
 
-  #findHost(): Promise<GvisorHost> {
-    this.#host ??= findGvisorHost(this.#options).catch((error: unknown) => {
-      this.#host = undefined;
-      throw error;
-    });
-    return this.#host;
-  }
+/** Throws when a runsc command for an instance failed. */
+async function requireLaunched(
+  host: GvisorHost,
+  id: SandboxId,
+  { exitCode, failure }: ProgramResult,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  if (exitCode === 0) return;
+  const explanation = failure ?? (await host.runsc.explain(host.store.directory(id)));
+  throw new SandboxError("boot_failed", {
+    message: `gVisor could not start instance ${id}: ${explanation || "runsc gave no reason"}`,
+    hint: "run `sandpiper doctor`; if it finds no problem, report this as a bug",
+  });
 }

@@ -1,8 +1,7 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { currentOwner } from "./process-owner.ts";
-import { removeAbandoned, transientName } from "./transient-name.ts";
+import { publishFile } from "./publish-file.ts";
 
 export interface RememberedOptions {
   /** Keeps the fact for the next program. */
@@ -27,7 +26,7 @@ export async function remembered(options: RememberedOptions, compute: () => Prom
   const known = await readFile(path, "utf8").catch(() => "");
   if (known !== "") return known;
   const found = await compute();
-  if (found !== "") await keep(directory, path, found).catch(() => {});
+  if (found !== "") await publishFile(path, (draft) => writeFile(draft, found, { mode: 0o600 })).catch(() => {});
   return found;
 }
 
@@ -35,16 +34,4 @@ export async function remembered(options: RememberedOptions, compute: () => Prom
 async function versionOf(path: string): Promise<string | undefined> {
   const info = await stat(path, { bigint: true }).catch(() => undefined);
   return info && [path, info.dev, info.ino, info.size, info.mtimeNs, info.ctimeNs].join(" ");
-}
-
-async function keep(directory: string, path: string, text: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await removeAbandoned(directory);
-  const draft = join(directory, transientName(randomUUID(), await currentOwner()));
-  try {
-    await writeFile(draft, text, { mode: 0o600 });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
 }

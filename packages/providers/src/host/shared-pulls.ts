@@ -1,4 +1,5 @@
 import type { PullProgress } from "@sandpiper/core";
+import { unlessAborted } from "./unless-aborted.ts";
 
 type Report = (progress: PullProgress) => void;
 type Work<T> = (signal: AbortSignal, report: Report) => Promise<T>;
@@ -25,16 +26,15 @@ export class SharedPulls<T> {
     const report: Report = (progress) => onProgress?.(progress);
     pull.users += 1;
     pull.listeners.add(report);
-    const gaveUp = Promise.withResolvers<never>();
-    const onAbort = () => gaveUp.reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
     try {
-      return await Promise.race([pull.result, gaveUp.promise]);
+      return await unlessAborted(() => pull.result, signal);
     } finally {
-      signal.removeEventListener("abort", onAbort);
       pull.listeners.delete(report);
       pull.users -= 1;
-      if (pull.users === 0) this.#end(reference, pull);
+      if (pull.users === 0) {
+        this.#forget(reference, pull);
+        pull.abort.abort();
+      }
     }
   }
 
@@ -50,11 +50,6 @@ export class SharedPulls<T> {
     const forget = () => this.#forget(reference, pull);
     result.then(forget, forget);
     return pull;
-  }
-
-  #end(reference: string, pull: Pull<T>): void {
-    this.#forget(reference, pull);
-    pull.abort.abort();
   }
 
   /** The next caller starts a new download. */

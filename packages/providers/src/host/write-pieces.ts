@@ -9,7 +9,7 @@ export function writePieces(writer: Writable, pieces: readonly Uint8Array[]): Pr
 }
 
 /** Also resolves when the stream ends; the caller then finds the channel closed. */
-function drained(writer: Writable): Promise<void> {
+export function drained(writer: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       writer.off("drain", done);

@@ -1,10 +1,9 @@
-import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ConnectedChannel, type Instance, type InstanceExit, SandboxError } from "@sandpiper/core";
+import { type ConnectedChannel, type Instance, SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
+import { HostInstance } from "../host/host-instance.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { LocalChannel } from "./channel.ts";
-import { noCheckpoints } from "./no-checkpoints.ts";
 
 /** How long an agent may take to end its processes. */
 const END_TIMEOUT_MS = 5000;
@@ -17,21 +16,18 @@ export interface LocalInstanceOptions {
 }
 
 /** An agent that runs as a child process of this program. */
-export class LocalInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
+export class LocalInstance extends HostInstance implements Instance {
   readonly #agent: AgentProcess;
   readonly #cleanUp: () => Promise<void>;
   #channel: LocalChannel | undefined;
   #hasSpoken = false;
   #hasEnded = false;
-  #destroyed: Promise<void> | undefined;
 
   constructor({ id, agent, cleanUp }: LocalInstanceOptions) {
-    this.id = id;
+    super(id);
     this.#agent = agent;
     this.#cleanUp = cleanUp;
-    this.exited = once(agent, "exit").then(([code, signal]) => this.#end(signal ?? `exit code ${code}`));
+    agent.once("exit", (code, signal) => this.#ended(signal ?? `exit code ${code}`));
   }
 
   get isRunning(): boolean {
@@ -40,9 +36,7 @@ export class LocalInstance implements Instance {
 
   async connect(signal: AbortSignal): Promise<ConnectedChannel> {
     signal.throwIfAborted();
-    if (this.#hasEnded || this.#destroyed !== undefined) {
-      throw new SandboxError("instance_ended", { message: `cannot connect to instance ${this.id}: it has ended` });
-    }
+    if (this.#hasEnded || this.isDestroyed) throw this.noChannel();
     this.#channel?.close();
     const needsResync = this.#hasSpoken;
     this.#hasSpoken = true;
@@ -54,15 +48,7 @@ export class LocalInstance implements Instance {
     throw noCheckpoints(`instance ${this.id} cannot be saved`);
   }
 
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(): Promise<void> {
+  protected async remove(): Promise<void> {
     this.#channel?.close();
     // The agent kills its processes when its stdin closes.
     this.#agent.stdin.destroy();
@@ -74,10 +60,18 @@ export class LocalInstance implements Instance {
     await this.#cleanUp();
   }
 
-  #end(how: string): InstanceExit {
+  #ended(how: string): void {
     this.#hasEnded = true;
     this.#channel?.end(new Error(`the agent ended with ${how}`));
-    if (this.#destroyed !== undefined) return { reason: "destroyed", message: "it was destroyed" };
-    return { reason: "crashed", message: `its agent ended with ${how}` };
+    if (this.isDestroyed) this.end({ reason: "destroyed", message: "it was destroyed" });
+    else this.end({ reason: "crashed", message: `its agent ended with ${how}` });
   }
+}
+
+/** An ordinary process cannot be saved or restored. */
+export function noCheckpoints(what: string): SandboxError {
+  return new SandboxError("provider_lacks_capability", {
+    message: `${what}: the provider local has no checkpoints`,
+    hint: "use the provider gvisor for sandboxes that can be saved, forked and moved",
+  });
 }

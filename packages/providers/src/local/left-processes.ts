@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SandboxError } from "@sandpiper/core";
+import { killAll } from "../host/cgroup-files.ts";
 
 const ROUNDS = 100;
 const ROUND_MS = 20;
@@ -11,13 +12,7 @@ export async function killLeftProcesses(home: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     left = await findProcesses(home);
     if (left.length === 0) return;
-    for (const pid of left) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch {
-        // It has ended since the list was read.
-      }
-    }
+    killAll(left);
     await sleep(ROUND_MS);
   }
   throw new SandboxError("processes_left", {

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startHostProgram } from "../host/testing/start-host-program.ts";
-import { LOCAL_WARNING } from "./probe.ts";
-import { LocalProvider } from "./provider.ts";
+import { LOCAL_WARNING, LocalProvider } from "./provider.ts";
 import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
 
 /** Starts a daemon, which leaves its parent and its session. */

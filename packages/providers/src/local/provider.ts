@@ -8,6 +8,7 @@ import {
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
   systemClock,
@@ -15,15 +16,17 @@ import {
 import type { SandboxId } from "@sandpiper/protocol";
 import { findAgent } from "../host/find-agent.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import { probeHost } from "../host/probe-host.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { startAgentProcess } from "./agent-process.ts";
-import { localCapabilities } from "./capabilities.ts";
-import { LocalInstance } from "./instance.ts";
+import { LocalInstance, noCheckpoints } from "./instance.ts";
 import { killLeftProcesses } from "./left-processes.ts";
-import { noCheckpoints } from "./no-checkpoints.ts";
-import { probeLocal } from "./probe.ts";
 
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/** Shown wherever the provider is described. */
+export const LOCAL_WARNING =
+  "isolates nothing: code runs as this user, with this user's files and network; for code you trust only";
 
 export interface LocalOptions {
   readonly stateDirectory: string;
@@ -32,7 +35,14 @@ export interface LocalOptions {
 /** Runs the agent as a child process. It isolates nothing: for development, and for code you trust. */
 export class LocalProvider implements Provider {
   readonly name = "local";
-  readonly capabilities = localCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "none",
+    checkpoint: "none",
+    limits: Object.freeze({ memory: false, cpu: false, processes: false, disk: false }),
+    supportsAdopt: false,
+    supportsUsers: false,
+    supportsContainers: false,
+  });
   readonly #store: InstanceStore;
   readonly #clock: Clock;
   readonly #running = new Map<SandboxId, LocalInstance>();
@@ -43,7 +53,10 @@ export class LocalProvider implements Provider {
   }
 
   probe(): Promise<ProviderStatus> {
-    return probeLocal();
+    return probeHost(async () => {
+      findAgent();
+      return LOCAL_WARNING;
+    });
   }
 
   async create(spec: InstanceSpec, signal: AbortSignal): Promise<Instance> {

@@ -13,7 +13,6 @@ export function isAnsweredWhileQuiesced(method: string): boolean {
   return ANSWERED_WHILE_QUIESCED.includes(method);
 }
 
-/** The whole state of an agent. */
 export interface SavedAgent {
   readonly bootId: string;
   readonly epoch: number;

@@ -38,7 +38,6 @@ export class MockContainers implements Containers {
     this.images = new Map(Object.entries({ [DEFAULT_IMAGE]: "sha256:default", ...images }));
   }
 
-  /** The host addresses of a sandbox's ports. */
   addressesOf(spec: InstanceSpec): Record<string, string> {
     return Object.fromEntries((spec.container?.ports ?? []).map((port) => [port, `127.0.0.1:${40_000 + port}`]));
   }

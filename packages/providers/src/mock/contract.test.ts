@@ -5,7 +5,6 @@ import { describeProvider, type HostProgram, type HostProgramOptions } from "@sa
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { useSandbox } from "../host/testing/host-program.ts";
-import { mockCapabilities } from "./capabilities.ts";
 import { MockProvider } from "./provider.ts";
 
 let scratch: string;
@@ -18,7 +17,14 @@ describe.each(["memory", "filesystem"] as const)("the mock provider with checkpo
   const base = new MockProvider({ checkpoint });
   describeProvider("mock", () => base, {
     framework: { describe, it, beforeAll, afterAll, expect },
-    capabilities: { ...mockCapabilities, checkpoint },
+    capabilities: {
+      isolation: "none",
+      checkpoint,
+      limits: { memory: false, cpu: false, processes: false, disk: false },
+      supportsAdopt: true,
+      supportsUsers: false,
+      supportsContainers: false,
+    },
     crash: async (provider, id) => (provider as MockProvider).instance(id).crash(),
     leftovers: async (provider, id) => (provider as MockProvider).leftovers(id),
     makeDirectory: () => mkdtemp(join(scratch, "checkpoint-")),

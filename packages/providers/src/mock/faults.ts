@@ -11,7 +11,6 @@ export interface MockFaults {
   /** How many attempts to destroy an instance fail. */
   failedDestroys?: number;
   destroyDelayMs?: number;
-  /** Fails each list of instances. */
   listFailure?: SandboxError;
   checkpointDelayMs?: number;
   checkpointFailure?: SandboxError;
@@ -27,7 +26,6 @@ export interface MockFaults {
   unanswered?: readonly string[];
   /** Reverses the order of the answers of one turn. */
   isOrderReversed?: boolean;
-  /** Sent before every answer. */
   garbage?: Uint8Array;
   /** Sends a message with a truncated attachment before every answer. */
   hasTornFrames?: boolean;

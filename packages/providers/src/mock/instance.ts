@@ -24,7 +24,6 @@ export interface MockInstanceOptions {
   readonly isPrepared: boolean;
   /** Whether checkpoints keep its processes. */
   readonly keepsProcesses: boolean;
-  /** The addresses of its ports. */
   readonly addresses?: Readonly<Record<string, string>> | undefined;
   /** Called when nothing of it is left. */
   readonly removed: (options: DestroyOptions) => void;

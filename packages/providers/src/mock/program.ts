@@ -2,7 +2,6 @@ import type { FileTree } from "./file-tree.ts";
 
 /** The progress of a program, from which it can continue in another instance. */
 export interface Progress {
-  /** The step of a script. */
   step: number;
   /** The exit code of the previous step. */
   status: number;
@@ -23,7 +22,6 @@ export function beginNextStep(progress: Progress, status: number): void {
   Object.assign(progress, { step: progress.step + 1, status, hasBegun: false, writtenBytes: 0, sleptMs: 0 });
 }
 
-/** The interface of a program of the mock. */
 export interface ProgramContext {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;

@@ -14,11 +14,10 @@ import {
   systemClock,
 } from "@sandpiper/core";
 import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
-import { mockCapabilities } from "./capabilities.ts";
+import { readCheckpoint } from "./checkpoint-file.ts";
 import type { MockContainers } from "./containers.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockInstance } from "./instance.ts";
-import { MockPrepared } from "./prepared.ts";
 import { sleep } from "./sleep.ts";
 
 interface Entry {
@@ -52,7 +51,14 @@ export class MockProvider implements Provider {
     this.faults = options.faults ?? {};
     this.containers = options.containers;
     const { checkpoint = "memory" } = options;
-    this.capabilities = { ...mockCapabilities, checkpoint, supportsContainers: options.containers !== undefined };
+    this.capabilities = {
+      isolation: "none",
+      checkpoint,
+      limits: { memory: false, cpu: false, processes: false, disk: false },
+      supportsAdopt: true,
+      supportsUsers: false,
+      supportsContainers: options.containers !== undefined,
+    };
     this.#clock = options.clock ?? systemClock;
     this.#host = host;
   }
@@ -67,7 +73,23 @@ export class MockProvider implements Provider {
 
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     const instance = await this.#boot(spec, { isPrepared: true }, signal);
-    return new MockPrepared({ instance, clock: this.#clock, faults: this.faults });
+    const restore = async (directory: string, abort: AbortSignal) => {
+      const { restoreDelayMs, restoreFailure } = this.faults;
+      if (restoreDelayMs !== undefined) await sleep(this.#clock, restoreDelayMs, abort);
+      abort.throwIfAborted();
+      if (restoreFailure !== undefined) throw restoreFailure;
+      instance.restore(await readCheckpoint(directory));
+      return instance;
+    };
+    return {
+      id: spec.id,
+      restore: (directory, abort) =>
+        restore(directory, abort).catch(async (thrown: unknown) => {
+          await instance.destroy();
+          throw thrown;
+        }),
+      destroy: () => instance.destroy(),
+    };
   }
 
   async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
@@ -115,7 +137,6 @@ export class MockProvider implements Provider {
     return entry.instance;
   }
 
-  /** The leftovers of a sandbox. */
   leftovers(id: SandboxId): readonly string[] {
     return this.#host.has(id) ? [`instance ${id}`] : [];
   }

@@ -3,7 +3,6 @@ import { type CommandStep, type JumpStep, parseScript, type Target } from "./scr
 
 const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
-/** Runs a script from its current step. */
 export function shell(script: string, scriptName: string): Program {
   return async (context) => {
     const steps = parseScript(script);

@@ -14,16 +14,13 @@ export interface Qemu {
   readonly version: string;
 }
 
-export interface MissingQemu {
-  readonly reason: string;
-  readonly hint: string;
-}
-
 const NAMES: Readonly<Record<string, string>> = { x64: "qemu-system-x86_64", arm64: "qemu-system-aarch64" };
 const LIBRARIES: Readonly<Record<string, string>> = { x64: "x86_64-linux-gnu", arm64: "aarch64-linux-gnu" };
 
 /** In order of preference: SANDPIPER_QEMU, one on the PATH, the one that set-up unpacked into the cache. */
-export async function findQemu(environment: NodeJS.ProcessEnv = process.env): Promise<Qemu | MissingQemu> {
+export async function findQemu(
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Qemu | { readonly reason: string; readonly hint: string }> {
   const name = NAMES[process.arch];
   if (name === undefined)
     return { reason: `QEMU machines do not support ${process.arch}`, hint: "use an x86-64 machine" };

@@ -1,16 +1,21 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { SandboxError } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
 import { findKernel, type GuestKernel, guestKernel, type Kernel } from "../guest/kernel.ts";
-import type { Cgroups } from "../host/cgroups.ts";
 import { findAgent } from "../host/find-agent.ts";
 import { missing, requireCgroups, requireLinux, requireRoot, requireShortPath } from "../host/host-requirements.ts";
 import { instanceCgroup } from "../host/instance-cgroup.ts";
 import { InstanceStore } from "../host/instance-store.ts";
+import type { MachineHost } from "../host/machine-host.ts";
 import { findQemu, type Qemu } from "./find-qemu.ts";
 import { findAccelerator } from "./machine/accelerator.ts";
 import { type Accelerator, MONITOR_SOCKET } from "./machine/machine-arguments.ts";
+import { explainMachine } from "./machine/start-machine.ts";
 import { WaitingShell } from "./machine/waiting-shell.ts";
+
+/** Names the cgroup in which a machine was prepared; without the file it follows from the instance's id. */
+export const CGROUP_FILE = "cgroup";
 
 export interface QemuOptions {
   readonly stateDirectory: string;
@@ -19,16 +24,11 @@ export interface QemuOptions {
 }
 
 /** The machines of this host. Needs nothing that set-up installs, so that machines can always be found and ended. */
-export interface QemuState {
+export interface QemuState extends MachineHost {
   readonly stateDirectory: string;
-  readonly store: InstanceStore;
-  readonly cgroups: Cgroups;
-  /** The directory of the machines that belong to no sandbox. */
-  readonly transientMachines: string;
   readonly templates: string;
   /** The directory that QEMU starts in. */
   machineDirectory(id: SandboxId): string;
-  cgroupPath(name: string): string;
 }
 
 /** Everything on this host that is needed to make machines. */
@@ -49,14 +49,19 @@ export function findQemuState(options: QemuOptions): QemuState {
   const directory = join(options.stateDirectory, "qemu");
   const cgroups = requireCgroups();
   const store = new InstanceStore(join(directory, "instances"));
+  const machineDirectory = (id: SandboxId) => join(store.directory(id), "machine");
+  const cgroupPath = (name: string) => instanceCgroup(name as SandboxId, options);
   return {
+    emulator: "QEMU",
     stateDirectory: options.stateDirectory,
     store,
     cgroups,
     transientMachines: join(directory, "transient"),
     templates: join(directory, "templates"),
-    machineDirectory: (id) => join(store.directory(id), "machine"),
-    cgroupPath: (name) => instanceCgroup(name as SandboxId, options),
+    machineDirectory,
+    cgroupPath,
+    cgroupOf: async (id) => cgroupPath(await readFile(join(machineDirectory(id), CGROUP_FILE), "utf8").catch(() => id)),
+    explain: (id) => explainMachine(machineDirectory(id)),
   };
 }
 

@@ -1,32 +1,21 @@
 import { open } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import {
-  type CheckpointOptions,
-  type Clock,
-  type ConnectedChannel,
-  type Instance,
-  type InstanceExit,
-  type InstanceSpec,
-  type PingAgent,
-  SandboxError,
-} from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import type { CheckpointOptions, Clock, ConnectedChannel, Instance, InstanceSpec, PingAgent } from "@sandpiper/core";
 import { Heartbeat } from "../guest/heartbeat.ts";
 import { agentChannelEnds } from "../host/agent-channel.ts";
+import { HostInstance } from "../host/host-instance.ts";
+import { findMachineExit, removeMachine } from "../host/machine-host.ts";
 import { SocketChannel } from "../host/socket-channel.ts";
 import { connectSocket } from "../host/unix-socket.ts";
 import { WriteMark } from "../host/write-mark.ts";
 import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
-import { findExit } from "./find-exit.ts";
 import type { QemuState } from "./host.ts";
 import { findTrouble } from "./machine/find-trouble.ts";
 import { GuestPulse } from "./machine/guest-pulse.ts";
-import { cgroupOfInstance } from "./machine/instance-cgroup-name.ts";
 import { AGENT_SOCKET } from "./machine/machine-arguments.ts";
 import { prepareMigration, saveState } from "./machine/migration.ts";
 import type { QmpClient } from "./qmp/qmp-client.ts";
-import { removeInstance } from "./remove-instance.ts";
 
 export interface QemuInstanceOptions {
   readonly spec: InstanceSpec;
@@ -36,10 +25,7 @@ export interface QemuInstanceOptions {
   readonly agent?: Socket | undefined;
 }
 
-/** A running virtual machine. */
-export class QemuInstance implements Instance {
-  readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
+export class QemuInstance extends HostInstance implements Instance {
   readonly #host: QemuState;
   readonly #monitor: QmpClient;
   readonly #directory: string;
@@ -52,21 +38,15 @@ export class QemuInstance implements Instance {
   #unused: Socket | undefined;
   #channel: SocketChannel | undefined;
   #needsResync: boolean;
-  #isSaved = false;
-  #destroyed: Promise<void> | undefined;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(host: QemuState, { spec, clock, monitor, agent }: QemuInstanceOptions) {
-    this.id = spec.id;
+    super(spec.id);
     this.#host = host;
     this.#monitor = monitor;
     this.#clock = clock;
     this.#directory = host.machineDirectory(spec.id);
     this.#unused = agent;
     this.#needsResync = agent === undefined && WriteMark.isSet(this.#directory);
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
     this.#heartbeat = new Heartbeat({
       clock,
       ask: () => findTrouble(monitor),
@@ -111,15 +91,14 @@ export class QemuInstance implements Instance {
     const monitor = this.#monitor;
     await using file = await open(join(directory, STATE_FILE), "wx", 0o600);
     await prepareMigration(monitor, { ignoresShared: false });
-    // An instance that ends because it was saved has not crashed.
-    this.#isSaved = !keepsRunning;
+    this.isSaved = !keepsRunning;
     this.#isStill = true;
     await monitor.execute("stop", {});
     try {
       await saveState(monitor, this.#directory, file);
       await copyDisks(this.#directory, directory);
     } catch (error) {
-      this.#isSaved = false;
+      this.isSaved = false;
       await monitor.execute("cont", {});
       this.#isStill = false;
       throw error;
@@ -130,21 +109,12 @@ export class QemuInstance implements Instance {
     if (!keepsRunning) await monitor.closed;
   }
 
-  destroy(): Promise<void> {
-    this.#destroyed ??= this.#destroy().catch((error: unknown) => {
-      this.#destroyed = undefined;
-      throw error;
-    });
-    return this.#destroyed;
-  }
-
-  async #destroy(): Promise<void> {
+  protected async remove(): Promise<void> {
     this.#stopListening();
     this.#unused?.destroy();
     this.#channel?.close();
-    await removeInstance(this.#host, this.id);
+    await removeMachine(this.#host, this.id);
     this.#monitor.close();
-    this.#resolveExited({ reason: "destroyed", message: "it was destroyed" });
   }
 
   async #connectAgent(signal: AbortSignal): Promise<Socket> {
@@ -152,23 +122,14 @@ export class QemuInstance implements Instance {
       return await connectSocket(join(this.#directory, AGENT_SOCKET), signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw new SandboxError("instance_ended", {
-        message: `cannot connect to instance ${this.id}: it has ended`,
-        cause: error,
-      });
+      throw this.noChannel(error);
     }
   }
 
   /** QEMU holds the monitor open for as long as it lives. */
   async #ended(): Promise<void> {
     this.#stopListening();
-    if (this.#destroyed !== undefined || this.#isSaved) return;
-    this.#resolveExited(
-      await findExit(this.#host, this.id).catch((error: unknown) => ({
-        reason: "crashed" as const,
-        message: SandboxError.from(error).message,
-      })),
-    );
+    await this.endBy(() => findMachineExit(this.#host, this.id));
   }
 
   #stopListening(): void {
@@ -177,11 +138,12 @@ export class QemuInstance implements Instance {
   }
 
   #silent(message: string): void {
-    if (this.#destroyed !== undefined) return;
+    if (this.isDestroyed) return;
     this.#stopListening();
-    this.#resolveExited({ reason: "crashed", message });
+    this.end({ reason: "crashed", message });
     this.#channel?.close();
-    cgroupOfInstance(this.#host, this.id)
+    this.#host
+      .cgroupOf(this.id)
       .then((path) => this.#host.cgroups.kill(path))
       .catch(() => {});
   }

@@ -3,6 +3,7 @@ import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { canProvision } from "../guest/provision.ts";
 import { findProgram } from "../host/find-program.ts";
+import { unavailable } from "../host/probe-host.ts";
 import { findQemuHost, findQemuState, isProvidable, type QemuOptions } from "./host.ts";
 
 const DOWNLOADED_LATER =
@@ -22,6 +23,6 @@ export async function probeQemu(options: QemuOptions): Promise<ProviderStatus> {
     const isBuildable = error.reason !== "agent_missing" || findProgram("cargo") !== undefined;
     if (isProvidable(error) && isBuildable && canProvision())
       return { available: true, detail: DOWNLOADED_LATER, isFirstUse: true };
-    return { available: false, reason: error.message, hint: error.hint ?? "run `sandpiper doctor`" };
+    return unavailable(error);
   }
 }

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import {
   type CheckpointRequirements,
   type Clock,
@@ -9,39 +10,43 @@ import {
   type PreparedInstance,
   type ProvideOptions,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   type PullProgress,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
-import type { SandboxId } from "@sandpiper/protocol";
+import { PROTOCOL_GENERATION, type SandboxId } from "@sandpiper/protocol";
 import { cacheDirectory } from "../guest/cache-directory.ts";
 import { findDefaultRoot } from "../guest/image-default.ts";
 import { Images } from "../guest/images.ts";
 import { MACHINE_IMAGE, type Part, type Provision, type ProvisionOptions, provision } from "../guest/provision.ts";
+import { cpuFeatures } from "../host/cpu-features.ts";
+import { listMachines, removeMachine } from "../host/machine-host.ts";
 import { Semaphore } from "../host/semaphore.ts";
+import { shared } from "../host/shared.ts";
 import { stateDirectory } from "../host/state-directory.ts";
 import { removeAbandonedMachines, removeTransientMachine } from "../host/transient-machine.ts";
-import { adoptInstance } from "./adopt-instance.ts";
-import { qemuCapabilities } from "./capabilities.ts";
-import { checkpointRequirements } from "./checkpoint-requirements.ts";
+import { undoneOnFailure } from "../host/undo-after.ts";
+import { copyDisks, STATE_FILE } from "./checkpoint-files.ts";
 import { findQemuHost, findQemuState, isProvidable, type QemuHost, type QemuOptions, type QemuState } from "./host.ts";
 import { QemuInstance } from "./instance.ts";
-import { undoneOnFailure } from "./launch.ts";
-import { listInstances } from "./list-instances.ts";
-import { type LaunchedMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
+import { type LaunchedMachine, launchMachine, makeMachineDirectory, moveMachine } from "./machine/launch-machine.ts";
+import { DEVICES, MONITOR_SOCKET, TRANSLATED_PROCESSOR } from "./machine/machine-arguments.ts";
 import { type MachineShape, machineShape } from "./machine/machine-shape.ts";
 import { loadState } from "./machine/migration.ts";
-import { QemuPrepared } from "./prepared.ts";
 import { PreparedMachines } from "./prepared-machines.ts";
 import { probeQemu } from "./probe.ts";
-import { removeInstance } from "./remove-instance.ts";
+import { QmpClient } from "./qmp/qmp-client.ts";
 import { type CloneOptions, launchClone } from "./template/clone.ts";
 import { findTemplate, type Template, templateKey } from "./template/template.ts";
 import { Templates } from "./template/templates.ts";
 
 /** Boots keep the processors busy, so more of them at once only slow each other down. */
 const BOOTS_PER_PROCESSOR = 2;
+
+/** QEMU accepts a new client once it has noticed that the last one is gone. */
+const MONITOR_TIMEOUT_MS = 10_000;
 
 export interface QemuProviderOptions extends Partial<QemuOptions> {
   readonly clock?: Clock | undefined;
@@ -54,7 +59,14 @@ export interface QemuProviderOptions extends Partial<QemuOptions> {
 /** Sandboxes in virtual machines, each a clone of a template that has booted before. */
 export class QemuProvider implements Provider, AsyncDisposable {
   readonly name = "qemu";
-  readonly capabilities = qemuCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "vm",
+    checkpoint: "memory",
+    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: true }),
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: false,
+  });
   readonly #options: QemuOptions;
   readonly #boots = new Semaphore(BOOTS_PER_PROCESSOR * availableParallelism());
   readonly #templates = new Templates();
@@ -62,6 +74,10 @@ export class QemuProvider implements Provider, AsyncDisposable {
   readonly #images: Images;
   readonly #clock: Clock;
   readonly #provision: Provision;
+  readonly #findHost = shared(() => {
+    this.#host = this.#enterHost();
+    return this.#host;
+  });
   #state: QemuState | undefined;
   #host: Promise<QemuHost> | undefined;
 
@@ -95,25 +111,49 @@ export class QemuProvider implements Provider, AsyncDisposable {
     const template = await this.#template(host, shape, { signal, ...options });
     return await this.#boots.run(async () => {
       await this.#write(host, spec);
-      return await undoneOnFailure(host, spec.id, async () => {
-        const { monitor, agent } = await this.#clone(host, spec, { template, shape, signal });
+      return await this.#start(host, spec, async () => {
+        const machine = await this.#clone(host, spec, { template, shape, signal });
         this.#prepared.refill(host, shape, template);
-        return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
+        return machine;
       });
     }, signal);
   }
 
+  /** The machine of a prepared instance starts when its saved state is there. */
   async prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     signal.throwIfAborted();
     const host = await this.#provideHost(spec.rootfs, { signal });
     const shape = await this.#shape(host, spec);
     await this.#write(host, spec);
-    return new QemuPrepared(host, { spec, shape, clock: this.#clock });
+    const { id } = spec;
+    return {
+      id,
+      restore: (saved, abort) =>
+        this.#start(host, spec, async () => {
+          const directory = await makeMachineDirectory(host.machineDirectory(id));
+          await copyDisks(saved, directory);
+          const state = { stateFile: join(saved, STATE_FILE), memory: {}, hasBaseDisk: true, ignoresShared: false };
+          const machine = await launchMachine(host, { name: id, directory, shape, ...state, signal: abort });
+          await loadState(machine.monitor);
+          return machine;
+        }),
+      destroy: () => removeMachine(host, id),
+    };
   }
 
+  /** A saved machine can be restored only with the same devices and the same image. */
   async checkpointRequirements(rootfs: string): Promise<CheckpointRequirements> {
     const host = await this.#provideHost(rootfs, { signal: new AbortController().signal });
-    return checkpointRequirements(host, await this.#images.find(rootfs));
+    return {
+      runtime: `qemu ${host.qemu.version}`,
+      platform: host.accelerator,
+      architecture: process.arch,
+      agentGeneration: String(PROTOCOL_GENERATION),
+      devices: String(DEVICES),
+      image: (await this.#images.find(rootfs)).sha,
+      // Translated code runs on a processor that QEMU emulates.
+      cpuFeatures: host.accelerator === "kvm" ? cpuFeatures() : TRANSLATED_PROCESSOR,
+    };
   }
 
   async provide(rootfs: string, options: ProvideOptions): Promise<void> {
@@ -122,15 +162,36 @@ export class QemuProvider implements Provider, AsyncDisposable {
   }
 
   async list(): Promise<readonly InstanceRecord[]> {
-    return await listInstances(this.#findState());
+    return await listMachines(this.#findState());
   }
 
   async adopt(id: SandboxId): Promise<Instance> {
-    return await adoptInstance(this.#findState(), id, this.#clock);
+    const host = this.#findState();
+    const { spec } = await host.store.claim(id);
+    const path = join(host.machineDirectory(id), MONITOR_SOCKET);
+    const monitor = await QmpClient.connect(path, AbortSignal.timeout(MONITOR_TIMEOUT_MS)).catch((error: unknown) => {
+      throw new SandboxError("instance_ended", {
+        message: `instance ${id} cannot be adopted: its virtual machine does not answer`,
+        hint: "remove the instance, and create a new sandbox",
+        cause: error,
+      });
+    });
+    // The program may have died while the machine was paused for a checkpoint.
+    if (!(await monitor.execute("query-status", {})).running) await monitor.execute("cont", {});
+    return new QemuInstance(host, { spec, clock: this.#clock, monitor });
   }
 
   async remove(id: SandboxId): Promise<void> {
-    await removeInstance(this.#findState(), id);
+    await removeMachine(this.#findState(), id);
+  }
+
+  /** Removes an instance that fails to start. */
+  #start(host: QemuHost, spec: InstanceSpec, launch: () => Promise<LaunchedMachine>): Promise<QemuInstance> {
+    const start = async () => {
+      const { monitor, agent } = await launch();
+      return new QemuInstance(host, { spec, clock: this.#clock, monitor, agent });
+    };
+    return undoneOnFailure(spec.id, start, () => removeMachine(host, spec.id));
   }
 
   /** Takes a prepared machine, or starts a new one. */
@@ -196,14 +257,6 @@ export class QemuProvider implements Provider, AsyncDisposable {
   #findState(): QemuState {
     this.#state ??= findQemuState(this.#options);
     return this.#state;
-  }
-
-  #findHost(): Promise<QemuHost> {
-    this.#host ??= this.#enterHost().catch((error: unknown) => {
-      this.#host = undefined;
-      throw error;
-    });
-    return this.#host;
   }
 
   async #enterHost(): Promise<QemuHost> {

@@ -42,12 +42,7 @@ export class VmDockerInstance implements Instance {
   }
 
   async destroy(options?: DestroyOptions): Promise<void> {
-    try {
-      await this.#engine.while(() => this.#container.destroy(options));
-    } catch (thrown) {
-      // The container ended with its machine.
-      if (!this.#engine.gone.aborted) throw thrown;
-    }
+    await this.#engine.whileRunning(() => this.#container.destroy(options));
     await this.#onRemoved();
   }
 }

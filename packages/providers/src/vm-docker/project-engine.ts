@@ -1,4 +1,5 @@
 import { type Clock, type InstanceExit, type Provider, SandboxError } from "@sandpiper/core";
+import { unlessAborted } from "../host/unless-aborted.ts";
 import type { Vm } from "./vm/vm-driver.ts";
 
 /** The engine in a project's machine, and the provider that creates containers in it. */
@@ -19,18 +20,18 @@ export class ProjectEngine {
   /** Runs work in the machine, and rejects with `machine_ended` when the machine ends first. */
   async while<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const both = signal === undefined ? this.gone : AbortSignal.any([signal, this.gone]);
-    this.gone.throwIfAborted();
-    const ended = Promise.withResolvers<never>();
-    const onEnd = () => ended.reject(this.gone.reason);
-    this.gone.addEventListener("abort", onEnd, { once: true });
-    try {
-      return await Promise.race([work(both), ended.promise]);
-    } catch (thrown) {
+    return await unlessAborted(() => work(both), this.gone).catch((thrown: unknown) => {
       // A call of an ended engine fails with a broken connection; report the cause instead.
       throw this.gone.aborted ? this.gone.reason : thrown;
-    } finally {
-      this.gone.removeEventListener("abort", onEnd);
-    }
+    });
+  }
+
+  /** Like `while`, but resolves to undefined when the machine has ended: its containers ended with it. */
+  async whileRunning<T>(work: () => Promise<T>): Promise<T | undefined> {
+    return await this.while(work).catch((thrown: unknown) => {
+      if (!this.gone.aborted) throw thrown;
+      return undefined;
+    });
   }
 }
 

@@ -8,16 +8,16 @@ import {
   type InstanceSpec,
   type PreparedInstance,
   type Provider,
+  type ProviderCapabilities,
   type ProviderStatus,
   SandboxError,
   systemClock,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
-import { vmDockerCapabilities } from "./capabilities.ts";
+import { shared } from "../host/shared.ts";
 import { VmDockerContainers } from "./containers.ts";
 import { explainMissingImage } from "./driver/load-images.ts";
 import { VmDockerInstance } from "./instance.ts";
-import { VmDockerPrepared } from "./prepared.ts";
 import { ProjectEngine } from "./project-engine.ts";
 import { ProjectEngines } from "./project-engines.ts";
 import { requireProject } from "./requirements.ts";
@@ -39,13 +39,21 @@ export interface VmDockerProviderOptions {
 /** Runs sandboxes as containers in virtual machines: one machine for each project, one container for each sandbox. */
 export class VmDockerProvider implements Provider {
   readonly name = "vm-docker";
-  readonly capabilities = vmDockerCapabilities;
+  readonly capabilities: ProviderCapabilities = Object.freeze({
+    isolation: "vm",
+    checkpoint: "filesystem",
+    // All containers of a machine share its disk.
+    limits: Object.freeze({ memory: true, cpu: true, processes: true, disk: false }),
+    supportsAdopt: true,
+    supportsUsers: true,
+    supportsContainers: true,
+  });
   readonly containers: VmDockerContainers;
   readonly probe: () => Promise<ProviderStatus>;
   /** The machines, for the operator to list and remove. */
   readonly vms: ProjectVms;
   readonly #engines: ProjectEngines;
-  #entered: Promise<void> | undefined;
+  readonly #enter = shared(() => this.#reconcile());
 
   constructor({ vms, probe, createEngineProvider, clock = systemClock }: VmDockerProviderOptions) {
     this.vms = vms;
@@ -66,7 +74,22 @@ export class VmDockerProvider implements Provider {
   prepare(spec: InstanceSpec, signal: AbortSignal): Promise<PreparedInstance> {
     return this.#inMachine(spec, { signal }, async (engine, onRemoved) => {
       const prepared = await engine.while((both) => engine.provider.prepare(spec, both), signal);
-      return new VmDockerPrepared({ engine, prepared, onRemoved });
+      return {
+        id: spec.id,
+        restore: async (directory, abort) => {
+          try {
+            const container = await engine.while((both) => prepared.restore(directory, both), abort);
+            return new VmDockerInstance({ engine, container, onRemoved });
+          } catch (thrown) {
+            await onRemoved();
+            throw thrown;
+          }
+        },
+        destroy: async () => {
+          await engine.whileRunning(() => prepared.destroy());
+          await onRemoved();
+        },
+      };
     });
   }
 
@@ -93,11 +116,7 @@ export class VmDockerProvider implements Provider {
   async remove(id: SandboxId, options?: DestroyOptions): Promise<void> {
     const engine = await this.#find(id);
     if (engine === undefined) return;
-    try {
-      await engine.while(() => engine.provider.remove(id, options));
-    } catch (thrown) {
-      if (!engine.gone.aborted) throw thrown;
-    }
+    await engine.whileRunning(() => engine.provider.remove(id, options));
     await this.#leave(id, engine);
   }
 
@@ -109,11 +128,7 @@ export class VmDockerProvider implements Provider {
   ): Promise<T> {
     const projectId = requireProject(spec);
     options.signal.throwIfAborted();
-    this.#entered ??= this.#reconcile().catch((error: unknown) => {
-      this.#entered = undefined;
-      throw error;
-    });
-    await this.#entered;
+    await this.#enter();
     const { id } = spec;
     const engine = this.#engines.of(await this.vms.getOrCreateVm(projectId, id, options));
     // The engine refuses a second container of the same id; the first keeps its hold.
@@ -147,14 +162,9 @@ export class VmDockerProvider implements Provider {
   }
 
   async #listIn(engine: ProjectEngine): Promise<readonly InstanceRecord[]> {
-    try {
-      const found = await engine.while(() => engine.provider.list());
-      for (const { id } of found) this.#engines.assign(id, engine);
-      return found;
-    } catch (thrown) {
-      if (engine.gone.aborted) return [];
-      throw thrown;
-    }
+    const found = (await engine.whileRunning(() => engine.provider.list())) ?? [];
+    for (const { id } of found) this.#engines.assign(id, engine);
+    return found;
   }
 }
 

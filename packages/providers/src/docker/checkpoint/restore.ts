@@ -23,6 +23,7 @@ export interface RestoreOptions {
 /** Loads a checkpoint into the engine; the caller creates the container from the returned image. */
 export async function loadCheckpoint(engine: Engine, options: RestoreOptions): Promise<EngineImage> {
   const { spec, home, directory, signal } = options;
+  signal.throwIfAborted();
   await requireVolumeArchives(options);
   const image = await loadImage(engine, { id: spec.id, home }, directory, signal);
   await untilOthersRemoved(engine, options);

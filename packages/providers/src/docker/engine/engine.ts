@@ -1,5 +1,6 @@
 import { SandboxError } from "@sandpiper/core";
 import type Docker from "dockerode";
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { engineAgent } from "./engine-agent.ts";
 import { engineError } from "./engine-error.ts";
@@ -82,18 +83,6 @@ export class Engine implements Disposable {
   /** Closes idle connections. */
   [Symbol.dispose](): void {
     (this.docker.modem as { readonly agent?: { destroy(): void } }).agent?.destroy();
-  }
-}
-
-async function unlessAborted<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work(), aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

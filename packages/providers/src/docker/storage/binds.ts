@@ -54,7 +54,7 @@ function withoutTrailingSlash(path: string): string {
   return path.replace(/(?<=.)\/+$/, "");
 }
 
-function isWithin(path: string, directory: string): boolean {
+export function isWithin(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`);
 }
 

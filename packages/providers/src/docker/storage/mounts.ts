@@ -1,5 +1,5 @@
 import { type InstanceSpec, SandboxError } from "@sandpiper/core";
-import { type PathPolicy, requireAllowedPath } from "./binds.ts";
+import { isWithin, type PathPolicy, requireAllowedPath } from "./binds.ts";
 import { type SandboxVolume, volumesOf, WORKSPACE_PATH } from "./volumes.ts";
 
 /** The read-only mount point of the agent. */
@@ -94,10 +94,6 @@ function requireFreeTargets({ id, container }: InstanceSpec, mounts: readonly { 
       throw taken(id, target, `the repository is cloned into ${WORKSPACE_PATH}`);
     }
   }
-}
-
-function isWithin(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
 }
 
 function taken(id: string, target: string, why: string): SandboxError {

@@ -6,7 +6,6 @@ import type { EngineFixture } from "./engine-fixture.ts";
 import { startHostProgram } from "./start-host-program.ts";
 import { crashContainer, settleTraces, tracesOf } from "./traces.ts";
 
-/** Runs the provider contract suite on an engine. */
 export function describeContract(title: string, fixture: () => EngineFixture): void {
   describeProvider(title, () => fixture().provider, {
     framework: { describe, it, beforeAll, afterAll, expect },

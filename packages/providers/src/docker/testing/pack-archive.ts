@@ -1,6 +1,5 @@
 import { type Pack, pack } from "tar-stream";
 
-/** Packs a tar archive from memory. */
 export function packArchive(files: Readonly<Record<string, string | Buffer>>): Pack {
   const archive = pack();
   for (const [name, content] of Object.entries(files))

@@ -8,7 +8,6 @@ import { freePort } from "./free-port.ts";
 /** Of util-linux: runs a program that ends with its parent process. */
 const SETPRIV = "setpriv";
 const LOOPBACK = "127.0.0.1";
-/** The credential of a private registry. */
 export const CREDENTIAL = { username: "test", password: "open sesame" };
 const AUTHORIZATION = `Basic ${Buffer.from(`${CREDENTIAL.username}:${CREDENTIAL.password}`).toString("base64")}`;
 

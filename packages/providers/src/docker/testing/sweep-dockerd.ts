@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
+import { killAll } from "../../host/cgroup-files.ts";
 import { removeBridge } from "./bridge.ts";
 import { cgroupsNamed, cgroupTree, removeCgroup, thawCgroups } from "./cgroups.ts";
 import { eventually } from "./eventually.ts";
@@ -30,17 +31,9 @@ export async function sweepDockerd(directory: string): Promise<void> {
 async function endProcesses(directory: string): Promise<void> {
   await eventually(async () => {
     const pids = [...(await helpers(directory)), ...(await contained(directory))];
-    for (const pid of pids) kill(pid);
+    killAll(pids);
     return pids.length === 0;
   }, `the processes of the dockerd in ${directory} did not end`);
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // The process has already ended.
-  }
 }
 
 /** containerd, shims and proxies, which inherit the daemon's TMPDIR. */

@@ -23,11 +23,6 @@ export interface Vsock {
   readonly uds_path: string;
 }
 
-interface Logger {
-  readonly log_path: string;
-  readonly level: "Error" | "Warning" | "Info" | "Debug";
-}
-
 interface Action {
   readonly action_type: "InstanceStart";
 }
@@ -57,7 +52,7 @@ export interface ApiRequests {
   readonly "PUT /drives/disk": Drive;
   readonly "PUT /vsock": Vsock;
   readonly "PUT /entropy": Readonly<Record<string, never>>;
-  readonly "PUT /logger": Logger;
+  readonly "PUT /logger": { readonly log_path: string; readonly level: "Error" | "Warning" | "Info" | "Debug" };
   readonly "PUT /actions": Action;
   readonly "PATCH /vm": VmState;
   readonly "PUT /snapshot/create": SnapshotCreate;

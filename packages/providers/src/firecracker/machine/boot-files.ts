@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { chmod, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { guestKernel, type Kernel } from "../../guest/kernel.ts";
 import { unpackKernel } from "../../guest/kernel-image.ts";
 import { findAgent } from "../../host/find-agent.ts";
-import { currentOwner } from "../../host/process-owner.ts";
-import { transientName } from "../../host/transient-name.ts";
+import { publishFile } from "../../host/publish-file.ts";
 
 const READ_ONLY = 0o444;
 
@@ -21,20 +21,8 @@ export async function makeBootFiles(directory: string, kernel: Kernel): Promise<
   await chmod(initramfs, READ_ONLY);
   const packed = await readFile(path);
   const unpacked = join(directory, `vmlinux-${createHash("sha256").update(packed).digest("hex").slice(0, 16)}`);
-  const isThere = await stat(unpacked).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) await publish(unpacked, unpackKernel(path, packed));
-  return { kernel: unpacked, initramfs };
-}
-
-async function publish(path: string, bytes: Uint8Array): Promise<void> {
-  const draft = transientName(path, await currentOwner());
-  try {
-    await writeFile(draft, bytes, { mode: READ_ONLY });
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
+  if (!existsSync(unpacked)) {
+    await publishFile(unpacked, (draft) => writeFile(draft, unpackKernel(path, packed), { mode: READ_ONLY }));
   }
+  return { kernel: unpacked, initramfs };
 }

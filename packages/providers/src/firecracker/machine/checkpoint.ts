@@ -11,7 +11,6 @@ export interface SaveMachineOptions {
   readonly id: SandboxId;
   /** The machine's directory, which is the root of its jail. */
   readonly machine: string;
-  /** The directory to save to. */
   readonly directory: string;
   readonly keepsRunning: boolean;
 }

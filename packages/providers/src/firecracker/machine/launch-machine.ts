@@ -1,6 +1,8 @@
 import { chown, link, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { InstanceSpec } from "@sandpiper/core";
 import { makeBlankDisk } from "../../guest/format-disk.ts";
+import type { GuestImage } from "../../guest/image-build.ts";
 import { createMachineCgroup } from "../../host/machine-cgroup.ts";
 import type { ApiClient } from "../api/api-client.ts";
 import type { FirecrackerHost } from "../host.ts";
@@ -20,7 +22,6 @@ import {
   STATE,
   VSOCK_SOCKET,
 } from "./machine-files.ts";
-import type { MachineShape } from "./machine-shape.ts";
 import { startMachine } from "./start-machine.ts";
 
 /** For Firecracker itself, the queues of its devices and the page cache of its disks. */
@@ -30,8 +31,22 @@ const FIRECRACKER_THREADS = 512;
 /** The room for its log, in addition to its largest file. */
 const LOG_MIB = 16;
 
+export interface MachineShape {
+  /** Without an image the guest stays in its initramfs. */
+  readonly image?: GuestImage | undefined;
+  readonly memoryMib: number;
+  readonly vcpuCount: number;
+  readonly diskMib: number;
+  readonly maxProcesses: number;
+  readonly vsockCid: number;
+}
+
+export function machineShape(spec: InstanceSpec, image: GuestImage): MachineShape {
+  const { memoryMib, vcpuCount, diskMib, maxProcesses, vsockCid } = spec;
+  return { image, memoryMib, vcpuCount, diskMib, maxProcesses, vsockCid };
+}
+
 export interface LaunchOptions {
-  /** A unique id. */
   readonly name: string;
   /** The machine's directory, without a jail yet. */
   readonly directory: string;

@@ -1,7 +1,6 @@
-import { chmod, link, mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { chmod, link, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { currentOwner } from "../../host/process-owner.ts";
-import { removeAbandoned, transientName } from "../../host/transient-name.ts";
+import { publishFile } from "../../host/publish-file.ts";
 import { copySparse } from "./copy-sparse.ts";
 
 const OTHERS_READ = 0o004;
@@ -31,17 +30,11 @@ export class SharedFiles {
   }
 
   async #copy(path: string, shared: string): Promise<void> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    await removeAbandoned(this.#directory);
-    await this.#prune();
-    const draft = transientName(`${shared}.draft`, await currentOwner());
-    try {
+    await publishFile(shared, async (draft) => {
+      await this.#prune();
       await copySparse(path, draft);
       await chmod(draft, READ_ONLY);
-      await rename(draft, shared);
-    } finally {
-      await rm(draft, { force: true });
-    }
+    });
   }
 
   async #prune(): Promise<void> {
@@ -62,8 +55,7 @@ async function linked(path: string, target: string): Promise<boolean> {
   return await link(path, target).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      if (error.code === "EXDEV" || error.code === "ENOENT" || error.code === "EPERM" || error.code === "EMLINK")
-        return false;
+      if (["EXDEV", "ENOENT", "EPERM", "EMLINK"].includes(error.code ?? "")) return false;
       throw error;
     },
   );

@@ -42,16 +42,11 @@ export async function findAccelerator(qemu: Qemu, kernel: () => Promise<GuestKer
   return found;
 }
 
-interface BootOptions {
-  readonly accelerator: Accelerator;
-  readonly timeoutMs: number;
-}
-
 /** Whether a guest without disks answers in time. */
 export async function bootsGuest(
   qemu: Qemu,
   kernel: GuestKernel,
-  { accelerator, timeoutMs }: BootOptions,
+  { accelerator, timeoutMs }: { readonly accelerator: Accelerator; readonly timeoutMs: number },
 ): Promise<boolean> {
   const directory = await mkdtemp(join(tmpdir(), "sandpiper-boot-"));
   const args = machineArguments({

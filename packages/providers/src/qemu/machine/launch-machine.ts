@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { chown, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createMachineCgroup } from "../../host/machine-cgroup.ts";
-import type { QemuHost } from "../host.ts";
-import { noteCgroup } from "./instance-cgroup-name.ts";
+import { CGROUP_FILE, type QemuHost } from "../host.ts";
 import { type MemoryArguments, machineArguments, TRANSLATION_MIB } from "./machine-arguments.ts";
 import type { MachineShape } from "./machine-shape.ts";
 import { type StartedMachine, startMachine } from "./start-machine.ts";
@@ -75,9 +74,12 @@ export async function launchMachine(host: QemuHost, options: LaunchOptions): Pro
   return { ...started, name, directory };
 }
 
-/** Moves a machine that was started under another name to the directory of its instance. It keeps its cgroup. */
+/**
+ * Moves a machine that was started under another name to the directory of its instance. It keeps its cgroup, because moving
+ * a running process to another takes many milliseconds.
+ */
 export async function moveMachine(machine: LaunchedMachine, directory: string): Promise<void> {
-  await noteCgroup(machine.directory, machine.name);
+  await writeFile(join(machine.directory, CGROUP_FILE), machine.name, { mode: 0o600 });
   await rename(machine.directory, directory);
 }
 

@@ -21,7 +21,6 @@ while [ "$1" != -- ]; do shift; done; shift
 exec "$@" 4>&-`;
 
 export interface Becoming {
-  /** The working directory. */
   readonly directory: string;
   /** The file that QEMU reads as `fd:3`. */
   readonly stateFile?: string | undefined;
@@ -54,7 +53,6 @@ export class WaitingShell {
     return child;
   }
 
-  /** Ends the waiting shell. */
   close(): void {
     this.#isClosed = true;
     this.#waiting?.stdin?.end();

@@ -70,15 +70,13 @@ export async function makeTemplate(host: QemuHost, key: string, shape: MachineSh
   }
 }
 
-interface SaveOptions {
-  readonly accelerator: Accelerator;
-  readonly path: string;
-  readonly signal: AbortSignal;
-}
-
 async function save(
   { directory, monitor, agent }: LaunchedMachine,
-  { accelerator, path, signal }: SaveOptions,
+  {
+    accelerator,
+    path,
+    signal,
+  }: { readonly accelerator: Accelerator; readonly path: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const channel = new SocketChannel(agentChannelEnds(agent, directory), () => {});
   const [client, rtcLateMs] = await Promise.all([

@@ -1,4 +1,5 @@
 import { mkdir } from "node:fs/promises";
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import type { QemuHost } from "../host.ts";
 import type { MachineShape } from "../machine/machine-shape.ts";
 import { findTemplate, makeTemplate, type Template, templateKey } from "./template.ts";
@@ -12,7 +13,7 @@ export class Templates {
     for (;;) {
       const found = await findTemplate(host, key);
       if (found !== undefined) return found;
-      await waited(this.#make(host, key, shape), signal);
+      await unlessAborted(() => this.#make(host, key, shape), signal);
     }
   }
 
@@ -27,13 +28,4 @@ export class Templates {
     this.#making.set(key, making);
     return making;
   }
-}
-
-function waited(task: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    if (signal.aborted) abort();
-    task.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -1,6 +1,7 @@
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Tunnel } from "@sandpiper/core";
+import { drained } from "../../host/write-pieces.ts";
 
 /** Named pipes, which Windows has instead of Unix sockets, are not files. */
 const PIPE_PREFIX = "//?/pipe/";
@@ -77,16 +78,4 @@ async function carryIn(tunnel: Tunnel, socket: Socket): Promise<void> {
     if (!socket.write(bytes)) await drained(socket);
   }
   socket.end();
-}
-
-function drained(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    const go = () => {
-      socket.off("drain", go);
-      socket.off("close", go);
-      resolve();
-    };
-    socket.on("drain", go);
-    socket.on("close", go);
-  });
 }

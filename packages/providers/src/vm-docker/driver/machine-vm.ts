@@ -5,7 +5,6 @@ import type { Vm } from "../vm/vm-driver.ts";
 import { untilEngineAnswers } from "./engine-http.ts";
 import { EngineRelay } from "./engine-relay.ts";
 
-/** Paths in the machine. */
 const ENGINE_SOCKET = "/run/docker.sock";
 const START_ENGINE = "/usr/local/sbin/start-engine";
 const ENGINE_LOG = "/var/log/engine.log";

@@ -1,106 +1,74 @@
 import { spawn } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, open, rm, truncate } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
-import { type ProviderStatus, SandboxError } from "@sandpiper/core";
+import { SandboxError } from "@sandpiper/core";
 import { findProgram } from "../../host/find-program.ts";
-import type { OrphanVm, StartVmOptions, Vm, VmDriver } from "../vm/vm-driver.ts";
-import { notAdopted, platformError } from "./driver-error.ts";
-import { loadImages } from "./load-images.ts";
-import { listAbandoned, markMachine } from "./machine-marks.ts";
+import type { StartVmOptions, Vm } from "../vm/vm-driver.ts";
 import { SpawnedVm } from "./spawned-vm.ts";
+import { SpawnedVmDriver, type SpawnedVmDriverOptions } from "./spawned-vm-driver.ts";
 import { vzArguments } from "./vz-arguments.ts";
 
 const PROGRAM = "vfkit";
 const CONTROL_SOCKET = "control.sock";
 const ENGINE_SOCKET = "engine.sock";
 
-export interface VzDriverOptions {
-  /** Holds one directory for each machine. */
-  readonly directory: string;
+interface VzHost {
+  readonly program: string;
   /** A bootable raw disk that serves Docker Engine on vsock port 2375. */
-  readonly disk: string | undefined;
-  readonly archives: readonly string[];
-  readonly platform?: NodeJS.Platform | undefined;
+  readonly disk: string;
 }
 
-/** Runs machines on Apple's Virtualization framework through vfkit. They end with the program that started them. */
-export class VzDriver implements VmDriver {
+/** Runs machines on Apple's Virtualization framework through vfkit. */
+export class VzDriver extends SpawnedVmDriver<VzHost> {
   readonly name = "vz";
-  readonly #options: VzDriverOptions;
-  readonly #platform: NodeJS.Platform;
+  readonly #disk: string | undefined;
 
-  constructor(options: VzDriverOptions) {
-    this.#options = options;
-    this.#platform = options.platform ?? process.platform;
+  constructor({ disk, ...options }: SpawnedVmDriverOptions & { readonly disk: string | undefined }) {
+    super(options);
+    this.#disk = disk;
   }
 
-  async probe(): Promise<ProviderStatus> {
-    try {
-      const { program } = this.#requireHost();
-      return { available: true, detail: `a machine for each project: ${program}` };
-    } catch (error) {
-      const { message, hint } = SandboxError.from(error);
-      return { available: false, reason: message, hint: hint ?? "" };
-    }
+  protected async describe(): Promise<string> {
+    return `a machine for each project: ${this.requireHost().program}`;
   }
 
-  async start(projectId: string, { resources, signal }: StartVmOptions): Promise<Vm> {
-    const { program, disk: base } = this.#requireHost();
-    signal.throwIfAborted();
-    const id = randomUUID();
-    const directory = join(this.#options.directory, id);
+  protected async launch(
+    { program, disk: base }: VzHost,
+    machine: Pick<Vm, "id" | "projectId" | "directory">,
+    { resources }: StartVmOptions,
+  ): Promise<SpawnedVm> {
+    const { directory } = machine;
     const inside = (name: string) => join(directory, name);
     const [disk, engineSocket, consoleLog] = [inside("disk.img"), inside(ENGINE_SOCKET), inside("console.log")];
-    await markMachine(directory, projectId);
-    try {
-      // A copy-on-write clone where the filesystem supports it.
-      await copyFile(base, disk, constants.COPYFILE_FICLONE);
-      await grow(disk, resources.diskMib);
-      const controlSocket = inside(CONTROL_SOCKET);
-      const variableStore = inside("efi");
-      const args = vzArguments({ ...resources, disk, variableStore, engineSocket, controlSocket, consoleLog });
-      await using log = await open(inside("vfkit.log"), "a", 0o600);
-      const child = spawn(program, args, { stdio: ["ignore", log.fd, log.fd] });
-      const engineUrl = `unix://${engineSocket}`;
-      const vm = new SpawnedVm({
-        ...{ id, projectId, directory, engineUrl, consoleLog, child },
-        remove: async () => {
-          child.kill("SIGKILL");
-          await vm.exited;
-          await rm(directory, { recursive: true, force: true });
-        },
-      });
-      await vm.untilAnswering(signal).catch(async (error: unknown) => {
-        await vm.destroy();
-        throw error;
-      });
-      await loadImages(engineUrl, { archives: this.#options.archives, signal });
-      return vm;
-    } catch (error) {
-      await this.remove(id);
-      throw error;
-    }
-  }
-
-  listOrphans(): Promise<readonly OrphanVm[]> {
-    return listAbandoned(this.#options.directory);
-  }
-
-  adopt(id: string): Promise<Vm> {
-    return Promise.reject(notAdopted(this.name, id));
+    // A copy-on-write clone where the filesystem supports it.
+    await copyFile(base, disk, constants.COPYFILE_FICLONE);
+    await grow(disk, resources.diskMib);
+    const controlSocket = inside(CONTROL_SOCKET);
+    const variableStore = inside("efi");
+    const args = vzArguments({ ...resources, disk, variableStore, engineSocket, controlSocket, consoleLog });
+    await using log = await open(inside("vfkit.log"), "a", 0o600);
+    const child = spawn(program, args, { stdio: ["ignore", log.fd, log.fd] });
+    const vm = new SpawnedVm({
+      ...{ ...machine, engineUrl: `unix://${engineSocket}`, consoleLog, child },
+      remove: async () => {
+        child.kill("SIGKILL");
+        await vm.exited;
+        await rm(directory, { recursive: true, force: true });
+      },
+    });
+    return vm;
   }
 
   async remove(id: string): Promise<void> {
-    const directory = join(this.#options.directory, id);
+    const directory = join(this.directory, id);
     await hardStop(join(directory, CONTROL_SOCKET));
     await rm(directory, { recursive: true, force: true });
   }
 
-  #requireHost(): { readonly program: string; readonly disk: string } {
-    if (this.#platform !== "darwin") throw platformError(this.name, "darwin", this.#platform);
+  protected requireHost(): VzHost {
+    this.requirePlatform("darwin");
     const program = findProgram(PROGRAM);
     if (program === undefined) {
       throw new SandboxError("vfkit_missing", {
@@ -108,8 +76,7 @@ export class VzDriver implements VmDriver {
         hint: "install it with `brew install vfkit`",
       });
     }
-    const { disk } = this.#options;
-    if (disk !== undefined) return { program, disk };
+    if (this.#disk !== undefined) return { program, disk: this.#disk };
     throw new SandboxError("image_missing", {
       message: "vmDocker.machineImage is not set: machines with a container engine need a disk image",
       hint: "set vmDocker.machineImage to a disk as docs/vm-docker.md describes it",

@@ -1,5 +1,6 @@
 import { type Clock, type CreateInstanceOptions, SandboxError, systemClock } from "@sandpiper/core";
 import { Semaphore } from "../../host/semaphore.ts";
+import { unlessAborted } from "../../host/unless-aborted.ts";
 import { ProjectVm, type VmInfo } from "./project-vm.ts";
 import type { OrphanVm, Vm, VmDriver, VmResources } from "./vm-driver.ts";
 
@@ -38,21 +39,16 @@ export class ProjectVms implements AsyncDisposable {
 
   /** Returns the project's machine, and starts it if necessary. The session holds it until `releaseVm`. */
   async getOrCreateVm(projectId: string, sessionId: string, options: GetVmOptions = {}): Promise<Vm> {
-    const { signal } = options;
-    if (signal?.aborted) throw canceled(projectId, signal);
+    const { signal = new AbortController().signal } = options;
+    if (signal.aborted) throw canceled(projectId, signal);
     if (this.#isShutDown) throw shutDown(projectId);
     const vm = this.#of(projectId);
     vm.add(sessionId);
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(canceled(projectId, signal as AbortSignal));
-    signal?.addEventListener("abort", abort, { once: true });
     try {
-      return await Promise.race([vm.ready(options), aborted.promise]);
+      return await unlessAborted(() => vm.ready(options), signal);
     } catch (thrown) {
       await vm.release(sessionId);
-      throw SandboxError.from(thrown);
-    } finally {
-      signal?.removeEventListener("abort", abort);
+      throw signal.aborted ? canceled(projectId, signal) : SandboxError.from(thrown);
     }
   }
 

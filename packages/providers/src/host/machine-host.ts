@@ -1,0 +1,41 @@
+import type { InstanceExit, InstanceRecord } from "@sandpiper/core";
+import type { SandboxId } from "@sandpiper/protocol";
+import { endCgroup } from "./end-cgroup.ts";
+import type { InstanceStore } from "./instance-store.ts";
+import { removeAbandonedMachines, type TransientMachineHost } from "./transient-machine.ts";
+
+/** The virtual machines of this host that run in one emulator. */
+export interface MachineHost extends TransientMachineHost {
+  readonly emulator: string;
+  readonly store: InstanceStore;
+  cgroupOf(id: SandboxId): Promise<string>;
+  /** The last output of the emulator and of the guest's kernel. */
+  explain(id: SandboxId): Promise<string>;
+}
+
+/** All instances of this host, of any owner; ends the transient machines of dead programs. */
+export async function listMachines(host: MachineHost): Promise<InstanceRecord[]> {
+  await removeAbandonedMachines(host);
+  return await host.store.records(async (id) => (await host.cgroups.processes(await host.cgroupOf(id))).length > 0);
+}
+
+/**
+ * Removes every trace of an instance in any state. Its directory goes last, so that an interrupted removal can be found
+ * and repeated.
+ */
+export async function removeMachine(host: MachineHost, id: SandboxId): Promise<void> {
+  await host.store.beginRemoval(id);
+  await endCgroup(host.cgroups, await host.cgroupOf(id));
+  await host.store.remove(id);
+}
+
+/** Why a machine has ended. Must run before its cgroup is removed, because the cgroup counts the OOM kills. */
+export async function findMachineExit(host: MachineHost, id: SandboxId): Promise<InstanceExit> {
+  const { emulator } = host;
+  if (await host.store.isRemoved(id)) return { reason: "destroyed", message: "it was removed by its id" };
+  if ((await host.cgroups.oomKills(await host.cgroupOf(id))) > 0) {
+    const message = `${emulator} used more memory than its guest's memory and its own allowance`;
+    return { reason: "out_of_memory", message };
+  }
+  return { reason: "crashed", message: (await host.explain(id)) || `${emulator} ended without an error message` };
+}

@@ -1,0 +1,13 @@
+/** Makes all calls share one run of the work; the next call after a failure runs it again. */
+export function shared<Args extends readonly unknown[], T>(
+  work: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
+  let result: Promise<T> | undefined;
+  return (...args) => {
+    result ??= work(...args).catch((error: unknown) => {
+      result = undefined;
+      throw error;
+    });
+    return result;
+  };
+}
