@@ -4,7 +4,7 @@ import { useNode } from "./node-process.ts";
 import { PseudoTerminal } from "./pseudo-terminal.ts";
 import { sandpiper } from "./run-cli.ts";
 
-const node = useNode();
+const node = await useNode();
 const open = (command: string) => new PseudoTerminal(command, { ...node.env, TERM: "xterm-256color" });
 /** A prompt that no echo of the line which sets it can be taken for. */
 const prompt = "PS1='ready''> '\n";

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine/engine.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
 import { connectTo } from "./connect.ts";
-import { type Dockerd, startDockerd } from "./dockerd.ts";
+import { startDockerd } from "./dockerd.ts";
 import { importTestImage } from "./test-image.ts";
 
-let dockerd: Dockerd;
-let engine: Engine;
-beforeAll(async () => {
-  dockerd = await startDockerd();
-  engine = await connectTo(dockerd);
-}, 300_000);
-afterAll(async () => {
-  engine?.[Symbol.dispose]();
-  await dockerd?.[Symbol.asyncDispose]();
-});
+const engine = await shared(connectTo(await shared(startDockerd())));
 
 describe("images for tests", () => {
   it.each([

@@ -1,6 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import type { SandboxId } from "@sandpiper/protocol";
+import { below, read } from "../../host/testing/machine-traces.ts";
 
 /** Everything on this host that names the instance: processes, mounts, cgroups, files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {
@@ -28,21 +28,4 @@ async function processes(id: string): Promise<string[]> {
 
 async function mounts(id: string): Promise<string[]> {
   return (await read("/proc/self/mounts")).split("\n").filter((line) => line.includes(id));
-}
-
-async function below(directory: string, id: string, depth: number): Promise<string[]> {
-  if (depth === 0) return [];
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
-  const found = await Promise.all(
-    entries.map(async (entry) => {
-      const path = join(directory, entry.name);
-      if (entry.name.includes(id)) return [path];
-      return entry.isDirectory() ? await below(path, id, depth - 1) : [];
-    }),
-  );
-  return found.flat();
-}
-
-function read(path: string): Promise<string> {
-  return readFile(path, "utf8").catch(() => "");
 }

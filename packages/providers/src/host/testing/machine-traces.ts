@@ -24,7 +24,8 @@ export async function machineProcesses(id: string): Promise<number[]> {
   return found.flat();
 }
 
-async function below(directory: string, id: string, depth: number): Promise<string[]> {
+/** The paths below a directory whose name contains the id. */
+export async function below(directory: string, id: string, depth: number): Promise<string[]> {
   if (depth === 0) return [];
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   const found = await Promise.all(
@@ -37,6 +38,7 @@ async function below(directory: string, id: string, depth: number): Promise<stri
   return found.flat();
 }
 
-function read(path: string): Promise<string> {
+/** The text of a file, empty if there is none. */
+export function read(path: string): Promise<string> {
   return readFile(path, "utf8").catch(() => "");
 }
