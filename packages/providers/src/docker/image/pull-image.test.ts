@@ -8,9 +8,8 @@ import { shared, sharedDirectory } from "../../host/testing/shared.ts";
 import { connectTo } from "../testing/connect.ts";
 import { startDockerd } from "../testing/dockerd.ts";
 import { freePort } from "../testing/free-port.ts";
-import { pushTestImage } from "../testing/push-image.ts";
 import { CREDENTIAL, startRegistry } from "../testing/registry.ts";
-import { importTestImage } from "../testing/test-image.ts";
+import { importTestImage, pushTestImage } from "../testing/test-image.ts";
 import { resolveImage } from "./image.ts";
 import { pullImage } from "./pull-image.ts";
 

@@ -2,7 +2,7 @@ import { Sandbox } from "@sandpiper/core";
 import { describe, expect, it } from "vitest";
 import { shared } from "../../host/testing/shared.ts";
 import { createDockerFixture } from "../testing/fixture.ts";
-import { packArchive } from "../testing/pack-archive.ts";
+import { packArchive } from "../testing/test-image.ts";
 
 const fixture = await shared(createDockerFixture());
 
