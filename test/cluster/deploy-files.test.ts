@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadNodeConfig } from "@sandpiper/node/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { systemEnv } from "./namespaces.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -15,11 +15,7 @@ const BALANCER_VARIABLES = /^SANDPIPER_(BIND|NODE_\d|ADMIN_SOCKET)$/;
 /** Neither errors nor warnings. */
 const ACCEPTED = { status: 0, stderr: "" };
 
-let directory: string;
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), "sandpiper-deploy-"));
-});
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = sharedDirectory("deploy");
 
 describe("haproxy.cfg", () => {
   const check = (env: NodeJS.ProcessEnv) => {

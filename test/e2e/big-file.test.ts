@@ -1,16 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createSandbox } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
-import { useScratchDirectory } from "./scratch-directory.ts";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const MIB = 1024 ** 2;
 const SIZE_MIB = 1024;
 const MEMORY_MIB = 256;
 
 describe(`a file of ${SIZE_MIB} MiB`, () => {
-  it(`is written to and read from a sandbox with ${MEMORY_MIB} MiB of memory`, { timeout: 240_000 }, async () => {
-    await using sandbox = await createSandbox({ home: scratch.path, memoryMib: MEMORY_MIB, diskMib: 2 * SIZE_MIB });
+  it(`passes both ways through a sandbox with ${MEMORY_MIB} MiB of memory`, { timeout: 240_000 }, async () => {
+    await using sandbox = await createSandbox({ home: scratch, memoryMib: MEMORY_MIB, diskMib: 2 * SIZE_MIB });
     const sent = createHash("sha256");
     const { sizeBytes } = await sandbox.files.write("/home/user/big", numberedBlocks(SIZE_MIB, sent));
     expect(sizeBytes).toBe(SIZE_MIB * MIB);

@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const MIB = 1024 ** 2;
 const BLOCK_BYTES = 64 * MIB;
 const ROUNDS = 16;
@@ -17,15 +17,15 @@ const MAX_MEMORY_BYTES = 256 * MIB;
 describe("an output of 1 GiB", () => {
   it("arrives unchanged while the program's memory stays under 256 MiB", { timeout: 240_000 }, async () => {
     const block = randomBytes(BLOCK_BYTES);
-    await writeFile(join(scratch.path, "block"), block);
+    await writeFile(join(scratch, "block"), block);
     const expected = createHash("sha256");
     // Numbered, so that a lost, repeated or misplaced block changes the hash.
     for (let round = 1; round <= ROUNDS; round++) expected.update(`${round}\n`).update(block);
 
     const script = `for n in $(seq ${ROUNDS}); do echo $n; cat /tmp/block; done`;
-    const upload = `${join(scratch.path, "block")}:/tmp/block`;
+    const upload = `${join(scratch, "block")}:/tmp/block`;
     const child = startCli(["run", "--memory", "256", "--upload", upload, "--", "sh", "-c", script], {
-      env: { SANDPIPER_HOME: scratch.path },
+      env: { SANDPIPER_HOME: scratch },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const received = createHash("sha256");

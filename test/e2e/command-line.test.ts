@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { runCli, sandpiper, startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 
 describe("a wrong command line", () => {
   it.each([
@@ -117,26 +117,26 @@ describe("completion", () => {
 
 describe("the program", () => {
   it("runs from any directory, through a link, with any Node on the PATH", async () => {
-    const link = join(scratch.path, "sandpiper");
+    const link = join(scratch, "sandpiper");
     await symlink(sandpiper, link);
     const result = spawnSync(link, ["--version"], {
       cwd: "/",
-      env: { PATH: "/usr/bin:/bin", HOME: scratch.path },
+      env: { PATH: "/usr/bin:/bin", HOME: scratch },
       encoding: "utf8",
     });
     expect(result).toMatchObject({ stdout: "sandpiper 0.1.0\n", stderr: "", status: 0 });
   });
 
   it("names the Node version that it needs when the PATH has only an older one", async () => {
-    const directory = join(scratch.path, "old/bin");
-    await mkdir(join(scratch.path, "old/dist"), { recursive: true });
+    const directory = join(scratch, "old/bin");
+    await mkdir(join(scratch, "old/dist"), { recursive: true });
     await mkdir(directory);
     await copyFile(sandpiper, join(directory, "sandpiper"));
-    await copyFile(join(sandpiper, "../../src/main.mjs"), join(scratch.path, "old/dist/main.mjs"));
+    await copyFile(join(sandpiper, "../../src/main.mjs"), join(scratch, "old/dist/main.mjs"));
     const old = `Object.defineProperty(process,"versions",{value:{node:"20.1.0"}})`;
     const node = `#!/bin/sh\nexec ${process.execPath} --import 'data:text/javascript,${old}' "$@"\n`;
     await writeFile(join(directory, "node"), node, { mode: 0o755 });
-    const env = { PATH: `${directory}:/usr/bin:/bin`, HOME: scratch.path };
+    const env = { PATH: `${directory}:/usr/bin:/bin`, HOME: scratch };
     const result = spawnSync(join(directory, "sandpiper"), ["--version"], { cwd: "/", env, encoding: "utf8" });
     expect(result).toMatchObject({ stdout: "", status: 125 });
     expect(result.stderr).toContain("Node.js 24 or newer is needed; found: v20.1.0");

@@ -1,18 +1,16 @@
 import { SandboxError } from "@sandpiper/core";
 import { createManager } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const CREATES = 100;
 const LIMIT = 50;
 
 describe(`${CREATES} concurrent creates with maxSandboxes ${LIMIT}`, () => {
-  it("create exactly that many sandboxes, refuse the others immediately, and leak none", {
-    timeout: 240_000,
-  }, async () => {
-    await using manager = createManager({ home: scratch.path, maxSandboxes: LIMIT });
+  it("create exactly that many sandboxes, refuse the others at once, and leak none", { timeout: 240_000 }, async () => {
+    await using manager = createManager({ home: scratch, maxSandboxes: LIMIT });
     const endings: string[] = [];
     const creates = Array.from({ length: CREATES }, async () => {
       try {
@@ -39,7 +37,7 @@ describe(`${CREATES} concurrent creates with maxSandboxes ${LIMIT}`, () => {
     const ids = sandboxes.map(({ id }) => id);
     expect((await manager.destroyAll()).failed).toEqual([]);
     expect(manager.count).toBe(0);
-    expect(findLeftovers(scratch.path, ids)).toEqual([]);
+    expect(findLeftovers(scratch, ids)).toEqual([]);
 
     const next = await manager.create();
     expect((await next.exec("echo again")).stdout).toBe("again\n");

@@ -1,36 +1,25 @@
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
+import { describe, expect, it } from "vitest";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
-import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
-import { pushTestImage } from "../../packages/providers/src/docker/testing/push-image.ts";
-import { type Registry, startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
-import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { startRegistry } from "../../packages/providers/src/docker/testing/registry.ts";
+import { importTestImage, pushTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { readyUrl } from "./node-process.ts";
 import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
 const IMAGE = "sandpiper-test:latest";
-const scratch = useScratchDirectory();
-let undo: AsyncDisposableStack;
-let dockerd: Dockerd;
-let engine: Engine;
-let registry: Registry;
-
-beforeAll(async () => {
-  undo = new AsyncDisposableStack();
-  dockerd = undo.use(await startDockerd({ bridge: true }));
-  engine = undo.use(await connectTo(dockerd));
-  await importTestImage(engine, { name: IMAGE });
-  registry = undo.use(await startRegistry());
-}, 900_000);
-afterAll(() => undo.disposeAsync());
+const scratch = sharedDirectory("e2e");
+const dockerd = await shared(startDockerd({ bridge: true }));
+const engine = await shared(connectTo(dockerd));
+await importTestImage(engine, { name: IMAGE });
+const registry = await shared(startRegistry());
 
 /** Without a node, and with the engine where Docker's own client would find it. */
 function cli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
-  const env = { SANDPIPER_HOME: join(scratch.path, "embedded"), DOCKER_HOST: dockerd.url, ...options.env };
+  const env = { SANDPIPER_HOME: join(scratch, "embedded"), DOCKER_HOST: dockerd.url, ...options.env };
   return runCli(argv, { ...options, env });
 }
 
@@ -54,14 +43,14 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
 
   it("mounts directories, read-only unless :rw, and a workspace", async () => {
     for (const name of ["ro", "rw", "work"]) {
-      mkdirSync(join(scratch.path, name), { mode: 0o777 });
-      writeFileSync(join(scratch.path, name, "file"), `${name}\n`);
+      mkdirSync(join(scratch, name), { mode: 0o777 });
+      writeFileSync(join(scratch, name, "file"), `${name}\n`);
     }
     const mounts = ["--mount", "ro:/mnt/ro", "--mount", "rw:/mnt/rw:rw", "--workspace", "work"];
     const script =
       "cat /mnt/*/file /workspace/file; touch /mnt/ro/new 2>/dev/null || echo refused; touch /mnt/rw/new && echo written";
     const argv = ["run", ...docker, ...mounts, "--user", "root", "--", "sh", "-c", script];
-    const { stdout, stderr, exitCode } = await cli(argv, { cwd: scratch.path });
+    const { stdout, stderr, exitCode } = await cli(argv, { cwd: scratch });
     expect([stdout, stderr, exitCode]).toEqual(["ro\nrw\nwork\nrefused\nwritten\n", "", 0]);
   });
 
@@ -100,7 +89,7 @@ describe("sandpiper run --provider docker", { timeout: 60_000 }, () => {
   });
 
   it("names the socket when no engine answers", async () => {
-    const env = { DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` };
+    const env = { DOCKER_HOST: `unix://${join(scratch, "none.sock")}` };
     const { stderr, exitCode } = await cli(["run", ...docker, "--", "true"], { env });
     expect([exitCode, stderr]).toEqual([125, expect.stringContaining("none.sock")]);
   });
@@ -125,7 +114,7 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
   });
 
   it("warns with a hint when no engine answers, and exits with 0", async () => {
-    const { exitCode, check: found } = await check({ DOCKER_HOST: `unix://${join(scratch.path, "none.sock")}` });
+    const { exitCode, check: found } = await check({ DOCKER_HOST: `unix://${join(scratch, "none.sock")}` });
     expect(found).toMatchObject({ status: "warning", hint: expect.any(String) });
     expect(exitCode).toBe(0);
   });
@@ -133,7 +122,7 @@ describe("sandpiper doctor", { timeout: 60_000 }, () => {
 
 describe("with a node that has docker", { timeout: 120_000 }, () => {
   it("create, get, ls, rebuild and caches work on containers", async () => {
-    const home = join(scratch.path, "home");
+    const home = join(scratch, "home");
     const node = startCli(["up", "--port", "0", "--providers", "docker", "--docker-url", dockerd.url], {
       env: { SANDPIPER_HOME: home, SANDPIPER_DOCKER_IMAGE: IMAGE },
       stdio: ["ignore", "pipe", "inherit"],

@@ -3,13 +3,13 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { sandpiper } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
 const run = promisify(execFile);
 const repo = join(import.meta.dirname, "../..");
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 
 const cli = await readFile(join(repo, "docs/cli.md"), "utf8");
 const embedding = await readFile(join(repo, "docs/embedding.md"), "utf8");
@@ -22,10 +22,10 @@ describe("docs/cli.md", () => {
     async (_, session) => {
       const commands = session.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
       const expected = session.filter((line) => !line.startsWith("$ "));
-      const directory = await mkdtemp(join(scratch.path, "session-"));
+      const directory = await mkdtemp(join(scratch, "session-"));
       const env = {
         ...process.env,
-        SANDPIPER_HOME: join(scratch.path, "home"),
+        SANDPIPER_HOME: join(scratch, "home"),
         PATH: `${dirname(sandpiper)}:${process.env["PATH"]}`,
       };
       const { stdout } = await run("bash", ["-c", `exec 2>&1\n${commands.join("\n")}\nexit 0`], {
@@ -49,7 +49,7 @@ describe("docs/embedding.md", () => {
   it.each(programs.map((lines, index) => [index + 1, lines] as const))(
     "has a program %i that prints what its comments say",
     async (number, lines) => {
-      const home = join(scratch.path, `home-${number}`);
+      const home = join(scratch, `home-${number}`);
       const argv = ["--input-type=module-typescript", "--eval", lines.join("\n")];
       const { stdout } = await run(process.execPath, argv, {
         cwd: repo,

@@ -3,17 +3,17 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { PseudoTerminal } from "./pseudo-terminal.ts";
 import { runCli, sandpiper, startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 import { untilSteady } from "./until-steady.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 
 /** A run in its own state directory, so that its leftovers can be found. */
 function startRun(name: string, argv: readonly string[]): { readonly child: ChildProcess; readonly home: string } {
-  const home = join(scratch.path, name);
+  const home = join(scratch, name);
   return { child: startCli(["run", ...argv], { env: { SANDPIPER_HOME: home } }), home };
 }
 
@@ -80,7 +80,7 @@ describe("a signal to sandpiper run", () => {
 
 describe("Ctrl-C in a terminal", () => {
   it("ends sandpiper run with exit code 130 and leaves nothing behind", async () => {
-    const home = join(scratch.path, "terminal");
+    const home = join(scratch, "terminal");
     await using terminal = new PseudoTerminal(`${sandpiper} run -- sh -c 'echo running; sleep 600'`, {
       SANDPIPER_HOME: home,
     });

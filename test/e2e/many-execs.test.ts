@@ -1,9 +1,9 @@
 import type { Sandbox } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
-import { useScratchDirectory } from "./scratch-directory.ts";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const EXECS = 500;
 const AGENT_GROWTH_KIB = 1024;
 /** The agent keeps some unused pipes, and refills them when idle; one lost with each command would be 500. */
@@ -11,7 +11,7 @@ const SPARE_FILES = 20;
 
 describe(`${EXECS} commands one after another`, () => {
   it("leave no process, file descriptor or memory behind in the agent", { timeout: 120_000 }, async () => {
-    await using sandbox = await createSandbox({ home: scratch.path });
+    await using sandbox = await createSandbox({ home: scratch });
     // After these the agent has made its one-time allocations.
     for (let count = 0; count < 20; count++) await runOne(sandbox, count);
     const before = await inspect(sandbox);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { runCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 /** Nothing listens on port 1. */
 const run = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  runCli(argv, { env: { SANDPIPER_HOME: scratch.path, SANDPIPER_PORT: "1", ...env } });
+  runCli(argv, { env: { SANDPIPER_HOME: scratch, SANDPIPER_PORT: "1", ...env } });
 
 describe("without a node", () => {
   it.each([

@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { useNode } from "./node-process.ts";
 import { startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const node = useNode();
-const scratch = useScratchDirectory();
+const node = await useNode();
+const scratch = sharedDirectory("e2e");
 const bytes = randomBytes(2 * 1024 * 1024 + 7);
 let directory: string;
 
@@ -17,7 +17,7 @@ let directory: string;
 const run = (...argv: string[]) => node.run(argv, { cwd: directory });
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(scratch.path, "copy-"));
+  directory = await mkdtemp(join(scratch, "copy-"));
   await mkdir(join(directory, "tree/below"), { recursive: true });
   await writeFile(join(directory, "tree/below/bytes"), bytes);
   await writeFile(join(directory, "tree/program"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
@@ -56,7 +56,7 @@ describe("sandpiper cp", () => {
 
   it("leaves no partial file when it is interrupted", async () => {
     await run("exec", "box", "--", "truncate", "--size", "900M", "large");
-    const target = join(scratch.path, "target");
+    const target = join(scratch, "target");
     await mkdir(target);
     const child = startCli(["cp", "box:large", target], { env: node.env });
     await expect.poll(() => readdir(target), { interval: 20 }).not.toEqual([]);

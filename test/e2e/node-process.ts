@@ -2,10 +2,10 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, expect } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { type CliOptions, type CliResult, runCli, startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
 /** A node that `sandpiper up` started, and the environment in which command lines find it. */
 export interface NodeProcess {
@@ -16,38 +16,22 @@ export interface NodeProcess {
 }
 
 /** One node for a test file, on a free port; it and its sandboxes end with the file. */
-export function useNode(): NodeProcess {
-  const scratch = useScratchDirectory();
-  let child: ChildProcess;
-  let url = "";
-  const node: NodeProcess = {
-    get home() {
-      return join(scratch.path, "home");
-    },
-    get url() {
-      return url;
-    },
-    get env() {
-      return { SANDPIPER_HOME: this.home, SANDPIPER_PORT: new URL(url).port };
-    },
-    run(argv, options = {}) {
-      return runCli(argv, { ...options, env: { ...this.env, ...options.env } });
-    },
-  };
-  beforeAll(async () => {
-    child = startCli(["up", "--port", "0"], {
-      env: { SANDPIPER_HOME: node.home },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    url = await readyUrl(child);
+export async function useNode(): Promise<NodeProcess> {
+  const home = join(sharedDirectory("e2e"), "home");
+  const child = startCli(["up", "--port", "0"], {
+    env: { SANDPIPER_HOME: home },
+    stdio: ["ignore", "pipe", "inherit"],
   });
+  const url = await readyUrl(child);
+  const env = { SANDPIPER_HOME: home, SANDPIPER_PORT: new URL(url).port };
+  const run: NodeProcess["run"] = (argv, options = {}) => runCli(argv, { ...options, env: { ...env, ...options.env } });
   afterAll(async () => {
-    await node.run(["rm", "--all"]);
+    await run(["rm", "--all"]);
     child.kill("SIGTERM");
     if (child.exitCode === null) await once(child, "exit");
-    expect([child.exitCode, findLeftovers(node.home)]).toEqual([0, []]);
+    expect([child.exitCode, findLeftovers(home)]).toEqual([0, []]);
   });
-  return node;
+  return { home, url, env, run };
 }
 
 export async function readyUrl(child: ChildProcess): Promise<string> {

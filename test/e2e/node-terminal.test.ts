@@ -4,7 +4,7 @@ import { useNode } from "./node-process.ts";
 import { PseudoTerminal } from "./pseudo-terminal.ts";
 import { sandpiper } from "./run-cli.ts";
 
-const node = useNode();
+const node = await useNode();
 const open = (command: string) => new PseudoTerminal(command, { ...node.env, TERM: "xterm-256color" });
 /** The quotes keep the echo of this line from matching the prompt. */
 const prompt = "PS1='ready''> '\n";

@@ -4,7 +4,7 @@ import { findLeftovers } from "./leftovers.ts";
 import { useNode } from "./node-process.ts";
 import { startCli } from "./run-cli.ts";
 
-const node = useNode();
+const node = await useNode();
 const run: typeof node.run = (argv, options) => node.run(argv, options);
 
 async function json(argv: readonly string[]) {

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const repo = join(import.meta.dirname, "../..");
 const readme = await readFile(join(repo, "README.md"), "utf8");
 const rest = await readFile(join(repo, "docs/rest.md"), "utf8");
-const node = useNode();
+const node = await useNode();
 
 describe("the README", () => {
   it("has curl lines that answer as printed below them", async () => {

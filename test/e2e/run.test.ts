@@ -1,24 +1,24 @@
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { runCli, startCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const run = (argv: readonly string[], stdin?: string | Buffer) =>
-  runCli(["run", ...argv], { env: { SANDPIPER_HOME: scratch.path }, ...(stdin === undefined ? {} : { stdin }) });
+  runCli(["run", ...argv], { env: { SANDPIPER_HOME: scratch }, ...(stdin === undefined ? {} : { stdin }) });
 
 describe("sandpiper run", () => {
   it("forwards output and exit code, and leaves nothing behind", async () => {
     const result = await run(["--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
     expect(result).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 3 });
-    expect(findLeftovers(scratch.path)).toEqual([]);
+    expect(findLeftovers(scratch)).toEqual([]);
   });
 
   it("prints output while the command runs", async () => {
     const child = startCli(["run", "--", "sh", "-c", "echo first; read line; echo $line"], {
-      env: { SANDPIPER_HOME: scratch.path },
+      env: { SANDPIPER_HOME: scratch },
     });
     const [first] = await once(child.stdout as NodeJS.ReadableStream, "data");
     expect(String(first)).toBe("first\n");
@@ -38,7 +38,7 @@ describe("sandpiper run", () => {
   });
 
   it("ends with the command, even while its input stays open", async () => {
-    const child = startCli(["run", "--", "true"], { env: { SANDPIPER_HOME: scratch.path } });
+    const child = startCli(["run", "--", "true"], { env: { SANDPIPER_HOME: scratch } });
     expect(await once(child, "close")).toEqual([0, null]);
   });
 
@@ -87,7 +87,7 @@ describe("sandpiper run", () => {
     const { stdout, stderr, exitCode } = await run(["--memory", "64", "--", "python3", "-c", hog]);
     expect([stdout, exitCode]).toEqual(["", 137]);
     expect(stderr).toContain("out of memory: killed the command for using more than 64 MiB");
-    expect(findLeftovers(scratch.path)).toEqual([]);
+    expect(findLeftovers(scratch)).toEqual([]);
   });
 
   it("exits with 128 + N when signal N ends the command", async () => {
@@ -110,7 +110,7 @@ describe("sandpiper run", () => {
     const script = "echo $FIRST $CALLERS; pwd; id -un";
     const options = ["--env", "FIRST=a=b", "--env", "CALLERS", "--cwd", "/tmp", "--user", "root"];
     const { stdout } = await runCli(["run", ...options, "--", "sh", "-c", script], {
-      env: { SANDPIPER_HOME: scratch.path, CALLERS: "mine", SECRET: "not handed on" },
+      env: { SANDPIPER_HOME: scratch, CALLERS: "mine", SECRET: "not handed on" },
     });
     expect(stdout).toBe("a=b mine\n/tmp\nroot\n");
     expect((await run(["--", "env"])).stdout).not.toContain("SANDPIPER_HOME");
@@ -125,16 +125,16 @@ describe("sandpiper run", () => {
   });
 
   it("kills the command and exits with 141 when its output is closed", async () => {
-    const child = startCli(["run", "--", "yes"], { env: { SANDPIPER_HOME: scratch.path } });
+    const child = startCli(["run", "--", "yes"], { env: { SANDPIPER_HOME: scratch } });
     await once(child.stdout as NodeJS.ReadableStream, "data");
     child.stdout?.destroy();
     expect(await once(child, "exit")).toEqual([141, null]);
-    expect(findLeftovers(scratch.path)).toEqual([]);
+    expect(findLeftovers(scratch)).toEqual([]);
   });
 
   it("fails with exit code 125 when its output cannot be written", async () => {
     const { stderr, exitCode } = await runCli(["run", "--", "echo", "lost"], {
-      env: { SANDPIPER_HOME: scratch.path },
+      env: { SANDPIPER_HOME: scratch },
       stdoutFile: "/dev/full",
     });
     expect(exitCode).toBe(125);
@@ -147,6 +147,6 @@ describe("sandpiper run --provider local", () => {
     const { stdout, stderr, exitCode } = await run(["--provider", "local", "--", "echo", "hello"]);
     expect([stdout, exitCode]).toEqual(["hello\n", 0]);
     expect(stderr).toMatch(/^sandpiper: provider local isolates nothing.*\n$/);
-    expect(findLeftovers(scratch.path)).toEqual([]);
+    expect(findLeftovers(scratch)).toEqual([]);
   });
 });

@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { findLeftovers } from "./leftovers.ts";
 import { childOf, PseudoTerminal } from "./pseudo-terminal.ts";
 import { runCli, sandpiper } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 let count = 0;
 
 /** Runs sandpiper shell from a host shell, which then prints the state of its terminal. */
 function openShell(argv = "", env: NodeJS.ProcessEnv = {}) {
-  const home = join(scratch.path, String(count++));
+  const home = join(scratch, String(count++));
   const command = `${sandpiper} shell ${argv}; code=$?; stty -a; exit $code`;
   return { home, terminal: new PseudoTerminal(command, { SANDPIPER_HOME: home, TERM: "xterm-256color", ...env }) };
 }
@@ -98,7 +98,7 @@ describe("sandpiper shell", () => {
   });
 
   it("refuses to open without a terminal", async () => {
-    const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: scratch.path } });
+    const { stderr, exitCode } = await runCli(["shell"], { env: { SANDPIPER_HOME: scratch } });
     expect(exitCode).toBe(2);
     expect(stderr).toBe('sandpiper: shell: standard input is not a terminal\n  use "sandpiper run -- CMD" instead\n');
   });

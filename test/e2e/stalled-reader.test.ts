@@ -3,15 +3,15 @@ import type { Sandbox } from "@sandpiper/core";
 import { createSandbox } from "@sandpiper/node";
 import { describe, expect, it } from "vitest";
 import { embeddedGuest } from "../../packages/cli/src/guest/create-guest.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { untilSteady } from "./until-steady.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const MIB = 1024 ** 2;
 
 describe("a reader that stalls", () => {
   it("loses nothing, and blocks no other command, stream or sandbox", { timeout: 120_000 }, async () => {
-    await using sandbox = await createSandbox({ home: scratch.path });
+    await using sandbox = await createSandbox({ home: scratch });
     // More than the journal's 64 MiB, so that the process has to wait for its reader.
     const make =
       "head -c 16M /dev/urandom > /tmp/block && for n in 1 2 3 4 5 6; do echo $n; cat /tmp/block; done > /tmp/all";
@@ -40,7 +40,7 @@ describe("a reader that stalls", () => {
     await stalling.promise;
     await untilItWaits(sandbox, stalled.id);
     const sizeAtStallBytes = sizeBytes;
-    const bystander = await createSandbox({ home: scratch.path });
+    const bystander = await createSandbox({ home: scratch });
     try {
       // Another command, another stream of the same size and another sandbox still work.
       expect((await sandbox.exec("echo quick")).stdout).toBe("quick\n");
@@ -64,7 +64,7 @@ describe("a reader that stalls", () => {
   });
 
   it("loses nothing of a command of `sandpiper run` when it starts late", async () => {
-    await using sandbox = await createSandbox({ home: scratch.path });
+    await using sandbox = await createSandbox({ home: scratch });
     const command = await embeddedGuest(sandbox).start(["head", "-c", "100M", "/dev/zero"], {});
     // A command that did not wait for its reader would overrun the journal's 64 MiB.
     await untilItWaits(sandbox, command.id);

@@ -2,16 +2,16 @@ import { createHash, randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { runCli } from "./run-cli.ts";
-import { useScratchDirectory } from "./scratch-directory.ts";
 
-const scratch = useScratchDirectory();
+const scratch = sharedDirectory("e2e");
 const bytes = randomBytes(5_000_000);
 const run = (argv: readonly string[]) =>
-  runCli(["run", ...argv], { env: { SANDPIPER_HOME: join(scratch.path, "home") }, cwd: scratch.path });
+  runCli(["run", ...argv], { env: { SANDPIPER_HOME: join(scratch, "home") }, cwd: scratch });
 
 beforeAll(async () => {
-  const tree = join(scratch.path, "tree");
+  const tree = join(scratch, "tree");
   await mkdir(join(tree, "sub/empty"), { recursive: true });
   await writeFile(join(tree, "tool.sh"), "#!/bin/sh\necho ran\n", { mode: 0o755 });
   await writeFile(join(tree, "sub/bytes"), bytes, { mode: 0o640 });
@@ -63,13 +63,9 @@ describe("--download", () => {
     expect(stderr).toBe(
       'sandpiper: --download out:got: skipped, since only files and directories are copied: "out/link" (symlink)\n',
     );
-    expect(await readFile(join(scratch.path, "got/sub/file"), "utf8")).toBe("result\n");
-    expect((await stat(join(scratch.path, "got/sub/file"))).mode & 0o7777).toBe(0o755);
-    expect((await readdir(join(scratch.path, "got"), { recursive: true })).sort()).toEqual([
-      "empty",
-      "sub",
-      "sub/file",
-    ]);
+    expect(await readFile(join(scratch, "got/sub/file"), "utf8")).toBe("result\n");
+    expect((await stat(join(scratch, "got/sub/file"))).mode & 0o7777).toBe(0o755);
+    expect((await readdir(join(scratch, "got"), { recursive: true })).sort()).toEqual(["empty", "sub", "sub/file"]);
   });
 
   it("stops a sparse file that would fill this machine's disk", async () => {
@@ -77,7 +73,7 @@ describe("--download", () => {
     const { stderr, exitCode } = await run([...options, "--", "truncate", "-s", "1T", "huge"]);
     expect(exitCode).toBe(125);
     expect(stderr).toContain("larger than the sandbox's whole disk");
-    expect((await readdir(scratch.path)).filter((name) => name.startsWith("huge"))).toEqual([]);
+    expect((await readdir(scratch)).filter((name) => name.startsWith("huge"))).toEqual([]);
   });
 
   it("reports a source that does not exist", async () => {

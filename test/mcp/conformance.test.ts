@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MockProvider } from "@sandpiper/providers";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { startFixtureEndpoint } from "../../packages/node/src/mcp/testing/fixture-endpoint.ts";
+import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { useNode } from "../sdk/sdk-node.ts";
-import { type AuthorizingProxy, startAuthorizingProxy } from "./authorizing-proxy.ts";
+import { startAuthorizingProxy } from "./authorizing-proxy.ts";
 import { fixtureScenarios, productScenarios } from "./conformance-scenarios.ts";
 import { conformanceScenarios, type Findings, failuresOf, runConformance } from "./run-conformance.ts";
 
@@ -27,14 +28,10 @@ describe("docs/mcp.md", () => {
   });
 });
 
-describe("a node's own MCP server", () => {
-  const node = useNode();
-  let proxy: AuthorizingProxy;
-  beforeAll(async () => {
-    proxy = await startAuthorizingProxy(node.url, node.apiKey);
-  });
-  afterAll(() => proxy[Symbol.asyncDispose]());
+const node = await useNode();
+const proxy = await shared(startAuthorizingProxy(node.url, node.apiKey));
 
+describe("a node's own MCP server", () => {
   it.each(productScenarios)("passes conformance scenario %s", async (scenario) => {
     const findings = await runConformance(`${proxy.url}/mcp`, scenario);
     expect(failuresOf(findings.get(scenario))).toEqual([]);

@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
 import { Client as McpClient, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import {
   createLogger,
@@ -11,19 +10,14 @@ import {
   startNode,
 } from "@sandpiper/node/server";
 import { Client } from "@sandpiper/sdk";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
 const IDLE_MS = 1500;
 
-let home: string;
-let node: RunningNode;
-let admin: Client;
-
-beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), "sandpiper-mcp-http-"));
-  node = await start({ home, mcp: { idleMs: IDLE_MS } });
-  admin = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
-});
+const home = sharedDirectory("mcp-http");
+const node = await start({ home, mcp: { idleMs: IDLE_MS } });
+const admin = new Client({ url: node.url, apiKey: readFileSync(node.apiKeyFile, "utf8").trim() });
 
 afterAll(async () => {
   try {
@@ -31,7 +25,6 @@ afterAll(async () => {
     admin.close();
   } finally {
     await node.stop();
-    rmSync(home, { recursive: true, force: true });
   }
 });
 

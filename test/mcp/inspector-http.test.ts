@@ -1,18 +1,13 @@
-import type { Sandbox } from "@sandpiper/sdk";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { useNode } from "../sdk/sdk-node.ts";
 import { Inspector } from "./inspector.ts";
 
-const node = useNode();
-let inspector: Inspector;
-let sandbox: Sandbox;
+const node = await useNode();
+const authorization = `Authorization: Bearer ${node.apiKey}`;
+const inspector = new Inspector({ target: [`${node.url}/mcp`, "--transport", "http", "--header", authorization] });
+const sandbox = await node.client.sandboxes.create();
 const called = new Set<string>();
 
-beforeAll(async () => {
-  const authorization = `Authorization: Bearer ${node.apiKey}`;
-  inspector = new Inspector({ target: [`${node.url}/mcp`, "--transport", "http", "--header", authorization] });
-  sandbox = await node.client.sandboxes.create();
-});
 afterAll(() => inspector[Symbol.dispose]());
 
 async function call(tool: string, args: Readonly<Record<string, string | number | boolean>> = {}) {

@@ -1,19 +1,14 @@
-import type { Sandbox } from "@sandpiper/sdk";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { sandpiper } from "../e2e/run-cli.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { Inspector } from "./inspector.ts";
 
-const node = useNode();
-let inspector: Inspector;
-let sandbox: Sandbox;
+const node = await useNode();
+// Inspector does not pass its own environment on to the server.
+const env = ["-e", `SANDPIPER_URL=${node.url}`, "-e", `SANDPIPER_API_KEY=${node.apiKey}`];
+const inspector = new Inspector({ target: [sandpiper, "mcp", ...env] });
+const sandbox = await node.client.sandboxes.create();
 
-beforeAll(async () => {
-  // Inspector does not pass its own environment on to the server.
-  const env = ["-e", `SANDPIPER_URL=${node.url}`, "-e", `SANDPIPER_API_KEY=${node.apiKey}`];
-  inspector = new Inspector({ target: [sandpiper, "mcp", ...env] });
-  sandbox = await node.client.sandboxes.create();
-});
 afterAll(() => inspector[Symbol.dispose]());
 
 type Input = Readonly<Record<string, string | number | boolean>>;

@@ -4,7 +4,7 @@ import { runCli } from "../e2e/run-cli.ts";
 import { useNode } from "../sdk/sdk-node.ts";
 import { StdioBed, StdioClient } from "./stdio-bed.ts";
 
-const node = useNode();
+const node = await useNode();
 
 async function connect(...args: readonly string[]): Promise<StdioClient> {
   const env = { ...(process.env as Record<string, string>), SANDPIPER_URL: node.url, SANDPIPER_API_KEY: node.apiKey };

@@ -1,17 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
 import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 import { MockProvider } from "@sandpiper/providers";
 import { Client } from "@sandpiper/sdk";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { freshDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
-let home: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), "sandpiper-credentials-"));
-});
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+const home = freshDirectory("credentials");
 
 async function start() {
   const lines: string[] = [];

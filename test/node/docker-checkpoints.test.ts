@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { DockerHome, LOST, SHOW, write } from "./docker-home.ts";
 import { NodeProcess } from "./node-process.ts";
 import { collectOutput, numbersTo } from "./numbered-output.ts";
 import { SeenCheckpoints } from "./seen-checkpoints.ts";
 
-let docker: DockerHome;
-beforeAll(async () => {
-  docker = await DockerHome.start();
-}, 300_000);
-afterAll(() => docker?.[Symbol.asyncDispose]());
+const docker = await shared(DockerHome.start());
 afterEach(async () => expect(await docker.left()).toEqual([]));
 
 describe("checkpoints on Docker", () => {

@@ -1,23 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { freshDirectory, shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { DockerHome, LOST, SHOW, write } from "./docker-home.ts";
 import { collectOutput } from "./numbered-output.ts";
 import { startTwoNodes } from "./two-nodes.ts";
 
-let docker: DockerHome;
 /** An engine without the image. */
-let other: DockerHome;
-let store: string;
-beforeAll(async () => {
-  [docker, other] = await Promise.all([DockerHome.start(), DockerHome.start({ hasImage: false })]);
-}, 300_000);
-afterAll(() => Promise.all([docker?.[Symbol.asyncDispose](), other?.[Symbol.asyncDispose]()]));
-beforeEach(() => {
-  store = mkdtempSync(join(tmpdir(), "sandpiper-docker-store-"));
-});
-afterEach(() => rmSync(store, { recursive: true, force: true }));
+const [docker, other] = await Promise.all([shared(DockerHome.start()), shared(DockerHome.start({ hasImage: false }))]);
+const store = freshDirectory("docker-store");
 
 const startCluster = (homes: readonly [DockerHome, DockerHome]) =>
   startTwoNodes(homes, { store: `file://${store}`, leaseMs: 4000 });

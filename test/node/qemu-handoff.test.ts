@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { crashMachine } from "../../packages/providers/src/host/testing/machine-traces.ts";
+import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { collectOutput, undisturbed } from "./numbered-output.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 import { startTwoNodes } from "./two-nodes.ts";
@@ -12,16 +10,8 @@ const FIRST_MS = 120_000;
 const PATIENCE = { timeout: 30_000, interval: 100 };
 const COUNT = "i=0; while [ ! -e /tmp/enough ]; do i=$((i+1)); echo $i; sleep 0.02; done; echo total $i";
 
-let homes: readonly [QemuHome, QemuHome];
-let store: string;
-beforeAll(async () => {
-  homes = await Promise.all([QemuHome.make(), QemuHome.make()]);
-  store = mkdtempSync(join(tmpdir(), "sp-store-"));
-});
-afterAll(async () => {
-  for (const home of homes) await home[Symbol.asyncDispose]();
-  rmSync(store, { recursive: true, force: true });
-});
+const homes = [await shared(QemuHome.make()), await shared(QemuHome.make())] as const;
+const store = sharedDirectory("store");
 
 const startCluster = ({ leaseMs }: { readonly leaseMs: number }) =>
   startTwoNodes(homes, { store: `file://${store}`, leaseMs });

@@ -1,22 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
+import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { NodeProcess } from "./node-process.ts";
 import { MACHINE, QemuHome } from "./qemu-home.ts";
 
 /** The first machine of its configuration boots, and its image may have to be built. */
 const FIRST_MS = 120_000;
-let home: QemuHome;
-let node: NodeProcess;
+const home = await shared(QemuHome.make());
 const start = () => NodeProcess.start(home.config());
 const crash = (id: string) => crashMachine(id as Parameters<typeof crashMachine>[0]);
-beforeAll(async () => {
-  home = await QemuHome.make();
-  node = await start();
-}, FIRST_MS);
-afterAll(async () => {
-  await node?.[Symbol.asyncDispose]();
-  await home?.[Symbol.asyncDispose]();
-});
+let node = await start();
+afterAll(() => node[Symbol.asyncDispose]());
 
 describe("a node with virtual machines", () => {
   it(

@@ -4,20 +4,17 @@ import { Sandbox } from "@sandpiper/core";
 import { describeProvider, rejection } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DockerProvider } from "../../packages/providers/src/docker/provider.ts";
-import { createDockerFixture, type DockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
+import { createDockerFixture } from "../../packages/providers/src/docker/testing/fixture.ts";
 import { startHostProgram } from "../../packages/providers/src/docker/testing/start-host-program.ts";
 import { crashContainer, settleTraces, tracesOf } from "../../packages/providers/src/docker/testing/traces.ts";
+import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { VmDockerProvider } from "../../packages/providers/src/vm-docker/provider.ts";
 import { ProjectVms } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import type { OrphanVm, Vm, VmDriver } from "../../packages/providers/src/vm-docker/vm/vm-driver.ts";
 
 const PROJECT = "shop";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 /** Runs the engine on this host instead of in a machine: the provider uses it in the same way, without minutes of boot. */
 class HostDriver implements VmDriver {

@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { FakeClock, rejection } from "@sandpiper/core/testing";
 import type { SandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { cacheDirectory } from "../../packages/providers/src/guest/cache-directory.ts";
 import { findDockerRoot } from "../../packages/providers/src/guest/image-default.ts";
 import { crashMachine, machineProcesses } from "../../packages/providers/src/host/testing/machine-traces.ts";
+import { shared } from "../../packages/providers/src/host/testing/shared.ts";
 import { MachineVm } from "../../packages/providers/src/vm-docker/driver/machine-vm.ts";
 import { DEFAULT_VM_IDLE_MS } from "../../packages/providers/src/vm-docker/vm/project-vms.ts";
 import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
@@ -14,11 +15,7 @@ import { RESOURCES, VmDockerHome } from "./vm-docker-home.ts";
 /** A machine boots, its engine starts and loads an image; without KVM, QEMU emulates all of that. */
 const FIRST_MS = 180_000;
 
-let home: VmDockerHome;
-beforeAll(async () => {
-  home = await VmDockerHome.create();
-});
-afterAll(() => home[Symbol.asyncDispose]());
+const home = await shared(VmDockerHome.create());
 
 describe("sandboxes of one project", () => {
   it(

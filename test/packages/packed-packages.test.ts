@@ -17,7 +17,7 @@ const TIMEOUT_MS = 120_000;
 const packages = PackedPackages.use();
 const sdk = packages.install("sdk", "protocol");
 const all = packages.install("cli", "core", "mcp", "node", "protocol", "providers", "sdk");
-const node = useNode();
+const node = await useNode();
 
 /** The node's address and key, for programs. */
 function environment(): NodeJS.ProcessEnv {

@@ -13,20 +13,19 @@ import {
 } from "@sandpiper/node/server";
 import { Client } from "@sandpiper/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../../packages/providers/src/docker/engine/engine.ts";
 import { connectTo } from "../../packages/providers/src/docker/testing/connect.ts";
-import { type Dockerd, startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
+import { startDockerd } from "../../packages/providers/src/docker/testing/dockerd.ts";
 import { importTestImage } from "../../packages/providers/src/docker/testing/test-image.ts";
+import { shared, sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 import { NodeProcess } from "../node/node-process.ts";
 
 const IMAGE = "sandpiper-test:latest";
 const run = promisify(execFile);
 const repo = join(import.meta.dirname, "../..");
 
-let undo: AsyncDisposableStack;
-let dockerd: Dockerd;
-let engine: Engine;
-let home: string;
+const home = sharedDirectory("sdk-docker");
+const dockerd = await shared(startDockerd({ bridge: true }));
+const engine = await shared(connectTo(dockerd));
 let node: RunningNode;
 let client: Client;
 
@@ -38,11 +37,6 @@ async function start(config: NodeConfigOptions = {}): Promise<void> {
 }
 
 beforeAll(async () => {
-  undo = new AsyncDisposableStack();
-  home = mkdtempSync(join(tmpdir(), "sandpiper-sdk-docker-"));
-  undo.defer(() => rmSync(home, { recursive: true, force: true }));
-  dockerd = undo.use(await startDockerd({ bridge: true }));
-  engine = undo.use(await connectTo(dockerd));
   await importTestImage(engine, { name: IMAGE, variant: "python" });
   await start();
 }, 120_000);
@@ -54,7 +48,6 @@ afterEach(async () => {
 afterAll(async () => {
   client.close();
   await node.stop();
-  await undo.disposeAsync();
 });
 
 /** The engine's containers, and its volumes except the agent's and caches. */

@@ -7,7 +7,7 @@ import { useNode } from "./sdk-node.ts";
 
 const run = promisify(execFile);
 const repo = join(import.meta.dirname, "../..");
-const node = useNode();
+const node = await useNode();
 const guide = await readFile(join(repo, "docs/sdk.md"), "utf8");
 const programs = [...guide.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, text = ""]) => text);
 

@@ -4,7 +4,7 @@ import { collectOutput, numbersTo } from "../node/numbered-output.ts";
 import { Balancer } from "./balancer.ts";
 import { useNode } from "./sdk-node.ts";
 
-const node = useNode();
+const node = await useNode();
 
 describe("a client behind a load balancer", () => {
   it("sends the newest affinity cookie with its requests and its connection", async () => {

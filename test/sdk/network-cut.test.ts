@@ -5,7 +5,7 @@ import { numbersTo } from "../node/numbered-output.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
 import { useNode } from "./sdk-node.ts";
 
-const node = useNode();
+const node = await useNode();
 /** 1.3 MB take more than half a second: at least two cuts interrupt every long output. */
 const BAD_NETWORK = { cutEveryMs: 200, bytesPerMs: 2000 };
 

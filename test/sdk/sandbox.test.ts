@@ -2,7 +2,7 @@ import { Client, decodeText, Sandbox, SandboxError } from "@sandpiper/sdk";
 import { describe, expect, it } from "vitest";
 import { useNode } from "./sdk-node.ts";
 
-const node = useNode();
+const node = await useNode();
 const options = () => ({ url: node.url, apiKey: node.apiKey });
 
 describe("a sandbox, through the SDK", () => {

@@ -1,9 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createLogger, parseNodeConfig, type RunningNode, startNode } from "@sandpiper/node/server";
+import { readFileSync } from "node:fs";
+import { createLogger, parseNodeConfig, startNode } from "@sandpiper/node/server";
 import { Client } from "@sandpiper/sdk";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll } from "vitest";
+import { sharedDirectory } from "../../packages/providers/src/host/testing/shared.ts";
 
 export interface SdkNode {
   readonly url: string;
@@ -12,42 +11,18 @@ export interface SdkNode {
 }
 
 /** A node with real gVisor for the tests of one file. */
-export function useNode(): SdkNode {
-  let home: string;
-  let node: RunningNode | undefined;
-  let started: SdkNode | undefined;
-  const running = (): SdkNode => {
-    if (started === undefined) throw new Error("the node has not been started");
-    return started;
-  };
-
-  beforeAll(async () => {
-    home = mkdtempSync(join(tmpdir(), "sandpiper-sdk-"));
-    const config = parseNodeConfig({ home, port: 0, defaultProvider: "gvisor" });
-    node = await startNode(config, { logger: createLogger({ logLevel: "silent", logFormat: "json" }) });
-    const apiKey = readFileSync(node.apiKeyFile, "utf8").trim();
-    started = { url: node.url, apiKey, client: new Client({ url: node.url, apiKey }) };
-  });
-
+export async function useNode(): Promise<SdkNode> {
+  const config = parseNodeConfig({ home: sharedDirectory("sdk"), port: 0, defaultProvider: "gvisor" });
+  const node = await startNode(config, { logger: createLogger({ logLevel: "silent", logFormat: "json" }) });
+  const apiKey = readFileSync(node.apiKeyFile, "utf8").trim();
+  const client = new Client({ url: node.url, apiKey });
   afterAll(async () => {
     try {
-      for await (const sandbox of running().client.sandboxes.list()) await sandbox.destroy();
-      running().client.close();
+      for await (const sandbox of client.sandboxes.list()) await sandbox.destroy();
+      client.close();
     } finally {
-      await node?.stop();
-      rmSync(home, { recursive: true, force: true });
+      await node.stop();
     }
   });
-
-  return {
-    get url() {
-      return running().url;
-    },
-    get apiKey() {
-      return running().apiKey;
-    },
-    get client() {
-      return running().client;
-    },
-  };
+  return { url: node.url, apiKey, client };
 }

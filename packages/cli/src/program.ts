@@ -31,7 +31,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 
 async function runVerb(verb: Verb, argv: readonly string[]): Promise<number> {
   const arguments_ = parseArguments(verb, argv);
-  if (!arguments_.has("help") && verb.actions === undefined) return verb.run(arguments_);
+  if (!arguments_.has("help") && verb.run !== undefined) return (await verb.run(arguments_)) ?? 0;
   const { verbHelp } = await import("./command/help-text.ts");
   await print(verbHelp(verb));
   return 0;

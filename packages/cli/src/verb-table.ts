@@ -19,7 +19,7 @@ export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {
   restore: async () => (await import("./verbs/restore.ts")).restoreVerb,
   fork: async () => (await import("./verbs/fork.ts")).forkVerb,
   pause: async () => (await import("./verbs/pause.ts")).pauseVerb,
-  resume: async () => (await import("./verbs/resume.ts")).resumeVerb,
+  resume: async () => (await import("./verbs/pause.ts")).resumeVerb,
   rollback: async () => (await import("./verbs/rollback.ts")).rollbackVerb,
   rebuild: async () => (await import("./verbs/rebuild.ts")).rebuildVerb,
   events: async () => (await import("./verbs/events.ts")).eventsVerb,

@@ -14,10 +14,10 @@ export interface Verb extends Syntax {
   readonly learnMore?: string;
   /** Its operands may be paths of this machine. */
   readonly completesPaths?: boolean;
-  /** Its own verbs, the first word after it; `run` is then never called. */
+  /** Its own verbs, the first word after it; it then has no `run`. */
   readonly actions?: readonly Verb[];
   /** Its exit code is that of the command it runs, so Sandpiper's own failures need one that commands do not use. */
   readonly endsLikeItsCommand?: boolean;
-  /** Returns the exit code of the program. */
-  run(arguments_: Arguments): Promise<number>;
+  /** Returns the exit code of the program; without one it is 0. */
+  run?(arguments_: Arguments): Promise<number | undefined>;
 }

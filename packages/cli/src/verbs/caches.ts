@@ -14,7 +14,6 @@ const listCaches: Verb = {
   async run(arguments_) {
     const client = await requireNode();
     await showRows(arguments_, { columns, rows: await client.caches.list() });
-    return 0;
   },
 };
 
@@ -28,7 +27,6 @@ const clearCaches: Verb = {
     const targets = operands.map(parseCache);
     const client = await requireNode();
     for (const target of targets) await client.caches.clear(target);
-    return 0;
   },
 };
 
@@ -37,7 +35,6 @@ export const cachesVerb: Verb = {
   summary: "list and delete the caches that containers of a project share",
   options: [],
   actions: [listCaches, clearCaches],
-  run: async () => 0,
 };
 
 function parseCache(text: string): Pick<CacheResource, "project" | "name"> {

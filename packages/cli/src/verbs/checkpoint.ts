@@ -35,6 +35,5 @@ tells which. Start a stopped sandbox again with "sandpiper resume".`,
     const sandbox = await firstSandbox(arguments_);
     const saved = await withProgress("saving", arguments_, () => sandbox.checkpoint(options));
     await showResult(arguments_, { json: saved, lines: [saved.id] });
-    return 0;
   },
 };

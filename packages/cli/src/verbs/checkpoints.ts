@@ -27,13 +27,9 @@ export const checkpointsVerb: Verb = {
     const sandbox = await firstSandbox(arguments_);
     const rows = await sandbox.checkpoints();
     const unwanted = arguments_.all("delete");
-    if (unwanted.length === 0) {
-      await showRows(arguments_, { columns: columnsAt(Date.now()), rows });
-      return 0;
-    }
+    if (unwanted.length === 0) await showRows(arguments_, { columns: columnsAt(Date.now()), rows });
     const targets = new Set(unwanted.map((text) => pick("checkpoint", text, rows).id));
     for (const id of targets) await sandbox.deleteCheckpoint(id);
-    return 0;
   },
 };
 

@@ -20,7 +20,6 @@ export function createCompletionVerb(verbTable: VerbTable): Verb {
     async run({ operands: [shell] }) {
       const verbs = await Promise.all(Object.values(verbTable).map((load) => load()));
       await print(await completionOf(shell as string, verbs));
-      return 0;
     },
   };
 }

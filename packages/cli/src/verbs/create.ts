@@ -43,6 +43,5 @@ export const createVerb: Verb = {
     view[Symbol.dispose]();
     progress[Symbol.dispose]();
     await showResult(arguments_, { json: info, lines: [id] });
-    return 0;
   },
 };

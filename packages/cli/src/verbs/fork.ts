@@ -33,6 +33,5 @@ running processes. Copies have the original's labels unless you set --label.`,
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
     const forks = await withProgress("forking", arguments_, () => sandbox.fork({ ...own, checkpoint }));
     await showResult(arguments_, { json: forks.map(({ info }) => info), lines: forks.map(({ id }) => id) });
-    return 0;
   },
 };

@@ -17,7 +17,6 @@ export const getVerb: Verb = {
     const { token: _, ...shown } = info;
     if (wantsJson(arguments_)) await printJson(shown);
     else await showRows(arguments_, { columns, rows: Object.entries(shown) });
-    return 0;
   },
 };
 

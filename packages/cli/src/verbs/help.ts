@@ -14,14 +14,9 @@ export function createHelpVerb(verbTable: VerbTable): Verb {
     choices: Object.keys(verbTable),
     options: [],
     async run({ operands: [name, action] }) {
-      if (name === undefined) {
-        const verbs = await Promise.all(Object.values(verbTable).map((load) => load()));
-        await print(programHelp(verbs));
-        return 0;
-      }
-      const verb = (await verbTable[name]?.()) as Verb;
-      await print(verbHelp(action === undefined ? verb : actionOf(verb, action)));
-      return 0;
+      const verb = await verbTable[name ?? ""]?.();
+      if (verb !== undefined) await print(verbHelp(action === undefined ? verb : actionOf(verb, action)));
+      else await print(programHelp(await Promise.all(Object.values(verbTable).map((load) => load()))));
     },
   };
 }

@@ -48,7 +48,6 @@ const createKey: Verb = {
       quota,
     });
     await showResult(arguments_, { json: created, lines: [created.key] });
-    return 0;
   },
 };
 
@@ -59,7 +58,6 @@ const listKeys: Verb = {
   async run(arguments_) {
     const client = await requireNode();
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.keys.list() });
-    return 0;
   },
 };
 
@@ -75,7 +73,6 @@ const revokeKey: Verb = {
     const living = (await client.keys.list()).filter(({ revokedAt }) => revokedAt === null);
     const targets = operands.map((text) => pick("key", text, living));
     for (const { id } of targets) await client.keys.revoke(id);
-    return 0;
   },
 };
 
@@ -84,7 +81,6 @@ export const keysVerb: Verb = {
   summary: "manage API keys",
   options: [],
   actions: [createKey, listKeys, revokeKey],
-  run: async () => 0,
 };
 
 function columnsAt(nowMs: number): readonly Column<KeyResource>[] {

@@ -27,7 +27,6 @@ export const killVerb: Verb = {
       const process_ = await sandbox.attach(id);
       await process_.signal(signal, { target: "tree" });
     }
-    return 0;
   },
 };
 

@@ -26,7 +26,6 @@ export const lsVerb: Verb = {
     // A token gives access to its sandbox, and printed text is easily kept in a log.
     const rows = sandboxes.map(({ info: { token: _, ...row } }) => row);
     await showRows(arguments_, { columns: columnsAt(Date.now(), rows), rows });
-    return 0;
   },
 };
 

@@ -22,7 +22,6 @@ const drainNode: Verb = {
     const deadlineMs = parseDuration(arguments_, "deadline");
     const client = await requireNode();
     await withProgress("draining", arguments_, () => client.nodes.drain({ deadlineMs }));
-    return 0;
   },
 };
 
@@ -31,5 +30,4 @@ export const nodeVerb: Verb = {
   summary: "take a node out of service",
   options: [],
   actions: [drainNode],
-  run: async () => 0,
 };

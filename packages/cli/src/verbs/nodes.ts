@@ -15,7 +15,6 @@ export const nodesVerb: Verb = {
   async run(arguments_) {
     const client = await requireNode();
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.nodes.list() });
-    return 0;
   },
 };
 

@@ -15,3 +15,15 @@ export const pauseVerb: Verb = {
     return eachSandbox(sandboxes, { label: "pausing", arguments_ }, (sandbox) => sandbox.pause());
   },
 };
+
+export const resumeVerb: Verb = {
+  name: "resume",
+  summary: "resume paused or stopped sandboxes",
+  operands: ["SANDBOX…"],
+  options: [quietOption],
+  details: "A stopped sandbox resumes from its newest checkpoint.",
+  async run(arguments_) {
+    const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);
+    return eachSandbox(sandboxes, { label: "resuming", arguments_ }, (sandbox) => sandbox.resume());
+  },
+};

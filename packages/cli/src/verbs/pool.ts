@@ -17,7 +17,6 @@ const listPools: Verb = {
   async run(arguments_) {
     const client = await requireNode();
     await showRows(arguments_, { columns, rows: await client.pools.list() });
-    return 0;
   },
 };
 
@@ -38,7 +37,6 @@ const setPool: Verb = {
     const pool = await (await requireNode()).pools.set({ ...shape, target });
     if (wantsJson(arguments_)) await printJson(pool);
     else await showRows(arguments_, { columns, rows: [pool] });
-    return 0;
   },
 };
 
@@ -47,7 +45,6 @@ export const poolVerb: Verb = {
   summary: "manage warm pools of started sandboxes",
   options: [],
   actions: [listPools, setPool],
-  run: async () => 0,
 };
 
 function parseTarget(text: string): number {

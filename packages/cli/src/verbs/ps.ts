@@ -15,7 +15,6 @@ export const psVerb: Verb = {
   async run(arguments_) {
     const sandbox = await firstSandbox(arguments_);
     await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await sandbox.processes() });
-    return 0;
   },
 };
 

@@ -17,6 +17,5 @@ has failed.`,
     const sandbox = await firstSandbox(arguments_);
     const { token: _, ...info } = await withProgress("rebuilding", arguments_, () => sandbox.rebuild());
     await showResult(arguments_, { json: info, lines: [] });
-    return 0;
   },
 };

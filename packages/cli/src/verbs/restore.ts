@@ -22,6 +22,5 @@ use "sandpiper rollback" to reset it.`,
     const checkpoint = await findCheckpointId(client, arguments_.operands[0] as string);
     const restored = await withProgress("restoring", arguments_, () => client.sandboxes.create({ ...own, checkpoint }));
     await showResult(arguments_, { json: restored.info, lines: [restored.id] });
-    return 0;
   },
 };

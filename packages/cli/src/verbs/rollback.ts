@@ -20,6 +20,5 @@ All changes since the checkpoint are lost.`,
     const checkpoint = wanted === undefined ? undefined : (await findCheckpoint(sandbox, wanted)).id;
     const info = await withProgress("rolling back", arguments_, () => sandbox.rollback(checkpoint));
     await showResult(arguments_, { json: info, lines: [info.rolledBackTo?.checkpoint ?? ""] });
-    return 0;
   },
 };

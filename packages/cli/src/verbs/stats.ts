@@ -34,7 +34,6 @@ export const statsVerb: Verb = {
     });
     const rows = sandboxes.flatMap(({ id }) => found.get(id) ?? []);
     await showRows(arguments_, { columns, rows });
-    return 0;
   },
 };
 

@@ -8,6 +8,5 @@ export const versionVerb: Verb = {
   options: [],
   async run() {
     await print(`sandpiper ${manifest.version}\n`);
-    return 0;
   },
 };

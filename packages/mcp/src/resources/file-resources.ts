@@ -3,8 +3,7 @@ import type { Sandbox } from "@sandpiper/sdk";
 import { textOf } from "../output/utf8.ts";
 import type { McpSession } from "../session/mcp-session.ts";
 import { decodePath, fileUri, mediaTypeOf } from "./file-uri.ts";
-import { readResource } from "./read-resource.ts";
-import { completeSandboxId, MAX_COMPLETIONS, ofEach } from "./session-sandboxes.ts";
+import { completeSandboxId, MAX_COMPLETIONS, ofEach, readResource } from "./read-resource.ts";
 
 /** The files and directories of sandboxes. The list has those in the home directories of the session's own sandboxes. */
 export function registerFileResources(server: McpServer, session: McpSession): void {

@@ -3,8 +3,7 @@ import type { Sandbox } from "@sandpiper/sdk";
 import { readOutput } from "../output/read-output.ts";
 import type { McpSession } from "../session/mcp-session.ts";
 import { findProcess, processRow, processState } from "../tool/process-row.ts";
-import { readResource } from "./read-resource.ts";
-import { completeSandboxId, MAX_COMPLETIONS, ofEach } from "./session-sandboxes.ts";
+import { completeSandboxId, MAX_COMPLETIONS, ofEach, readResource } from "./read-resource.ts";
 
 const MAX_NAME_CHARS = 200;
 

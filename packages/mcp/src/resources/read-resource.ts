@@ -4,7 +4,30 @@ import {
   type ReadResourceResult,
   ResourceNotFoundError,
 } from "@modelcontextprotocol/server";
-import { SandboxError } from "@sandpiper/sdk";
+import { type Sandbox, SandboxError } from "@sandpiper/sdk";
+import type { McpSession } from "../session/mcp-session.ts";
+
+/** The protocol's limit for completions. */
+export const MAX_COMPLETIONS = 100;
+
+/** Collects the items of each of the session's own sandboxes; skips sandboxes that do not answer. */
+export async function ofEach<Item>(
+  session: McpSession,
+  find: (sandbox: Sandbox) => Promise<readonly Item[]>,
+): Promise<Item[]> {
+  const found = await Promise.allSettled(session.own.map(find));
+  return found.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+}
+
+export async function completeSandboxId(session: McpSession, typed: string): Promise<string[]> {
+  const ids: string[] = [];
+  const { sandboxes } = await session.client();
+  for await (const { id, state } of sandboxes.list()) {
+    if (state !== "destroyed" && id.startsWith(typed)) ids.push(id);
+    if (ids.length === MAX_COMPLETIONS) break;
+  }
+  return ids;
+}
 
 /** Reads a resource; converts errors to those of the protocol. */
 export async function readResource(uri: URL, read: () => Promise<ReadResourceResult>): Promise<ReadResourceResult> {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { fileUri, mediaTypeOf } from "../resources/file-uri.ts";
-import { filePartInput, filePartOutput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { filePartEnd, filePartInput, filePartStart } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const downloadFile = defineTool({
@@ -9,16 +9,8 @@ export const downloadFile = defineTool({
   description:
     "Reads a file of a sandbox as bytes, in base64; images can be viewed. A long file comes in parts: next_offset is the start of the next part. Use read_file for text.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
-    ...filePartInput,
-  }),
-  output: z.object({
-    sandbox_id: sandboxIdOutput,
-    path: z.string(),
-    content_base64: z.string(),
-    ...filePartOutput,
-  }),
+  input: filePartInput,
+  output: z.object({ ...filePartStart, content_base64: z.string(), ...filePartEnd }),
   async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);
     const { transferBytes } = session.limits;
@@ -38,13 +30,7 @@ export const downloadFile = defineTool({
           ? { type: "image", data: blob, mimeType }
           : { type: "resource", resource: { uri: fileUri(sandbox.id, absolute), mimeType, blob } },
       ],
-      structured: {
-        sandbox_id: sandbox.id,
-        path,
-        content_base64: blob,
-        size_bytes: sizeBytes,
-        next_offset: next,
-      },
+      structured: { sandbox_id: sandbox.id, path, content_base64: blob, size_bytes: sizeBytes, next_offset: next },
     };
   },
 });

@@ -1,7 +1,7 @@
 import { SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
 import { textOf, withoutCutEnd } from "../output/utf8.ts";
-import { filePartInput, filePartOutput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { filePartEnd, filePartInput, filePartStart } from "../tool/fields.ts";
 import { defineTool } from "../tool/tool.ts";
 
 export const readFile = defineTool({
@@ -10,16 +10,8 @@ export const readFile = defineTool({
   description:
     "Reads a text file of a sandbox. A long file comes in parts: next_offset is the start of the next part. Use download_file for binary content.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
-    ...filePartInput,
-  }),
-  output: z.object({
-    sandbox_id: sandboxIdOutput,
-    path: z.string(),
-    content: z.string(),
-    ...filePartOutput,
-  }),
+  input: filePartInput,
+  output: z.object({ ...filePartStart, content: z.string(), ...filePartEnd }),
   async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
     const sandbox = await session.sandbox(sandbox_id, signal);
     const lengthBytes = Math.min(length ?? session.limits.fileBytes, session.limits.fileBytes);
@@ -28,7 +20,9 @@ export const readFile = defineTool({
     // Files in /proc report a size of 0.
     const isCut = offset + read.length < sizeBytes;
     const bytes = isCut ? withoutCutEnd(read) : read;
-    if (isBinary(bytes)) throw binaryFile(path, sizeBytes);
+    if (bytes.includes(0)) {
+      throw new SandboxError("binary_file", { message: `${path} is a binary file of ${sizeBytes} bytes, not text` });
+    }
     const content = textOf(bytes);
     const next = isCut ? offset + bytes.length : null;
     const note =
@@ -39,11 +33,3 @@ export const readFile = defineTool({
     };
   },
 });
-
-function isBinary(bytes: Uint8Array): boolean {
-  return bytes.includes(0);
-}
-
-function binaryFile(path: string, sizeBytes: number): SandboxError {
-  return new SandboxError("binary_file", { message: `${path} is a binary file of ${sizeBytes} bytes, not text` });
-}

@@ -1,13 +1,10 @@
 import { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 describe("the docker provider", () => {
   it("adopts a container whose program was killed while it read a large output", async () => {

@@ -1,16 +1,13 @@
 import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 import { importTestImage } from "./testing/test-image.ts";
 import { crashContainer } from "./testing/traces.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 const containers = () => fixture.provider.containers;
 

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { describeContract } from "./testing/describe-contract.ts";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 describeContract("docker", () => fixture);

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
-import type { Sandbox } from "@sandpiper/core";
-import type Docker from "dockerode";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 
 /** In the environment of this program, of the sandbox and of a command; the engine must not see it. */
 const secret = `secret-${crypto.randomUUID()}`;
@@ -14,21 +13,11 @@ const CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_
 /** Their bits, in the format of /proc. */
 const CAPABILITY_MASK = "00000000000004fb";
 
-let fixture: DockerFixture;
-let sandbox: Sandbox;
-let found: Docker.ContainerInspectInfo;
-beforeAll(async () => {
-  process.env["SANDPIPER_TEST_SECRET"] = secret;
-  fixture = await createDockerFixture({
-    image: { variant: "python", env: { FROM_IMAGE: "kept" }, entrypoint: ["/bin/sh", "-c", "exit 7"] },
-  });
-  sandbox = await fixture.create({ env: { TOKEN: secret }, labels: { note: secret }, name: secret });
-  found = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
-}, 300_000);
-afterAll(async () => {
-  delete process.env["SANDPIPER_TEST_SECRET"];
-  await fixture?.[Symbol.asyncDispose]();
-});
+process.env["SANDPIPER_TEST_SECRET"] = secret;
+const image = { variant: "python", env: { FROM_IMAGE: "kept" }, entrypoint: ["/bin/sh", "-c", "exit 7"] } as const;
+const fixture = await shared(createDockerFixture({ image }));
+const sandbox = await fixture.create({ env: { TOKEN: secret }, labels: { note: secret }, name: secret });
+const found = await fixture.engine.docker.getContainer(containerName(sandbox.id)).inspect();
 
 describe("a container", () => {
   it("is not privileged, and shares no namespace with the host", () => {

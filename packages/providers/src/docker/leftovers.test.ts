@@ -5,17 +5,14 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 import { crashContainer, tracesOf, tracesOfAll } from "./testing/traces.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture);
 

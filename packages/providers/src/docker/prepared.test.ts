@@ -3,17 +3,14 @@ import { join } from "node:path";
 import { Sandbox, type SandboxConfigOptions } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { commitContainer } from "./checkpoint/checkpoint-image.ts";
 import { containerName } from "./container/inspect-container.ts";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 import { startHostProgram } from "./testing/start-host-program.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture({ image: { user: "user" } });
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture({ image: { user: "user" } }));
 afterEach(async () => expect(await left()).toEqual([]));
 
 async function left(): Promise<string[]> {

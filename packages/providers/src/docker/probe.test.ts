@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { probeDocker } from "./probe.ts";
-import { type Dockerd, startDockerd } from "./testing/dockerd.ts";
+import { startDockerd } from "./testing/dockerd.ts";
 
-let dockerd: Dockerd;
-beforeAll(async () => {
-  dockerd = await startDockerd({ liveRestore: true, runtimes: { runsc: "/bin/true" } });
-}, 300_000);
-afterAll(async () => {
-  await dockerd?.[Symbol.asyncDispose]();
-});
+const dockerd = await shared(startDockerd({ liveRestore: true, runtimes: { runsc: "/bin/true" } }));
 
 describe("probing for an engine", () => {
   it("reports the engine that answers", async () => {

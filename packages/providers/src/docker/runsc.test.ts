@@ -1,16 +1,14 @@
 import { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
+import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  const runsc = await findRunsc(undefined);
-  if ("reason" in runsc) throw new Error(`${runsc.reason}; ${runsc.hint}`);
-  fixture = await createDockerFixture({ runtimes: { runsc: runsc.path }, image: { variant: "python" } });
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const runsc = await findRunsc(undefined);
+if ("reason" in runsc) throw new Error(`${runsc.reason}; ${runsc.hint}`);
+const runtimes = { runsc: runsc.path };
+const fixture = await shared(createDockerFixture({ runtimes, image: { variant: "python" } }));
 
 describe("an engine that has gVisor", () => {
   it("runs containers in gVisor by default", async () => {

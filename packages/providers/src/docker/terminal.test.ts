@@ -1,15 +1,11 @@
-import type { ProcessHandle, Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDockerFixture, type DockerFixture } from "./testing/fixture.ts";
+import type { ProcessHandle } from "@sandpiper/core";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
+import { createDockerFixture } from "./testing/fixture.ts";
 import { importTestImage } from "./testing/test-image.ts";
 
-let fixture: DockerFixture;
-let sandbox: Sandbox;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-  sandbox = await fixture.create();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
+const sandbox = await fixture.create();
 
 const pty = { rows: 24, cols: 80 };
 

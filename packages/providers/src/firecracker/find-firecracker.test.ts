@@ -1,20 +1,16 @@
-import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { findFirecracker } from "./find-firecracker.ts";
 import { type InstalledDouble, installDouble } from "./testing/install-double.ts";
 
 let double: InstalledDouble;
-let empty: string;
+const empty = freshDirectory("find");
 beforeEach(async () => {
   double = await installDouble();
-  empty = await mkdtemp(join(tmpdir(), "fc-find-"));
 });
-afterEach(async () => {
-  await double[Symbol.asyncDispose]();
-  await rm(empty, { recursive: true });
-});
+afterEach(() => double[Symbol.asyncDispose]());
 
 describe("findFirecracker", () => {
   it("finds the named Firecracker, one on the PATH and one in the cache, each with the jailer beside it", async () => {

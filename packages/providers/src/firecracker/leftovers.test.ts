@@ -3,19 +3,15 @@ import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
-import { FirecrackerProvider } from "./provider.ts";
-import { createDoubleFixture, type FirecrackerFixture } from "./testing/fixture.ts";
+import { shared } from "../host/testing/shared.ts";
+import { createDoubleFixture } from "./testing/fixture.ts";
 
-let fixture: FirecrackerFixture;
-beforeAll(async () => {
-  fixture = await createDoubleFixture();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createDoubleFixture());
 
-const traces = (id: SandboxId) => tracesOf(id, fixture.options.stateDirectory);
-const instance = (id: SandboxId) => join(fixture.options.stateDirectory, "firecracker/instances", id);
+const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
+const instance = (id: SandboxId) => join(fixture.stateDirectory, "firecracker/instances", id);
 
 describe("the Firecracker provider", () => {
   it("reports a crash with the console output when only the Firecracker process is killed", async () => {
@@ -33,7 +29,7 @@ describe("the Firecracker provider", () => {
 
   it("reports a crash when Firecracker hangs", async () => {
     const clock = new FakeClock();
-    const sandbox = await Sandbox.create(new FirecrackerProvider({ ...fixture.options, clock }), fixture.config);
+    const sandbox = await Sandbox.create(fixture.newProvider({ clock }), fixture.config);
     for (const pid of await machineProcesses(sandbox.id)) process.kill(pid, "SIGSTOP");
     await clock.advance(60_000);
     expect(await sandbox.closed).toMatchObject({
@@ -46,7 +42,7 @@ describe("the Firecracker provider", () => {
 
   it("leaves nothing of a sandbox that does not start, and reports Firecracker's error", async () => {
     const id = createSandboxId();
-    const kernel = join(fixture.options.stateDirectory, "no-kernel");
+    const kernel = join(fixture.stateDirectory, "no-kernel");
     await writeFile(kernel, "text");
     const creation = Sandbox.create(fixture.provider, { ...fixture.config, kernel }, { id });
     await expect(creation).rejects.toMatchObject({ reason: "unusable_kernel" });
@@ -60,10 +56,7 @@ describe("the Firecracker provider", () => {
 
   it("removes a sandbox after the Firecracker program was uninstalled", async () => {
     const sandbox = await fixture.create();
-    const bare = new FirecrackerProvider({
-      stateDirectory: fixture.options.stateDirectory,
-      environment: { PATH: "/nonexistent", XDG_CACHE_HOME: "/nonexistent" },
-    });
+    const bare = fixture.newProvider({ environment: { PATH: "/nonexistent", XDG_CACHE_HOME: "/nonexistent" } });
     expect((await bare.probe()).available).toBe(false);
     expect((await bare.list()).map(({ id }) => id)).toContain(sandbox.id);
     await bare.remove(sandbox.id);
@@ -76,7 +69,7 @@ describe("the Firecracker provider", () => {
 describe("a Firecracker machine", () => {
   it("truncates a console log that grows over its limit", async () => {
     const clock = new FakeClock();
-    const sandbox = await Sandbox.create(new FirecrackerProvider({ ...fixture.options, clock }), fixture.config);
+    const sandbox = await Sandbox.create(fixture.newProvider({ clock }), fixture.config);
     const path = join(instance(sandbox.id), "console.log");
     await writeFile(path, Buffer.alloc(2 ** 20 + 1), { flag: "a" });
     await clock.advance(5_000);
@@ -87,7 +80,7 @@ describe("a Firecracker machine", () => {
 
 describe("a Firecracker checkpoint", () => {
   it("can be deleted once it is restored, and gives the restored machine a new identity and the current time", async () => {
-    const directory = join(fixture.options.stateDirectory, "saved");
+    const directory = join(fixture.stateDirectory, "saved");
     await mkdir(directory);
     const sandbox = await fixture.create();
     await sandbox.exec("echo kept > kept");

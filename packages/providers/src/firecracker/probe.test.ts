@@ -1,21 +1,17 @@
-import { chmod, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { FirecrackerProvider } from "./provider.ts";
 import { type InstalledDouble, installDouble } from "./testing/install-double.ts";
 
 let double: InstalledDouble;
-let stateDirectory: string;
+const stateDirectory = freshDirectory("probe");
 beforeEach(async () => {
   double = await installDouble();
-  stateDirectory = await mkdtemp(join(tmpdir(), "fc-"));
 });
-afterEach(async () => {
-  await double[Symbol.asyncDispose]();
-  await rm(stateDirectory, { recursive: true });
-});
+afterEach(() => double[Symbol.asyncDispose]());
 
 const provider = (kvmDevice: string, SANDPIPER_FIRECRACKER = double.firecracker) =>
   new FirecrackerProvider({

@@ -1,46 +1,24 @@
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
-import { describeProvider } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { testRoot } from "../guest/testing/test-root.ts";
+import { describe, expect, it } from "vitest";
 import { crashMachine, tracesOf } from "../host/testing/machine-traces.ts";
-import { FirecrackerProvider } from "./provider.ts";
-import { createFixture, type FirecrackerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
+import { describeFixture } from "../host/testing/provider-fixture.ts";
+import { shared } from "../host/testing/shared.ts";
+import { createFixture } from "./testing/fixture.ts";
 
 if (!process.env["SANDPIPER_FIRECRACKER"]) {
   it.skip(
     "the firecracker provider passes its contract on a real Firecracker (skipped: SANDPIPER_FIRECRACKER is not set)",
   );
 } else {
-  const rootfs = await testRoot();
-  let fixture: FirecrackerFixture;
-  beforeAll(async () => {
-    fixture = await createFixture();
-  });
-  afterAll(() => fixture[Symbol.asyncDispose]());
-
-  describeProvider("firecracker", () => fixture.provider, {
-    framework: { describe, it, beforeAll, afterAll, expect },
-    capabilities: {
-      isolation: "vm",
-      checkpoint: "memory",
-      limits: { memory: true, cpu: true, processes: true, disk: true },
-      supportsAdopt: true,
-      supportsUsers: true,
-      supportsContainers: false,
-    },
-    config: { rootfs, memoryMib: 192, diskMib: 64 },
-    crash: (_provider, id) => crashMachine(id),
-    leftovers: (_provider, id) => tracesOf(id, fixture.options.stateDirectory),
-    makeDirectory: () => mkdtemp(join(fixture.options.stateDirectory, "checkpoint-")),
-    traces: [/^process /, /^\/sys\/fs\/cgroup\//, /\/firecracker\/instances\//],
-    programs: {
-      start: (options) => startHostProgram({ fixture, ...options }),
-      next: () => new FirecrackerProvider(fixture.options),
-    },
+  const fixture = await shared(createFixture());
+  describeFixture("firecracker", fixture, {
+    isolation: "vm",
+    crash: crashMachine,
+    tracesOf,
+    traces: [/\/firecracker\/instances\//],
   });
 
   describe("a machine of a real Firecracker", () => {
@@ -60,7 +38,7 @@ if (!process.env["SANDPIPER_FIRECRACKER"]) {
     });
 
     it("has the current time and its own hostname and random numbers after a restore", async () => {
-      const directory = await mkdtemp(join(fixture.options.stateDirectory, "checkpoint-"));
+      const directory = await mkdtemp(join(fixture.stateDirectory, "checkpoint-"));
       await using sandbox = await fixture.create();
       await sandbox.checkpoint(directory, { keepsRunning: true });
       const look = async (each: Sandbox) =>

@@ -1,27 +1,23 @@
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, chown, mkdir, readdir, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PullProgress } from "@sandpiper/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { findProgram } from "../host/find-program.ts";
 import { runProgram } from "../host/run-program.ts";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { guestImage } from "./guest-image.ts";
 import type { GuestImage } from "./image-build.ts";
 
-let directory: string;
-let root: string;
+const directory = freshDirectory("guest-image");
+const root = join(directory, "root");
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "guest-image-"));
-  root = join(directory, "root");
   await mkdir(join(root, "etc"), { recursive: true });
   await mkdir(join(root, "home/user"), { recursive: true });
   await chown(join(root, "home/user"), 1000, 1000);
   await writeFile(join(root, "etc/hostname"), "one\n");
   await symlink("hostname", join(root, "etc/link"));
 });
-
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 function make(rootfs = root, onProgress?: (progress: PullProgress) => void): Promise<GuestImage> {
   const [imagesDirectory, stateDirectory] = [join(directory, "images"), join(directory, "state")];

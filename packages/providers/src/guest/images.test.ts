@@ -1,22 +1,14 @@
-import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { findDefaultRoot } from "./image-default.ts";
 import { Images } from "./images.ts";
 
-let directory: string;
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "images-"));
-  vi.stubEnv("XDG_CACHE_HOME", directory);
-});
-
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true, force: true });
-});
+const directory = freshDirectory("images");
+beforeEach(() => void vi.stubEnv("XDG_CACHE_HOME", directory));
+afterEach(() => void vi.unstubAllEnvs());
 
 async function makeRoot(name: string): Promise<string> {
   const root = join(directory, name);

@@ -1,17 +1,11 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { findKernel, guestKernel, type Kernel, kernelCommandLine } from "./kernel.ts";
 import { kernelArchive } from "./kernel-archive.ts";
 
-let directory: string;
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "kernel-"));
-});
-
-afterEach(() => rm(directory, { recursive: true, force: true }));
+const directory = freshDirectory("kernel");
 
 async function cacheKernel(version: string): Promise<void> {
   const root = join(directory, "sandpiper/kernel", version);

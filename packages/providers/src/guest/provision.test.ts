@@ -1,15 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PullProgress } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../host/testing/shared.ts";
 import { type Part, provisionBy } from "./provision.ts";
 
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-provision-"));
-});
-afterAll(() => rm(directory, { recursive: true }));
+const directory = sharedDirectory("provision");
 
 const patient = () => new AbortController().signal;
 

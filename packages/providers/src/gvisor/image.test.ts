@@ -1,18 +1,13 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { hostEtcEntries } from "./host-etc.ts";
 import { directoryImage, maskMounts } from "./image.ts";
 
-let root: string;
-let state: string;
-beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-image-")));
-  state = join(root, "state");
-  await mkdir(state);
-});
-afterEach(() => rm(root, { recursive: true }));
+const root = await realpath(freshDirectory("image"));
+const state = join(root, "state");
+beforeEach(() => mkdir(state));
 
 describe("a directory as an image", () => {
   it("is used as it is, with links followed", async () => {

@@ -1,32 +1,22 @@
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { networkInterfaces, tmpdir } from "node:os";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import type { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findLauncher } from "../host/find-agent.ts";
-import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
+import { shared, sharedDirectory } from "../host/testing/shared.ts";
+import { createGvisorFixture } from "./testing/fixture.ts";
 
 /** In this program's environment and in a file, so that a sandbox that can read anything of the host finds it. */
 const secret = `secret-${crypto.randomUUID()}`;
 const root = { user: "root" };
 
-let fixture: GvisorFixture;
-let sandbox: Sandbox;
-let hostDirectory: string;
-beforeAll(async () => {
-  process.env["SANDPIPER_TEST_SECRET"] = secret;
-  hostDirectory = await mkdtemp(join(tmpdir(), "sandpiper-isolation-"));
-  await writeFile(join(hostDirectory, "secret"), secret, { mode: 0o644 });
-  fixture = await createGvisorFixture();
-  sandbox = await fixture.create();
-});
-afterAll(async () => {
-  delete process.env["SANDPIPER_TEST_SECRET"];
-  await rm(hostDirectory, { recursive: true });
-  await fixture[Symbol.asyncDispose]();
-});
+process.env["SANDPIPER_TEST_SECRET"] = secret;
+const hostDirectory = sharedDirectory("isolation");
+await writeFile(join(hostDirectory, "secret"), secret, { mode: 0o644 });
+const fixture = await shared(createGvisorFixture());
+const sandbox = await fixture.create();
 
 describe("root in a sandbox of the host image", () => {
   it("has its own home in /root and one user in /home", async () => {

@@ -3,17 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findRunsc } from "../host/find-runsc.ts";
-import { GvisorProvider } from "./provider.ts";
-import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
+import { shared } from "../host/testing/shared.ts";
+import { createGvisorFixture } from "./testing/fixture.ts";
 import { tracesOf } from "./testing/traces.ts";
 
-let fixture: GvisorFixture;
-beforeAll(async () => {
-  fixture = await createGvisorFixture();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createGvisorFixture());
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 
@@ -43,7 +39,7 @@ describe("the gVisor provider", () => {
     const broken = join(fixture.stateDirectory, "runsc-without-delete");
     await writeFile(broken, `#!/bin/sh\ncase " $* " in *" delete "*) exit 1 ;; esac\nexec ${runsc.path} "$@"\n`);
     await chmod(broken, 0o755);
-    const provider = new GvisorProvider({ stateDirectory: fixture.stateDirectory, runsc: broken });
+    const provider = fixture.newProvider({ runsc: broken });
     const sandbox = await Sandbox.create(provider);
     await sandbox.destroy();
     expect(await traces(sandbox.id)).toEqual([]);

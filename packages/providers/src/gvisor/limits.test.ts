@@ -1,14 +1,11 @@
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createGvisorFixture, type GvisorFixture } from "./testing/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
+import { createGvisorFixture } from "./testing/fixture.ts";
 
-let fixture: GvisorFixture;
-beforeAll(async () => {
-  fixture = await createGvisorFixture();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createGvisorFixture());
 
 const python = (code: string) => ["python3", "-c", code];
 /** Writes to the allocated memory, so that it is really used. */

@@ -1,17 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { endCgroup } from "./end-cgroup.ts";
 import { findCgroups } from "./find-cgroups.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
-let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "sandpiper-cgroups-"));
-});
-afterEach(() => rm(root, { recursive: true }));
+const root = freshDirectory("cgroups");
 
 async function write(path: string, text: string): Promise<void> {
   await mkdir(join(root, path, ".."), { recursive: true });

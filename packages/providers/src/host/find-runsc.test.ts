@@ -1,15 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findRunsc } from "./find-runsc.ts";
 import { runscRelease } from "./runsc-release.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-runsc-"));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = freshDirectory("runsc");
 
 async function fakeRunsc(path: string, version: string): Promise<string> {
   const file = join(directory, path);

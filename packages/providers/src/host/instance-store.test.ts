@@ -1,19 +1,17 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstanceSpec } from "@sandpiper/core";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { InstanceStore } from "./instance-store.ts";
 import type { ProcessOwner } from "./process-owner.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
-let root: string;
+const root = freshDirectory("store");
 let store: InstanceStore;
-beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), "sandpiper-store-"));
+beforeEach(() => {
   store = new InstanceStore(root);
 });
-afterEach(() => rm(root, { recursive: true }));
 
 const createdAt = "2026-01-02T03:04:05.000Z";
 const specOf = (id: SandboxId): InstanceSpec => ({

@@ -1,19 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { isFifoPairHeld, openFifoPair } from "./fifo-pair.ts";
 import { findLauncher } from "./find-agent.ts";
 import { runProgram } from "./run-program.ts";
 import { SocketChannel } from "./socket-channel.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-launch-"));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = freshDirectory("launch");
 
 const launcher = findLauncher();
 const launch = (...argv: string[]) =>

@@ -1,19 +1,16 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { remembered } from "./remembered.ts";
+import { freshDirectory } from "./testing/shared.ts";
 
-let directory: string;
-let file: string;
+const directory = freshDirectory("remembered");
+const file = join(directory, "file");
 let computed: number;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "remembered-"));
-  file = join(directory, "file");
   await writeFile(file, "one");
   computed = 0;
 });
-afterEach(() => rm(directory, { recursive: true }));
 
 const ask = (fact = "size", files = [file]) =>
   remembered({ directory: join(directory, "known"), fact, files }, async () => `${++computed}`);

@@ -1,17 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sharedDirectory } from "../host/testing/shared.ts";
 import { startHostProgram } from "../host/testing/start-host-program.ts";
 import { LocalProvider } from "./provider.ts";
 import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
 
-let stateDirectory: string;
-beforeAll(async () => {
-  stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-local-"));
-});
-afterAll(() => rm(stateDirectory, { recursive: true }));
+const stateDirectory = sharedDirectory("local");
 
 describeProvider("local", () => new LocalProvider({ stateDirectory }), {
   framework: { describe, it, beforeAll, afterAll, expect },

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../host/testing/shared.ts";
 import { startHostProgram } from "../host/testing/start-host-program.ts";
 import { LOCAL_WARNING, LocalProvider } from "./provider.ts";
 import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
@@ -10,13 +8,8 @@ import { HOST_PROGRAM, processesOf, tracesOf } from "./testing/traces.ts";
 /** Starts a daemon, which leaves its parent and its session. */
 const daemons = "setsid sh -c 'sleep 611 & sleep 612' & sleep 613";
 
-let stateDirectory: string;
-let provider: LocalProvider;
-beforeAll(async () => {
-  stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-local-"));
-  provider = new LocalProvider({ stateDirectory });
-});
-afterAll(() => rm(stateDirectory, { recursive: true }));
+const stateDirectory = sharedDirectory("local");
+const provider = new LocalProvider({ stateDirectory });
 
 describe("the local provider", () => {
   it("warns in its status that it isolates nothing", async () => {

@@ -1,18 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ProcessHandle, Sandbox, SandboxError, type StartOptions } from "@sandpiper/core";
 import { FakeClock, rejection, settle } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockProvider } from "./provider.ts";
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-mock-"));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = freshDirectory("mock");
 
 /** A sandbox, and another host to restore it on, each with its own clock and faults. */
 async function setUp(faults: MockFaults = {}) {

@@ -1,17 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { describeProvider, type HostProgram, type HostProgramOptions } from "@sandpiper/core/testing";
 import { createSandboxId } from "@sandpiper/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { useSandbox } from "../host/testing/host-program.ts";
+import { sharedDirectory } from "../host/testing/shared.ts";
 import { MockProvider } from "./provider.ts";
 
-let scratch: string;
-beforeAll(async () => {
-  scratch = await mkdtemp(join(tmpdir(), "sandpiper-mock-"));
-});
-afterAll(() => rm(scratch, { recursive: true }));
+const scratch = sharedDirectory("mock");
 
 describe.each(["memory", "filesystem"] as const)("the mock provider with checkpoints of %s", (checkpoint) => {
   const base = new MockProvider({ checkpoint });

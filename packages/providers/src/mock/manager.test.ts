@@ -16,11 +16,7 @@ describe("the sandbox limit", () => {
   it("holds while boots are slow: of 100 concurrent creates exactly 50 succeed and the others fail at once", async () => {
     const { clock, provider, manager } = setUp({ maxSandboxes: 50 }, { bootDelayMs: 1000 });
     const refused: unknown[] = [];
-    const creations = Array.from({ length: 100 }, () =>
-      manager.create().catch((error) => {
-        refused.push(error);
-      }),
-    );
+    const creations = Array.from({ length: 100 }, () => manager.create().catch((error) => void refused.push(error)));
     await settle();
     expect(refused).toHaveLength(50);
     for (const error of refused) expect(error).toMatchObject({ code: "resource_exhausted", reason: "sandbox_limit" });

@@ -13,6 +13,11 @@ function setUp(faults: MockFaults = {}) {
   return { clock, provider, create };
 }
 
+async function created(config: SandboxConfigOptions = {}, options: SandboxOptions = {}) {
+  const { create, ...rest } = setUp();
+  return { ...rest, sandbox: await create(config, options) };
+}
+
 /** Advances a fake clock until a promise is settled. */
 async function during<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let isSettled = false;
@@ -114,8 +119,7 @@ describe("an agent with a bad channel", () => {
   });
 
   it("does not pass a late answer to the next call", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create({}, { rpcTimeoutMs: 1000 });
+    const { clock, provider, sandbox } = await created({}, { rpcTimeoutMs: 1000 });
     provider.faults.answerDelayMs = (method) => (method === "file.stat" ? 1500 : 0);
     await sandbox.writeFile("slow.txt", "12345");
     const late = rejection(sandbox.files.stat("slow.txt"));
@@ -127,8 +131,7 @@ describe("an agent with a bad channel", () => {
   });
 
   it("opens a new channel for the next operation after the last was dropped", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create();
+    const { clock, provider, sandbox } = await created();
     const waiting = rejection(sandbox.exec("sleep 60"));
     await settle();
     provider.instance(sandbox.id).dropChannel();
@@ -139,8 +142,7 @@ describe("an agent with a bad channel", () => {
   });
 
   it("resumes reading at the same byte after the channel was dropped", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create();
+    const { clock, provider, sandbox } = await created();
     const process = await sandbox.start("head -c 5000000 /dev/zero; cat", { stdin: true });
     let seenBytes = 0;
     const reading = (async () => {
@@ -164,8 +166,7 @@ describe("an agent with a bad channel", () => {
 
 describe("a sandbox", () => {
   it("fails with the reason when its instance crashes", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create();
+    const { clock, provider, sandbox } = await created();
     const running = rejection(sandbox.exec("sleep 60"));
     await settle();
     provider.instance(sandbox.id).crash("kernel panic");
@@ -179,8 +180,7 @@ describe("a sandbox", () => {
   });
 
   it("reports a lack of memory as the reason, with the remedy", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create();
+    const { clock, provider, sandbox } = await created();
     const running = rejection(sandbox.exec("sleep 60"));
     await settle();
     provider.instance(sandbox.id).runOutOfMemory();
@@ -190,8 +190,7 @@ describe("a sandbox", () => {
   });
 
   it("must be ready for every operation", async () => {
-    const { clock, create } = setUp();
-    const sandbox = await create();
+    const { clock, sandbox } = await created();
     await during(clock, sandbox.destroy());
     const operations: (() => Promise<unknown>)[] = [
       () => sandbox.exec("true"),
@@ -227,8 +226,7 @@ describe("a sandbox", () => {
   });
 
   it("fails pending operations when it is destroyed", async () => {
-    const { clock, create } = setUp();
-    const sandbox = await create();
+    const { clock, sandbox } = await created();
     const running = rejection(sandbox.exec("sleep 60"));
     await settle();
     await during(clock, sandbox.destroy());
@@ -245,8 +243,7 @@ describe("a sandbox", () => {
   });
 
   it("is healthy while it is busy, even if it does not answer", async () => {
-    const { clock, provider, create } = setUp();
-    const sandbox = await create();
+    const { clock, provider, sandbox } = await created();
     provider.faults.unanswered = ["ping"];
     const sick = sandbox.isHealthy();
     await clock.advance(30_000);
@@ -260,8 +257,7 @@ describe("a sandbox", () => {
   });
 
   it("takes time limit, directory and primary language from its configuration", async () => {
-    const { clock, create } = setUp();
-    const sandbox = await create({ timeoutMs: 200, cwd: "/tmp", language: "sh" });
+    const { clock, sandbox } = await created({ timeoutMs: 200, cwd: "/tmp", language: "sh" });
     expect(await during(clock, sandbox.exec("sleep 60"))).toMatchObject({ timedOut: true, exitCode: 137 });
     expect((await sandbox.exec("pwd")).stdout).toBe("/tmp\n");
     expect((await sandbox.exec("pwd", { cwd: "/home" })).stdout).toBe("/home\n");
@@ -269,8 +265,7 @@ describe("a sandbox", () => {
   });
 
   it("requires a language when it has no primary one", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     const error = await rejection(sandbox.executeCode(undefined, "echo x"));
     expect(error).toMatchObject({
       code: "invalid_argument",
@@ -281,8 +276,7 @@ describe("a sandbox", () => {
   });
 
   it("limits the size of a file that it reads into memory", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     await sandbox.writeFile("big.bin", new Uint8Array(100_000));
     const error = await rejection(sandbox.readFile("big.bin", { maxBytes: 99_999 }));
     expect(error).toMatchObject({ code: "resource_exhausted", reason: "file_too_large" });
@@ -290,8 +284,7 @@ describe("a sandbox", () => {
   });
 
   it("connects to a port inside", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     await using tunnel = await sandbox.dial({ port: 7 });
     const sent = new Uint8Array(2_000_000).map((_, at) => at % 251);
     const writing = tunnel.write(sent).then(() => tunnel.end());
@@ -304,15 +297,13 @@ describe("a sandbox", () => {
   });
 
   it("reports its own usage", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     await sandbox.writeFile("x", new Uint8Array(1234));
     expect(await sandbox.metrics()).toMatchObject({ diskUsedBytes: 1234, processes: 1 });
   });
 
   it("writes to a process in the order of the calls, however long each takes", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     const process = await sandbox.start("cat", { stdin: true });
     const long = "a".repeat(600_000);
     await Promise.all([process.write(long), process.write("b"), process.closeStdin()]);
@@ -322,16 +313,14 @@ describe("a sandbox", () => {
   });
 
   it("disposes of a process handle after the sandbox has ended", async () => {
-    const { clock, create } = setUp();
-    const sandbox = await create();
+    const { clock, sandbox } = await created();
     const process = await sandbox.start("sleep 60");
     await during(clock, sandbox.destroy());
     await process[Symbol.asyncDispose]();
   });
 
   it("drops the oldest unread output, and reports how much", async () => {
-    const { create } = setUp();
-    const sandbox = await create();
+    const { sandbox } = await created();
     const process = await sandbox.start("head -c 200000 /dev/zero", { journalBytes: 70_000 });
     await process.wait();
     const chunks = await Array.fromAsync(process.output);

@@ -1,15 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { freshDirectory } from "../host/testing/shared.ts";
 import { findQemu } from "./find-qemu.ts";
 
 const PROGRAM = "qemu-system-x86_64";
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-find-qemu-"));
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = freshDirectory("find-qemu");
 
 /** A program that prints a version. */
 async function put(path: string, version: string): Promise<string> {

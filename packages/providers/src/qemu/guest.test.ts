@@ -1,18 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
+import { shared } from "../host/testing/shared.ts";
 import { findQemuHost, findQemuState } from "./host.ts";
-import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { createQemuFixture } from "./testing/fixture.ts";
 
-let fixture: QemuFixture;
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  fixture = await createQemuFixture();
-  sandbox = await fixture.create();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createQemuFixture());
+const sandbox = await fixture.create();
 
 async function templateAgeMs(): Promise<number> {
   const templates = join(fixture.stateDirectory, "qemu/templates");

@@ -4,27 +4,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Sandbox } from "@sandpiper/core";
 import { FakeClock } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { machineProcesses, tracesOf } from "../host/testing/machine-traces.ts";
-import { QemuProvider } from "./provider.ts";
-import { createQemuFixture, type QemuFixture, TEMPLATE_TIMEOUT_MS } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
+import { shared } from "../host/testing/shared.ts";
+import { createQemuFixture } from "./testing/fixture.ts";
 
-let fixture: QemuFixture;
-beforeAll(async () => {
-  fixture = await createQemuFixture();
-  await (await fixture.create()).destroy();
-}, TEMPLATE_TIMEOUT_MS);
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createQemuFixture());
+// The first machine of a shape boots for long.
+await (await fixture.create()).destroy();
 
 const traces = (id: SandboxId) => tracesOf(id, fixture.stateDirectory);
 const transientMachines = () => readdir(join(fixture.stateDirectory, "qemu/transient"));
-const successor = () => new QemuProvider({ stateDirectory: fixture.stateDirectory });
 
 describe("the QEMU provider", () => {
   it("reports a crash when QEMU hangs", async () => {
     const clock = new FakeClock();
-    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, clock });
+    const provider = fixture.newProvider({ clock });
     const sandbox = await Sandbox.create(provider, fixture.config);
     for (const pid of await machineProcesses(sandbox.id)) process.kill(pid, "SIGSTOP");
     await clock.advance(60_000);
@@ -38,7 +33,7 @@ describe("the QEMU provider", () => {
 
   it("reports a crash when the guest hangs while QEMU still answers", async () => {
     const clock = new FakeClock();
-    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, clock });
+    const provider = fixture.newProvider({ clock });
     const sandbox = await Sandbox.create(provider, fixture.config);
     // In steps, so that an agent that runs can answer in between.
     const twoMinutes = async (answer: () => Promise<unknown>) => {
@@ -65,13 +60,13 @@ describe("the QEMU provider", () => {
 
   it("leaves nothing of a template whose program was killed during its boot, and boots it again", async () => {
     const config = { memoryMib: 160 };
-    const program = startHostProgram({ fixture, config });
+    const program = fixture.startProgram({ config });
     await program.creating();
     await expect.poll(transientMachines).toHaveLength(1);
     const [name = ""] = (await transientMachines()).map((entry) => entry.slice(0, entry.indexOf("~")));
     await expect.poll(() => machineProcesses(name)).not.toEqual([]);
     await program.kill();
-    await successor().list();
+    await fixture.newProvider().list();
     expect(await transientMachines()).toEqual([]);
     expect(await traces(name as SandboxId)).toEqual([]);
     await using sandbox = await fixture.create(config);
@@ -89,7 +84,7 @@ describe("the QEMU provider", () => {
 
 describe("prepared machines", () => {
   it("become sandboxes of the requested id, and the unused ones end with their provider", async () => {
-    const provider = new QemuProvider({ stateDirectory: fixture.stateDirectory, prepared: 1 });
+    const provider = fixture.newProvider({ prepared: 1 });
     const seen = new Set<string>();
     try {
       // The provider does not wait for a prepared machine that is still starting.
@@ -109,16 +104,16 @@ describe("prepared machines", () => {
   });
 
   it("are ended by the next program after their own was killed", async () => {
-    const program = startHostProgram({ fixture, provider: { prepared: 1 } });
+    const program = fixture.startProgram({}, { prepared: 1 });
     const { id } = await program.ready();
     const preparedNames = async () => (await transientMachines()).map((name) => name.slice(0, name.indexOf("~")));
     const processes = async () => (await Promise.all((await preparedNames()).map(machineProcesses))).flat();
     await expect.poll(processes).toHaveLength(1);
     const [prepared = ""] = await preparedNames();
     await program.kill();
-    await successor().list();
+    await fixture.newProvider().list();
     expect(await transientMachines()).toEqual([]);
     expect(await traces(prepared as SandboxId)).toEqual([]);
-    await successor().remove(id);
+    await fixture.newProvider().remove(id);
   });
 });

@@ -1,14 +1,11 @@
 import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { machineProcesses } from "../host/testing/machine-traces.ts";
-import { createQemuFixture, type QemuFixture } from "./testing/fixture.ts";
+import { shared } from "../host/testing/shared.ts";
+import { createQemuFixture } from "./testing/fixture.ts";
 
-let fixture: QemuFixture;
-beforeAll(async () => {
-  fixture = await createQemuFixture();
-});
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createQemuFixture());
 
 describe("a QEMU machine", () => {
   it("has the configured memory, processors and disk, and no more", async () => {

@@ -8,6 +8,20 @@ const notFound = { code: "not_found", reason: "no_such_process", message: "?", d
 
 type Scripted = Awaited<ReturnType<typeof scriptedSandbox>>;
 
+/** A command that waits for the node's answer. */
+async function executing() {
+  const scripted = await scriptedSandbox();
+  const result = scripted.sandbox.exec("a");
+  scripted.sockets.last.accept();
+  return { ...scripted, scripted, result };
+}
+
+/** A callback that another client's rollbacks reach. */
+async function watched() {
+  const scripted = await scriptedSandbox();
+  return { ...scripted, scripted, elsewhere: await scripted.client.sandboxes.connect(scripted.sandbox.id) };
+}
+
 /** Moves the sandbox, and reconnects the client. */
 async function move({ sockets, timing }: Scripted): Promise<void> {
   sockets.last.restart();
@@ -17,10 +31,7 @@ async function move({ sockets, timing }: Scripted): Promise<void> {
 
 describe("output of a sandbox that was rolled back", () => {
   it("fails the command with the position that it had reached", async () => {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { scripted, sockets, result } = await executing();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
     sockets.last.data({ stream: 0, source: "stdout", offset: 0, bytes: text("hello") });
     await move(scripted);
@@ -45,10 +56,7 @@ describe("output of a sandbox that was rolled back", () => {
   });
 
   it("continues when the number of rollbacks is the same", async () => {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { scripted, sockets, result } = await executing();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
     await move(scripted);
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
@@ -57,10 +65,7 @@ describe("output of a sandbox that was rolled back", () => {
   });
 
   it("starts a command again whose start was never confirmed", async () => {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { scripted, sockets, result } = await executing();
     await move(scripted);
     expect(sockets.last.open).toHaveProperty("spawn");
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 9 });
@@ -147,9 +152,7 @@ describe("a callback for rollbacks", () => {
     ({ id, at: "2026-01-01T00:00:00.000Z", kind: "sandbox.rolled_back", sandboxId: null, details: {} }) as const;
 
   it("gets each later rollback once, with its checkpoint", async () => {
-    const scripted = await scriptedSandbox();
-    const { client, sandbox, sockets } = scripted;
-    const elsewhere = await client.sandboxes.connect(sandbox.id);
+    const { sandbox, sockets, elsewhere } = await watched();
     const { id: checkpoint } = await sandbox.checkpoint();
     await sandbox.rollback();
     const reported: string[] = [];
@@ -175,9 +178,7 @@ describe("a callback for rollbacks", () => {
   });
 
   it("gets a rollback that happened without a connection", async () => {
-    const scripted = await scriptedSandbox();
-    const { client, sandbox, sockets } = scripted;
-    const elsewhere = await client.sandboxes.connect(sandbox.id);
+    const { scripted, sandbox, sockets, elsewhere } = await watched();
     await elsewhere.checkpoint();
     const reported: string[] = [];
     sandbox.onRollback(({ at }) => reported.push(at));
@@ -192,9 +193,7 @@ describe("a callback for rollbacks", () => {
   });
 
   it("gets a rollback that a stream detects", async () => {
-    const scripted = await scriptedSandbox();
-    const { client, sandbox, sockets } = scripted;
-    const elsewhere = await client.sandboxes.connect(sandbox.id);
+    const { scripted, sandbox, sockets, elsewhere } = await watched();
     await elsewhere.checkpoint();
     let reported = 0;
     sandbox.onRollback(() => reported++);

@@ -6,6 +6,35 @@ import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
 
+type Scripted = Awaited<ReturnType<typeof scriptedSandbox>>;
+
+/** After its only command. */
+async function idleSandbox(): Promise<Scripted> {
+  const scripted = await scriptedSandbox();
+  const result = scripted.sandbox.exec("a");
+  scripted.sockets.last.accept();
+  scripted.sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
+  await result;
+  scripted.sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
+  return scripted;
+}
+
+/** With a command that runs. */
+async function busySandbox(): Promise<Scripted> {
+  const scripted = await scriptedSandbox();
+  scripted.sandbox.exec("a").catch(() => {});
+  scripted.sockets.last.accept();
+  scripted.sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+  return scripted;
+}
+
+async function cutFor(durationMs: number, { sockets, timing }: Scripted): Promise<void> {
+  for (let passedMs = 0; passedMs < durationMs; passedMs += 500) {
+    sockets.last.cut();
+    await timing.advance(500);
+  }
+}
+
 describe("a client's connection", () => {
   it("is shared by all sandboxes and opened on demand", async () => {
     const { client, sandbox, sockets } = await scriptedSandbox();
@@ -20,12 +49,7 @@ describe("a client's connection", () => {
   });
 
   it("is closed when idle, and opened again on demand", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
-    sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
-    await result;
-    sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
+    const { sandbox, sockets, timing } = await idleSandbox();
     await timing.advance(999);
     expect(sockets.last.isClosed).toBe(false);
     await timing.advance(1);
@@ -36,22 +60,14 @@ describe("a client's connection", () => {
   });
 
   it("is closed with the last sandbox, so that a program can end", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
-    sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
-    await result;
-    sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
+    const { sandbox, sockets, timing } = await idleSandbox();
     await sandbox.destroy();
     expect(sockets.last.isClosed).toBe(true);
     expect(timing.pending).toBe(0);
   });
 
   it("reconnects with growing pauses until a message arrives", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    sandbox.exec("a").catch(() => {});
-    sockets.last.accept();
-    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+    const { sockets, timing } = await busySandbox();
     const pauses = [];
     for (let attempt = 0; attempt < 8; attempt++) {
       const before = timing.monotonicMs();
@@ -95,10 +111,7 @@ describe("a client's connection", () => {
     const first = await scriptedSandbox();
     const result = first.sandbox.exec("a");
     result.catch(() => {});
-    for (let passedMs = 0; passedMs < 5_000; passedMs += 500) {
-      first.sockets.last.cut();
-      await first.timing.advance(500);
-    }
+    await cutFor(5_000, first);
     expect(await rejection(result)).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
     expect((await rejection(result)).hint).toContain("npm start");
 
@@ -108,15 +121,9 @@ describe("a client's connection", () => {
       isFailed = true;
     });
     second.sockets.last.accept();
-    for (let passedMs = 0; passedMs < 59_000; passedMs += 500) {
-      second.sockets.last.cut();
-      await second.timing.advance(500);
-    }
+    await cutFor(59_000, second);
     expect(isFailed).toBe(false);
-    for (let passedMs = 0; passedMs < 4_000; passedMs += 500) {
-      second.sockets.last.cut();
-      await second.timing.advance(500);
-    }
+    await cutFor(4_000, second);
     expect(isFailed).toBe(true);
   });
 
@@ -129,10 +136,7 @@ describe("a client's connection", () => {
   });
 
   it("is probed when it is silent, and replaced without an answer", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    sandbox.exec("a").catch(() => {});
-    sockets.last.accept();
-    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+    const { sockets, timing } = await busySandbox();
     await timing.advance(29_999);
     expect(sockets.last.messages).toHaveLength(1);
     await timing.advance(1);

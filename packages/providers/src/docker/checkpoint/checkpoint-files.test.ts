@@ -6,7 +6,8 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { rejection } from "@sandpiper/core/testing";
 import { extract, type Header, pack } from "tar-stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { flattenImage, packImage, unpackImage } from "./checkpoint-files.ts";
 
 type Entry = Partial<Header> & { readonly name: string; readonly content?: string | Buffer };
@@ -73,11 +74,7 @@ const formats: readonly (readonly [string, readonly Entry[]])[] = [
 ];
 
 describe("the files of a container's checkpoint", () => {
-  let directory: string;
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "sandpiper-files-"));
-  });
-  afterEach(() => rm(directory, { recursive: true, force: true }));
+  const directory = freshDirectory("files");
 
   it.each(formats)("are unpacked from an image saved in the format %s", async (_, entries) => {
     await unpackImage(archiveOf(entries), directory);

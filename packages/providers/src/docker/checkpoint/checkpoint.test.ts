@@ -1,17 +1,17 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { createSandboxId, type SandboxId } from "@sandpiper/protocol";
 import type Docker from "dockerode";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findRunsc } from "../../host/find-runsc.ts";
+import { freshDirectory, shared } from "../../host/testing/shared.ts";
 import type { Engine } from "../engine/engine.ts";
 import { createVolumes, removeVolumes, volumesOf } from "../storage/volumes.ts";
-import { connectTo } from "../testing/connect.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { connectTo, removeContainers } from "../testing/connect.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import { saveContainer } from "./checkpoint.ts";
 import { removeImagesOf } from "./checkpoint-image.ts";
@@ -21,36 +21,25 @@ const HOME = "0123456789ab";
 const SECRET = "not for the image";
 const signal = AbortSignal.timeout(300_000);
 
-let dockerd: Dockerd;
-let other: Dockerd;
-let engine: Engine;
+const found = await findRunsc(undefined);
+if ("reason" in found) throw new Error(found.reason);
+const [dockerd, other] = await Promise.all([
+  shared(startDockerd({ runtimes: { runsc: found.path } })),
+  shared(startDockerd()),
+]);
+const engine = await shared(connectTo(dockerd));
 /** An engine that does not have the image. */
-let elsewhere: Engine;
-let image: string;
-let directory: string;
+const elsewhere = await shared(connectTo(other));
+const image = await importTestImage(engine);
+let directory = freshDirectory("checkpoint");
 let spec: InstanceSpec;
 
-beforeAll(async () => {
-  const found = await findRunsc(undefined);
-  if ("reason" in found) throw new Error(found.reason);
-  [dockerd, other] = await Promise.all([startDockerd({ runtimes: { runsc: found.path } }), startDockerd()]);
-  [engine, elsewhere] = await Promise.all([connectTo(dockerd), connectTo(other)]);
-  image = await importTestImage(engine);
-}, 300_000);
-afterAll(async () => {
-  for (const each of [engine, elsewhere]) each?.[Symbol.dispose]();
-  await Promise.all([dockerd?.[Symbol.asyncDispose](), other?.[Symbol.asyncDispose]()]);
-});
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-checkpoint-"));
+beforeEach(() => {
   spec = specOf(createSandboxId());
 });
 afterEach(async () => {
-  await rm(directory, { recursive: true, force: true });
   for (const each of [engine, elsewhere]) {
-    for (const { Id } of await each.docker.listContainers({ all: true })) {
-      await each.docker.getContainer(Id).remove({ force: true });
-    }
+    await removeContainers(each);
     await removeVolumes(each, spec.id, HOME);
     await removeImagesOf(each, { id: spec.id, home: HOME });
     // Proves that the checks for leftovers see something.
@@ -195,7 +184,7 @@ describe("a container's checkpoint", () => {
     const layers = async () => (await readdir(directory)).filter((name) => name.startsWith("layer-"));
     const [before] = [await layers()];
     await rm(directory, { recursive: true });
-    directory = await mkdtemp(join(tmpdir(), "sandpiper-checkpoint-"));
+    await mkdir(directory);
     await run(container, "echo more > /more");
     await save(container, { keepsRunning: true });
     expect((await layers()).filter((name) => before.includes(name))).toHaveLength(1);

@@ -2,34 +2,21 @@ import { networkInterfaces } from "node:os";
 import type { InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import type Docker from "dockerode";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine/engine.ts";
-import { connectTo } from "../testing/connect.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
+import { connectTo, removeContainers } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import { networkOf, requireNetwork } from "./network.ts";
 import { addressesOf, publishedPorts } from "./ports.ts";
 
 const SERVE = "python3 -m http.server 3000 --directory /etc";
 
-let dockerd: Dockerd;
-let engine: Engine;
-let image: string;
-beforeAll(async () => {
-  dockerd = await startDockerd({ bridge: true });
-  engine = await connectTo(dockerd);
-  image = await importTestImage(engine, { variant: "python" });
-}, 300_000);
-afterAll(async () => {
-  engine?.[Symbol.dispose]();
-  await dockerd?.[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  for (const { Id } of await engine.docker.listContainers({ all: true })) {
-    await engine.docker.getContainer(Id).remove({ force: true });
-  }
-});
+const dockerd = await shared(startDockerd({ bridge: true }));
+const engine = await shared(connectTo(dockerd));
+const image = await importTestImage(engine, { variant: "python" });
+afterEach(() => removeContainers(engine));
 
 async function start(spec: InstanceSpec, command: string): Promise<Docker.Container> {
   const { ExposedPorts, PortBindings } = publishedPorts(spec);

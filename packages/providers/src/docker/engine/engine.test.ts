@@ -1,29 +1,18 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createServer as createSocketServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { shared, sharedDirectory } from "../../host/testing/shared.ts";
 import { connectTo } from "../testing/connect.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Engine } from "./engine.ts";
 
-let dockerd: Dockerd;
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-engine-"));
-  dockerd = await startDockerd();
-}, 300_000);
-afterAll(async () => {
-  await dockerd?.[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true });
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+const directory = sharedDirectory("engine");
+const dockerd = await shared(startDockerd());
+afterEach(() => void vi.unstubAllEnvs());
 
 function at(name: string): Endpoint {
   return { url: new URL(`unix://${join(directory, name)}`), origin: "a test", tls: undefined };

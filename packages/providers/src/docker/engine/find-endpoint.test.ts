@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { describe, expect, it } from "vitest";
+import { shared, sharedDirectory } from "../../host/testing/shared.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { Engine } from "./engine.ts";
 import { type EndpointSurroundings, findEndpoint } from "./find-endpoint.ts";
 
-let home: string;
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), "sandpiper-endpoint-"));
-});
-afterAll(() => rm(home, { recursive: true }));
+const home = sharedDirectory("endpoint");
 
 function find(env: EndpointSurroundings["env"], sockets: readonly string[] = [], engineUrl?: string) {
   const isSocket = (path: string) => sockets.includes(path);
@@ -122,18 +118,10 @@ describe("the engine's address", () => {
   });
 });
 
-describe("an engine with TLS", () => {
-  let dockerd: Dockerd;
-  let tls: NonNullable<Dockerd["tls"]>;
-  beforeAll(async () => {
-    dockerd = await startDockerd({ tls: true });
-    if (dockerd.tls === undefined) throw new Error("dockerd has no TLS");
-    tls = dockerd.tls;
-  }, 300_000);
-  afterAll(async () => {
-    await dockerd?.[Symbol.asyncDispose]();
-  });
+const { tls } = await shared(startDockerd({ tls: true }));
+if (tls === undefined) throw new Error("dockerd has no TLS");
 
+describe("an engine with TLS", () => {
   it("is reached with the certificates of DOCKER_CERT_PATH", async () => {
     const env = { DOCKER_HOST: tls.url, DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: tls.certificates };
     using engine = await Engine.connect(await find(env));

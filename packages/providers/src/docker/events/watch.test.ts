@@ -1,14 +1,11 @@
 import { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDockerFixture, type DockerFixture } from "../testing/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
+import { createDockerFixture } from "../testing/fixture.ts";
 import { crashContainer } from "../testing/traces.ts";
 import { Watch } from "../testing/watch.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 describe("a watch of containers", () => {
   it("begins with the current containers, and then reports every change", async () => {

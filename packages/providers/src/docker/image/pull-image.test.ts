@@ -1,34 +1,23 @@
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PullProgress } from "@sandpiper/core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Engine } from "../engine/engine.ts";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { shared, sharedDirectory } from "../../host/testing/shared.ts";
 import { connectTo } from "../testing/connect.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { freePort } from "../testing/free-port.ts";
-import { pushTestImage } from "../testing/push-image.ts";
-import { CREDENTIAL, type Registry, startRegistry } from "../testing/registry.ts";
-import { importTestImage } from "../testing/test-image.ts";
+import { CREDENTIAL, startRegistry } from "../testing/registry.ts";
+import { importTestImage, pushTestImage } from "../testing/test-image.ts";
 import { resolveImage } from "./image.ts";
 import { pullImage } from "./pull-image.ts";
 
 const { signal } = new AbortController();
-const stack = new AsyncDisposableStack();
-let dockerd: Dockerd;
-let engine: Engine;
-let registry: Registry;
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-pull-"));
-  stack.defer(() => rm(directory, { recursive: true }));
-  dockerd = stack.use(await startDockerd({ bridge: true }));
-  engine = stack.use(await connectTo(dockerd));
-  registry = stack.use(await startRegistry());
-}, 900_000);
-afterAll(() => stack.disposeAsync());
+const directory = sharedDirectory("pull");
+const dockerd = await shared(startDockerd({ bridge: true }));
+const engine = await shared(connectTo(dockerd));
+const registry = await shared(startRegistry());
 // Ignores the registry logins of the user who runs the tests.
 beforeEach(() => void vi.stubEnv("DOCKER_CONFIG", directory));
 afterEach(async () => {

@@ -1,18 +1,12 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { registryCredential } from "./registry-credential.ts";
 
-let directory: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-credential-"));
-  vi.stubEnv("PATH", [directory, process.env["PATH"]].join(delimiter));
-});
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true });
-});
+const directory = freshDirectory("credential");
+beforeEach(() => void vi.stubEnv("PATH", [directory, process.env["PATH"]].join(delimiter)));
+afterEach(() => void vi.unstubAllEnvs());
 
 const login = (name: string, password: string) => Buffer.from(`${name}:${password}`).toString("base64");
 

@@ -1,13 +1,10 @@
 import { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createDockerFixture, type DockerFixture } from "../testing/fixture.ts";
-import { packArchive } from "../testing/pack-archive.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
+import { createDockerFixture } from "../testing/fixture.ts";
+import { packArchive } from "../testing/test-image.ts";
 
-let fixture: DockerFixture;
-beforeAll(async () => {
-  fixture = await createDockerFixture();
-}, 300_000);
-afterAll(() => fixture?.[Symbol.asyncDispose]());
+const fixture = await shared(createDockerFixture());
 
 const volumes = async () => {
   const { Volumes } = await fixture.engine.docker.listVolumes();

@@ -1,16 +1,14 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, realpath, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { rejection } from "@sandpiper/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../host/testing/shared.ts";
 import { type PathPolicy, requireAllowedPath } from "./binds.ts";
 
-let base: string;
-let allowed: string;
+const base = await realpath(sharedDirectory("binds"));
+const allowed = join(base, "allowed");
 
 beforeAll(async () => {
-  base = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-binds-")));
-  allowed = join(base, "allowed");
   await mkdir(join(allowed, "project"), { recursive: true });
   await mkdir(join(allowed, "state"));
   await mkdir(join(base, "allowed-not"));
@@ -18,9 +16,6 @@ beforeAll(async () => {
   await symlink(base, join(allowed, "out"));
   await symlink(join(allowed, "project"), join(base, "in"));
   await symlink("/etc", join(allowed, "passwords"));
-});
-afterAll(async () => {
-  await rm(base, { recursive: true, force: true });
 });
 
 function policy(options: Partial<PathPolicy> = {}): PathPolicy {

@@ -1,12 +1,12 @@
 import type { InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import type Docker from "dockerode";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine/engine.ts";
+import { afterEach, describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
 import { sandboxLabels } from "../engine/labels.ts";
-import { connectTo } from "../testing/connect.ts";
+import { connectTo, removeContainers } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import { cacheVolumeName, clearCache, createCache, listCaches } from "./caches.ts";
 import { mountsOf } from "./mounts.ts";
@@ -18,22 +18,11 @@ const npm = { project: "shop", name: "npm" };
 const container = { project: "shop", caches: [{ name: "npm", path: "/cache" }] };
 const signal = new AbortController().signal;
 
-let dockerd: Dockerd;
-let engine: Engine;
-let image: string;
-beforeAll(async () => {
-  dockerd = await startDockerd();
-  engine = await connectTo(dockerd);
-  image = await importTestImage(engine, { variant: "tiny" });
-}, 300_000);
-afterAll(async () => {
-  engine?.[Symbol.dispose]();
-  await dockerd?.[Symbol.asyncDispose]();
-});
+const dockerd = await shared(startDockerd());
+const engine = await shared(connectTo(dockerd));
+const image = await importTestImage(engine, { variant: "tiny" });
 afterEach(async () => {
-  for (const { Id } of await engine.docker.listContainers({ all: true })) {
-    await engine.docker.getContainer(Id).remove({ force: true });
-  }
+  await removeContainers(engine);
   for (const { Name } of (await engine.docker.listVolumes()).Volumes) await engine.docker.getVolume(Name).remove();
 });
 

@@ -1,22 +1,13 @@
-import { mkdtemp, realpath, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
 import { rejection } from "@sandpiper/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../host/testing/shared.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { type MountsOptions, mountsOf } from "./mounts.ts";
+import { mountsOf } from "./mounts.ts";
 
-let shared: string;
-let options: MountsOptions;
-
-beforeAll(async () => {
-  shared = await realpath(await mkdtemp(join(tmpdir(), "sandpiper-mounts-")));
-  const paths = { allowedPaths: [shared], ownPaths: [], isRemote: false };
-  options = { agentVolume: "sandpiper-agent-x", home: "0123456789ab", paths };
-});
-afterAll(async () => {
-  await rm(shared, { recursive: true, force: true });
-});
+const shared = await realpath(sharedDirectory("mounts"));
+const paths = { allowedPaths: [shared], ownPaths: [], isRemote: false };
+const options = { agentVolume: "sandpiper-agent-x", home: "0123456789ab", paths };
 
 describe("the mounts of a container", () => {
   it("are the agent, read-only, and the sandbox's data", async () => {

@@ -1,37 +1,25 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ContainerOptions, InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { shared, sharedDirectory } from "../../host/testing/shared.ts";
 import { containerName } from "../container/inspect-container.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { createDockerFixture, type DockerFixture } from "../testing/fixture.ts";
-import { type GitServer, startGitServer } from "../testing/git-server.ts";
+import { createDockerFixture } from "../testing/fixture.ts";
+import { startGitServer } from "../testing/git-server.ts";
 import { tracesOf } from "../testing/traces.ts";
 import { runInContainer } from "../workspace/run-in-container.ts";
 
 const signal = new AbortController().signal;
 
-let shared: string;
-let fixture: DockerFixture;
-let server: GitServer;
-beforeAll(async () => {
-  shared = await mkdtemp(join(tmpdir(), "sandpiper-shared-"));
-  await mkdir(join(shared, "project"));
-  await writeFile(join(shared, "project/file"), "of the host");
-  fixture = await createDockerFixture({
-    bridge: true,
-    image: { variant: "git" },
-    provider: { allowedPaths: [shared] },
-  });
-  server = await startGitServer(fixture.dockerd.bridgeAddress ?? "", { user: "me", password: "s3cret" });
-}, 300_000);
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  await fixture?.[Symbol.asyncDispose]();
-  await rm(shared, { recursive: true, force: true });
-});
+const allowed = sharedDirectory("allowed");
+await mkdir(join(allowed, "project"));
+await writeFile(join(allowed, "project/file"), "of the host");
+const provider = { allowedPaths: [allowed] };
+const fixture = await shared(createDockerFixture({ bridge: true, image: { variant: "git" }, provider }));
+const credential = { user: "me", password: "s3cret" };
+const server = await shared(startGitServer(fixture.dockerd.bridgeAddress ?? "", credential));
 
 async function outputOf({ id }: InstanceSpec, command: string): Promise<string> {
   const argv = ["sh", "-c", command];
@@ -65,7 +53,7 @@ describe("the storage of a container", () => {
   });
 
   it("may include allowed host directories, read-only by default", async () => {
-    const source = join(shared, "project");
+    const source = join(allowed, "project");
     await using sandbox = await fixture.create({
       container: { workspace: { path: source }, binds: [{ source, target: "/fixtures", isReadOnly: true }] },
     });
@@ -78,7 +66,7 @@ describe("the storage of a container", () => {
   it("leaves nothing when its options are rejected", async () => {
     const refused: readonly (readonly [ContainerOptions, string])[] = [
       [{ workspace: { path: "/opt" } }, "path_not_allowed"],
-      [{ binds: [{ source: shared, target: "/.data", isReadOnly: true }] }, "mount_target_taken"],
+      [{ binds: [{ source: allowed, target: "/.data", isReadOnly: true }] }, "mount_target_taken"],
       [{ network: "nope" }, "network_not_allowed"],
       [{ ports: [3000] }, "ports_need_network"],
       [{ workspace: { git: "https://example.org/a.git" } }, "workspace_needs_network"],

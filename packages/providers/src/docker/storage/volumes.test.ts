@@ -1,24 +1,15 @@
 import { rejection } from "@sandpiper/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Engine } from "../engine/engine.ts";
+import { describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
 import { connectTo } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
+import { startDockerd } from "../testing/dockerd.ts";
 import { createVolumes, dataVolumeName, removeNamed, removeVolumes, workspaceVolumeName } from "./volumes.ts";
 
 const home = "0123456789ab";
 const signal = new AbortController().signal;
 
-let dockerd: Dockerd;
-let engine: Engine;
-beforeAll(async () => {
-  dockerd = await startDockerd();
-  engine = await connectTo(dockerd);
-}, 300_000);
-afterAll(async () => {
-  engine?.[Symbol.dispose]();
-  await dockerd?.[Symbol.asyncDispose]();
-});
+const engine = await shared(connectTo(await shared(startDockerd())));
 
 async function volumeNames(): Promise<readonly string[]> {
   return (await engine.docker.listVolumes()).Volumes.map(({ Name }) => Name).sort();

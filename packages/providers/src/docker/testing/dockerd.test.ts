@@ -56,34 +56,11 @@ describe("the tests' own Docker Engine", () => {
     });
   });
 
-  it("leaves nothing after a kill", async () => {
-    await withContainer({}, (dockerd) => dockerd.kill());
-  });
-
   it("leaves nothing of a paused container", async () => {
     await withContainer({}, async (dockerd, id) => {
       using engine = await connectTo(dockerd);
       await engine.docker.getContainer(id).pause();
       await dockerd.kill();
-    });
-  });
-
-  it("ends its containers after a crash without live restore", async () => {
-    await withContainer({}, async (dockerd, id) => {
-      await dockerd.kill();
-      await dockerd.restart();
-      expect((await stateOf(dockerd, id)).Running).toBe(false);
-    });
-  });
-
-  it("keeps containers running over a crash with live restore", async () => {
-    await withContainer({ liveRestore: true }, async (dockerd, id) => {
-      const { Pid } = await stateOf(dockerd, id);
-      await dockerd.kill();
-      await dockerd.restart();
-      expect(await stateOf(dockerd, id)).toMatchObject({ Running: true, Pid });
-      await dockerd.restart();
-      expect(await stateOf(dockerd, id)).toMatchObject({ Running: true, Pid });
     });
   });
 

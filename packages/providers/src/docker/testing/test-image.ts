@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Pack } from "tar-stream";
+import { type Pack, pack } from "tar-stream";
 import { type RootVariant, rootLayer } from "../../host/testing/root-layer.ts";
 import type { Engine } from "../engine/engine.ts";
-import { packArchive } from "./pack-archive.ts";
+import { CREDENTIAL } from "./registry.ts";
 
 export interface TestImageOptions {
   /** `sandpiper-test:latest` by default. */
@@ -64,4 +64,24 @@ function imageConfig(layer: Buffer, options: TestImageOptions): object {
 
 function sha256(content: string | Buffer): string {
   return createHash("sha256").update(content).digest("hex");
+}
+
+/** Pushes an image to a registry, and removes it from the engine. */
+export async function pushTestImage(engine: Engine, name: string, options: TestImageOptions = {}): Promise<void> {
+  await importTestImage(engine, { ...options, name });
+  const image = engine.docker.getImage(name);
+  const answer = await image.push({ authconfig: { ...CREDENTIAL, serveraddress: "" } } as object);
+  let output = "";
+  for await (const piece of answer) output += String(piece);
+  if (output.includes('"error"')) throw new Error(`could not push ${name}: ${output.slice(-500)}`);
+  await image.remove({ force: true });
+}
+
+/** Packs a tar archive from memory. */
+export function packArchive(files: Readonly<Record<string, string | Buffer>>): Pack {
+  const archive = pack();
+  for (const [name, content] of Object.entries(files))
+    archive.entry({ name, mtime: new Date(0) }, Buffer.from(content));
+  archive.finalize();
+  return archive;
 }

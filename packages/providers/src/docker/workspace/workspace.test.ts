@@ -2,16 +2,16 @@ import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import type { ContainerOptions, InstanceSpec } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { findAgent } from "../../host/find-agent.ts";
+import { shared } from "../../host/testing/shared.ts";
 import { networkOf } from "../container/network.ts";
-import type { Engine } from "../engine/engine.ts";
 import { mountsOf } from "../storage/mounts.ts";
 import { createVolumes, openDirArguments, removeVolumes } from "../storage/volumes.ts";
-import { connectTo } from "../testing/connect.ts";
+import { connectTo, removeContainers } from "../testing/connect.ts";
 import { containerSpec } from "../testing/container-spec.ts";
-import { type Dockerd, startDockerd } from "../testing/dockerd.ts";
-import { type GitServer, startGitServer } from "../testing/git-server.ts";
+import { startDockerd } from "../testing/dockerd.ts";
+import { startGitServer } from "../testing/git-server.ts";
 import { importTestImage } from "../testing/test-image.ts";
 import { runInContainer } from "./run-in-container.ts";
 import { cloneWorkspace, requireWorkspace } from "./workspace.ts";
@@ -21,27 +21,13 @@ const signal = new AbortController().signal;
 const secret = "s3cret-of-a-repository";
 const ids: InstanceSpec["id"][] = [];
 
-let dockerd: Dockerd;
-let engine: Engine;
-let server: GitServer;
-let withGit: string;
-let withoutGit: string;
-beforeAll(async () => {
-  dockerd = await startDockerd({ bridge: true });
-  engine = await connectTo(dockerd);
-  server = await startGitServer(dockerd.bridgeAddress ?? "", { user: "me", password: secret });
-  withGit = await importTestImage(engine, { name: "test:git", variant: "git" });
-  withoutGit = await importTestImage(engine, { name: "test:tiny", variant: "tiny" });
-}, 300_000);
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  engine?.[Symbol.dispose]();
-  await dockerd?.[Symbol.asyncDispose]();
-});
+const dockerd = await shared(startDockerd({ bridge: true }));
+const engine = await shared(connectTo(dockerd));
+const server = await shared(startGitServer(dockerd.bridgeAddress ?? "", { user: "me", password: secret }));
+const withGit = await importTestImage(engine, { name: "test:git", variant: "git" });
+const withoutGit = await importTestImage(engine, { name: "test:tiny", variant: "tiny" });
 afterEach(async () => {
-  for (const { Id } of await engine.docker.listContainers({ all: true })) {
-    await engine.docker.getContainer(Id).remove({ force: true });
-  }
+  await removeContainers(engine);
   for (const id of ids.splice(0)) await removeVolumes(engine, id, home);
 });
 

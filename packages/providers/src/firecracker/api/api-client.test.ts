@@ -1,20 +1,15 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { ApiClient } from "./api-client.ts";
 
-let directory: string;
+const directory = freshDirectory("api");
 let server: Server | undefined;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "fc-api-"));
-});
-afterEach(async () => {
+afterEach(() => {
   server?.closeAllConnections();
   server?.close();
-  await rm(directory, { recursive: true });
 });
 
 /** A client of a server with the given answers. */

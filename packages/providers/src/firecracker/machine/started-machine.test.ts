@@ -1,26 +1,18 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Sandbox } from "@sandpiper/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { machineProcesses } from "../../host/testing/machine-traces.ts";
+import { shared } from "../../host/testing/shared.ts";
 import { ApiClient } from "../api/api-client.ts";
 import type { ApiRequests } from "../api/api-requests.ts";
-import { createDoubleFixture, type FirecrackerFixture } from "../testing/fixture.ts";
+import { createDoubleFixture } from "../testing/fixture.ts";
 import { AGENT_PORT, connectVsock } from "../vsock/vsock-connection.ts";
 
-let fixture: FirecrackerFixture;
-let sandbox: Sandbox;
-beforeAll(async () => {
-  fixture = await createDoubleFixture();
-  sandbox = await fixture.create({ vcpuCount: 0.5 });
-});
-afterAll(async () => {
-  await sandbox?.destroy();
-  await fixture[Symbol.asyncDispose]();
-});
+const fixture = await shared(createDoubleFixture());
+const sandbox = await shared(fixture.create({ vcpuCount: 0.5 }));
 
 const { signal } = new AbortController();
-const directory = () => join(fixture.options.stateDirectory, "firecracker/instances", sandbox.id);
+const directory = () => join(fixture.stateDirectory, "firecracker/instances", sandbox.id);
 const machine = (name: string) => join(directory(), "machine", name);
 const api = () => new ApiClient(machine("api.sock"));
 
@@ -72,7 +64,7 @@ describe("the vsock device of a running machine", () => {
 
   it("gives each connection its own host port, and the agent serves only the newest", async () => {
     await using other = await fixture.create();
-    const path = join(fixture.options.stateDirectory, "firecracker/instances", other.id, "machine/vsock.sock");
+    const path = join(fixture.stateDirectory, "firecracker/instances", other.id, "machine/vsock.sock");
     const socket = await connectVsock(path, AGENT_PORT, signal);
     socket.destroy();
     // A call that starts before the loss is noticed fails.
@@ -100,7 +92,7 @@ describe("a started machine", () => {
     await using other = await fixture.create();
     const users = await Promise.all(
       [sandbox, other].map(async ({ id }) => {
-        const instance = join(fixture.options.stateDirectory, "firecracker/instances", id);
+        const instance = join(fixture.stateDirectory, "firecracker/instances", id);
         const jail = await stat(join(instance, "jail/firecracker", id, "root"));
         expect(jail.mode & 0o777).toBe(0o700);
         return jail.uid;

@@ -2,16 +2,13 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type BareDouble, startBareDouble } from "./bare-double.ts";
+import { beforeAll, describe, expect, it } from "vitest";
+import { shared } from "../../host/testing/shared.ts";
+import { startBareDouble } from "./bare-double.ts";
 
 /** One double for all tests, because a refused request changes nothing. */
-let double: BareDouble;
-beforeAll(async () => {
-  double = await startBareDouble();
-  await makeFiles();
-});
-afterAll(() => double[Symbol.asyncDispose]());
+const double = await shared(startBareDouble());
+beforeAll(() => makeFiles());
 
 const at = (name: string) => join(double.directory, name);
 const put = (path: string, body?: unknown) => double.ask("PUT", path, body);

@@ -1,23 +1,19 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { VsockChannel } from "./vsock-channel.ts";
 import { connectVsock } from "./vsock-connection.ts";
 
 const { signal } = new AbortController();
-let directory: string;
+const path = join(freshDirectory("vsock"), "v.sock");
 let server: Server;
-let path: string;
 /** The server's sockets, in the order of their connections. */
 let accepted: Socket[];
 /** What the server sends to each new connection. */
 let greeting: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "fc-vsock-"));
-  path = join(directory, "v.sock");
   accepted = [];
   greeting = "OK 1073741824\n";
   server = createServer((socket) => {
@@ -26,10 +22,9 @@ beforeEach(async () => {
   }).listen({ path });
   await once(server, "listening");
 });
-afterEach(async () => {
+afterEach(() => {
   for (const socket of accepted) socket.destroy();
   server.close();
-  await rm(directory, { recursive: true });
 });
 
 function listen(channel: VsockChannel) {

@@ -1,24 +1,19 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { lstat, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import type { PullProgress } from "@sandpiper/core";
 import { type Header, pack } from "tar-stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { unpackImage } from "./unpack-image.ts";
 
 type Entry = Partial<Header> & { readonly name: string } & { readonly content?: string | Buffer };
 
-let directory: string;
-let root: string;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "unpack-image-"));
-  root = join(directory, "outer/root");
-  await mkdir(root, { recursive: true });
-});
-afterEach(() => rm(directory, { recursive: true }));
+const directory = freshDirectory("unpack");
+const root = join(directory, "outer/root");
+beforeEach(() => mkdir(root, { recursive: true }));
 
 async function tar(entries: readonly Entry[]): Promise<Buffer> {
   const archive = pack();

@@ -1,14 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import type { HostProgram, HostProgramOptions } from "@sandpiper/core/testing";
 import type { HostProgramMessage } from "./host-program.ts";
 
 export type { HostProgram, HostProgramOptions };
 
-/** Starts `script`, which calls `runHostProgram` and creates its provider with these options. */
-export function startHostProgram(script: string, provider: object, options: HostProgramOptions): HostProgram {
-  const args = [script, JSON.stringify(provider), JSON.stringify(options)];
+/** Starts `program`, which calls `runHostProgram` and creates its provider with these options. */
+export function startHostProgram(program: URL, provider: object, options: HostProgramOptions): HostProgram {
+  const args = [fileURLToPath(program), JSON.stringify(provider), JSON.stringify(options)];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const next = async (): Promise<HostProgramMessage> => {

@@ -1,9 +1,8 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { SandboxId } from "@sandpiper/protocol";
 
-export const HOST_PROGRAM = fileURLToPath(new URL("host-program.ts", import.meta.url));
+export const HOST_PROGRAM = new URL("host-program.ts", import.meta.url);
 
 /** Everything on this host that names the instance: processes by environment or directory, and files. */
 export async function tracesOf(id: SandboxId, stateDirectory: string): Promise<string[]> {

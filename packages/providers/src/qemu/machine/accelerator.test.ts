@@ -1,18 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findQemuHost, findQemuState, type QemuHost } from "../host.ts";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../host/testing/shared.ts";
+import { findQemuHost, findQemuState } from "../host.ts";
 import { bootsGuest, findAccelerator } from "./accelerator.ts";
 
-let stateDirectory: string;
-let host: QemuHost;
-beforeAll(async () => {
-  stateDirectory = await mkdtemp(join(tmpdir(), "sandpiper-qemu-"));
-  host = await findQemuHost(findQemuState({ stateDirectory }));
-});
-afterAll(() => rm(stateDirectory, { recursive: true }));
+const stateDirectory = sharedDirectory("qemu");
+const host = await findQemuHost(findQemuState({ stateDirectory }));
 
 const probes = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("sandpiper-boot-"));
 

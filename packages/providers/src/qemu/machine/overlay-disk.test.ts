@@ -1,14 +1,10 @@
-import { mkdtemp, open, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { open, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { sharedDirectory } from "../../host/testing/shared.ts";
 import { filledClusters, writeOverlayDisk } from "./overlay-disk.ts";
 
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-disk-"));
-});
-afterAll(() => rm(directory, { recursive: true }));
+const directory = sharedDirectory("disk");
 
 const CLUSTER = 65_536;
 

@@ -1,23 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { hasEntered, QEMU_LOG, WaitingShell } from "./waiting-shell.ts";
 
-let directory: string;
+const directory = freshDirectory("shell");
 let shell: WaitingShell;
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-shell-"));
+beforeEach(() => {
   shell = new WaitingShell({ GREETING: "hello" });
 });
-afterEach(async () => {
-  shell.close();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => shell.close());
 
 /** The output of a shell that has become a script, once the script has ended. */
 async function say(script: string, options: { readonly stateFile?: string; readonly entrance?: string } = {}) {

@@ -1,19 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { sharedDirectory } from "../../host/testing/shared.ts";
 import { findQemu } from "../find-qemu.ts";
 import { LineSplitter, QmpClient } from "./qmp-client.ts";
 
 const { signal } = new AbortController();
-let directory: string;
+const directory = sharedDirectory("qmp");
 let qemu: ChildProcess;
 
 /** A machine without a guest, which has only a monitor. */
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-qmp-"));
   const found = await findQemu();
   if ("reason" in found) throw new Error(found.reason);
   const { program, args, env } = found;
@@ -26,7 +24,6 @@ afterAll(async () => {
     qemu.kill("SIGKILL");
     await once(qemu, "exit");
   }
-  await rm(directory, { recursive: true });
 });
 
 function connect(): Promise<QmpClient> {

@@ -2,16 +2,14 @@ import { mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Sandbox } from "@sandpiper/core";
 import { createSandboxId } from "@sandpiper/protocol";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { machineProcesses } from "../../host/testing/machine-traces.ts";
-import { createQemuFixture, type QemuFixture, TEMPLATE_TIMEOUT_MS } from "../testing/fixture.ts";
+import { shared } from "../../host/testing/shared.ts";
+import { createQemuFixture } from "../testing/fixture.ts";
 
-let fixture: QemuFixture;
-beforeAll(async () => {
-  fixture = await createQemuFixture();
-  await (await fixture.create()).destroy();
-}, TEMPLATE_TIMEOUT_MS);
-afterAll(() => fixture[Symbol.asyncDispose]());
+const fixture = await shared(createQemuFixture());
+// The first machine of a shape boots for long.
+await (await fixture.create()).destroy();
 
 /** Two clocks are read one after the other, on a host that may be busy. */
 const CLOCK_TOLERANCE_S = 5;

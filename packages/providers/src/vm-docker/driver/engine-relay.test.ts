@@ -1,16 +1,15 @@
 import { once } from "node:events";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Tunnel } from "@sandpiper/core";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { EngineRelay } from "./engine-relay.ts";
 
-let directory: string;
+const directory = freshDirectory("relay");
 let inside: Server;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "relay-"));
   // Answers at the end of input, like an engine that loads an archive.
   inside = createServer({ allowHalfOpen: true }, (socket) => {
     let count = 0;
@@ -20,10 +19,7 @@ beforeEach(async () => {
   }).listen(join(directory, "inside.sock"));
   await once(inside, "listening");
 });
-afterEach(async () => {
-  inside.close();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => void inside.close());
 
 async function dial(): Promise<Tunnel> {
   const socket = connect({ path: join(directory, "inside.sock"), allowHalfOpen: true });

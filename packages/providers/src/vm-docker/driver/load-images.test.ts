@@ -1,19 +1,18 @@
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SandboxError } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { explainMissingImage, loadImages } from "./load-images.ts";
 
 const { signal } = new AbortController();
-let directory: string;
+const directory = freshDirectory("load");
 let engine: Server;
 let heard: string[];
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "load-"));
   heard = [];
   engine = createServer(async (request, response) => {
     let body = "";
@@ -23,10 +22,7 @@ beforeEach(async () => {
   }).listen(join(directory, "engine.sock"));
   await once(engine, "listening");
 });
-afterEach(async () => {
-  engine.close();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => void engine.close());
 
 function load(...names: string[]): Promise<void> {
   const archives = names.map((name) => join(directory, name));

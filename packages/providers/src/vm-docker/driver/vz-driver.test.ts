@@ -1,28 +1,24 @@
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rejection } from "@sandpiper/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { freshDirectory } from "../../host/testing/shared.ts";
 import { VzDriver } from "./vz-driver.ts";
 import { WslDriver } from "./wsl-driver.ts";
 
 const resources = { memoryMib: 512, vcpuCount: 1, diskMib: 2 };
 const { signal } = new AbortController();
-let directory: string;
+const directory = freshDirectory("vz");
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "vz-"));
   await mkdir(join(directory, "bin"));
   await symlink(fileURLToPath(new URL("../testing/fake-vfkit.ts", import.meta.url)), join(directory, "bin/vfkit"));
   vi.stubEnv("PATH", `${join(directory, "bin")}:${dirname(process.execPath)}:/usr/bin:/bin`);
   await writeFile(join(directory, "base.img"), "disk");
 });
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  await rm(directory, { recursive: true });
-});
+afterEach(() => void vi.unstubAllEnvs());
 
 function createDriver(platform: NodeJS.Platform = "darwin"): VzDriver {
   const disk = join(directory, "base.img");
