@@ -12,8 +12,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 const STACK_BYTES: usize = 16 * 1024;
 /// A child that has not reached execve by then may be stopped, so it gets SIGCONT, first after this time.
 const FIRST_CONTINUE_MS: c_int = 100;
-const CONTINUE_INTERVAL_MS: c_int = 20;
-const MAX_CONTINUES: usize = 500;
+/// Short, because a process that stops everything leaves the child only moments between two signals.
+const CONTINUE_INTERVAL_MS: c_int = 1;
+const MAX_CONTINUES: usize = 10_000;
 
 /// Everything the child needs, prepared in advance because the child must not allocate.
 pub struct Program<'a> {

@@ -28,6 +28,13 @@ describe("a request about a sandbox that another node owns", () => {
     expect(asked.registry.record(sandbox.id)).toBeUndefined();
   });
 
+  it("is audited by the owner alone", async () => {
+    await asked.request("POST", path("/exec"), { json: { command: "true" } });
+    const operations = ({ audit }: StoreNode) => audit.list({ after: 0, limit: 100 }).map(({ operation }) => operation);
+    expect(operations(owner)).toContain("execInSandbox");
+    expect(operations(asked)).not.toContain("execInSandbox");
+  });
+
   it("is refused without a valid credential, without looking for the sandbox", async () => {
     const response = await asked.request("POST", path("/exec"), { json: { command: "true" }, as: "spk_00000000_x" });
     expect(await errorOf(response)).toMatchObject({ status: 401, reason: "bad_credential" });

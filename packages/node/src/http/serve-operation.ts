@@ -74,6 +74,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       principal === undefined || subject === "" ? NOWHERE : await deps.locator.locate(principal, subject, { readOnly });
     if (location.kind === "node" && !isForwarded && deps.peers !== undefined) {
       const { requestId } = context;
+      caller.isForwarded = true;
       return await deps.peers.forward(request, subject as SandboxId, location, { requestId, bindings });
     }
     const body =
@@ -107,7 +108,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
 
   return async (c: Context<{ Bindings: Bindings }>, context: RequestContext): Promise<Response> => {
     const startedAtMs = clock.monotonicMs();
-    const caller: Caller = { principal: undefined, sandboxId: null };
+    const caller: Caller = { principal: undefined, sandboxId: null, isForwarded: false };
     let response: Response;
     let failure: SandboxError | undefined;
     try {
@@ -116,6 +117,7 @@ export function serveOperation(id: OperationId, handler: AnyHandler, { deps, cre
       failure = c.req.raw.signal.aborted ? SandboxError.from(thrown, "canceled") : publicError(thrown);
       response = errorResponse(failure, context);
     }
+    if (caller.isForwarded) return response;
     const { status } = response;
     const durationMs = clock.monotonicMs() - startedAtMs;
     deps.metrics.observeRequest({ operation: id, status, seconds: durationMs / 1000 });
@@ -134,6 +136,8 @@ function sandboxOf(query: unknown): string {
 interface Caller {
   principal: Principal | undefined;
   sandboxId: string | null;
+  /** The sandbox's owner serves the request: it measures and audits it. */
+  isForwarded: boolean;
 }
 
 function respond(route: Route, answer: unknown, { headers }: RequestContext): Response {
