@@ -56,5 +56,5 @@ it("a nearly full disk is refused with disk_full before anything is saved or res
   const { checkpointStore, disk } = opened;
   await disk.fill(4 * MIB);
   await expect(checkpointStore.scratch()).rejects.toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
-  expect(await readdir(join(disk.path, "checkpointStore"))).toEqual([]);
+  expect(await readdir(join(disk.path, "checkpoints"))).toEqual([]);
 });
