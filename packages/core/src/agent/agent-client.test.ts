@@ -1,7 +1,6 @@
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import type { InstanceExit } from "../provider.ts";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { AgentClient } from "./agent-client.ts";
 

@@ -1,8 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import type { ConnectedChannel, Instance, InstanceExit } from "../provider.ts";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { connectAgent } from "./connect-agent.ts";
 

@@ -1,6 +1,5 @@
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { download } from "./download.ts";
 import type { InboundStream } from "./inbound-stream.ts";

@@ -1,6 +1,5 @@
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { UPLOAD_PIECE_BYTES } from "./outbound-stream.ts";
 import { uploadFile } from "./upload.ts";

@@ -1,7 +1,7 @@
 import type { Activity, Clock } from "@sandpiper/protocol";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { type ExpiryReason, Lifetime, type LifetimePolicy } from "./lifetime.ts";
 
 const SECOND = 1000;

@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
 import { BootSlots } from "./boot-slots.ts";
 
 function gate() {

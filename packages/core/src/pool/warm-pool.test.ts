@@ -1,6 +1,6 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { alpine, BootYard, type YardMember } from "../testing/boot-yard.ts";
-import { rejection } from "../testing/rejection.ts";
 
 describe("a claim", () => {
   it("gets the instance that has waited longest, and no two get the same", async () => {

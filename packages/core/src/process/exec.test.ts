@@ -1,7 +1,6 @@
 import type { ExecOptions } from "@sandpiper/protocol";
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { exec } from "./exec.ts";
 

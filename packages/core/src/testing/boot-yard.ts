@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/protocol";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
-import { FakeClock } from "./fake-clock.ts";
 
 export interface YardKey {
   readonly image: string;

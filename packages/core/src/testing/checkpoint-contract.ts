@@ -1,9 +1,9 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import { describeFileCheckpoints } from "./file-checkpoint-contract.ts";
 import { describeMemoryCheckpoints } from "./memory-checkpoint-contract.ts";
 import type { CheckpointContext, ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeCheckpoints(context: ContractContext): void {
   const { framework, provider, config, leftovers, capabilities, makeDirectory } = context;

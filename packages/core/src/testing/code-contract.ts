@@ -1,7 +1,7 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { eventually, shareSandbox } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeCode(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

@@ -1,8 +1,8 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, readLines } from "./counting.ts";
 import type { CheckpointContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 /** Checkpoints that keep files and no processes. */
 export function describeFileCheckpoints(context: CheckpointContext): void {

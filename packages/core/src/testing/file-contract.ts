@@ -1,7 +1,7 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import type { FileEvent } from "../files/file-watcher.ts";
 import { isEqualBytes, sampleBytes, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeFiles(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

@@ -1,8 +1,8 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import type { CheckpointContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 /** Checkpoints that keep memory, processes and files. */
 export function describeMemoryCheckpoints(context: CheckpointContext): void {

@@ -1,6 +1,6 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import type { ObjectStore, StoredObjectInfo } from "../store/object-store.ts";
 import type { TestFramework } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 const RIVALS = 20;
 
