@@ -1,14 +1,12 @@
-import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent } from "../testing/scripted-agent.ts";
 import { dial } from "./tunnel.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 
 async function dialed() {
-  const clock = new FakeClock();
-  const agent = new ScriptedAgent();
-  const client = await agent.client({ clock });
+  const { clock, agent, client } = await connectedAgent();
   const dialing = dial(client, { port: 80 });
   await settle();
   return { clock, agent, client, dialing, request: agent.sent("port.dial")[0] ?? {} };
@@ -42,11 +40,7 @@ describe("a tunnel", () => {
 
   it("reports why the connection failed", async () => {
     const { agent, dialing, request } = await dialed();
-    agent.refuse(request, {
-      code: -32000,
-      message: "refused",
-      data: { code: "unavailable", reason: "connection_refused" },
-    });
+    agent.fail(request, { code: "unavailable", reason: "connection_refused" });
     expect(await rejection(dialing)).toMatchObject({ code: "unavailable", reason: "connection_refused" });
   });
 
