@@ -20,9 +20,7 @@ describe("a tunnel", () => {
     const tunnel = await dialing;
     agent.data(request, text("hello"));
     agent.say({ jsonrpc: "2.0", method: "stream.end", params: { call: request["id"] } });
-    const seen: string[] = [];
-    for await (const bytes of tunnel.readable) seen.push(new TextDecoder().decode(bytes));
-    expect(seen).toEqual(["hello"]);
+    expect(await Array.fromAsync(tunnel.readable)).toEqual([text("hello")]);
     const writing = Promise.all([tunnel.write(text("one ")), tunnel.write(text("two")), tunnel.end()]);
     for (let granted = 0; granted < 5; granted++) {
       await settle();

@@ -22,9 +22,7 @@ async function started(options: StartOptions = {}) {
 }
 
 async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
-  let all = "";
-  for await (const piece of decodeText(bytes)) all += piece;
-  return all;
+  return (await Array.fromAsync(decodeText(bytes))).join("");
 }
 
 describe("a process", () => {
@@ -42,11 +40,9 @@ describe("a process", () => {
     write(0, "a");
     write(1, "b", "stderr");
     end(2);
-    const chunks = [];
-    for await (const { source, offset, dropped } of process.output) chunks.push({ source, offset, dropped });
-    expect(chunks).toEqual([
-      { source: "stdout", offset: 0, dropped: 0 },
-      { source: "stderr", offset: 1, dropped: 0 },
+    expect(await Array.fromAsync(process.output)).toEqual([
+      { source: "stdout", offset: 0, dropped: 0, bytes: text("a") },
+      { source: "stderr", offset: 1, dropped: 0, bytes: text("b") },
     ]);
     expect(await process.wait()).toEqual({ ...EXIT, exitCode: 4 });
     expect(sockets.last.messages).toHaveLength(1);
