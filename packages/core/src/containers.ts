@@ -1,4 +1,4 @@
-import type { ContainerBody, SandboxId } from "@sandpiper/protocol";
+import type { CacheResource, ContainerBody, PullProgressBody, SandboxId } from "@sandpiper/protocol";
 
 /** The configuration of a container. */
 export interface ContainerOptions extends ContainerBody {
@@ -36,11 +36,7 @@ export interface ContainerEvent {
 }
 
 /** The progress of one layer of a pull; reported repeatedly. */
-export interface PullProgress {
-  readonly image: string;
-  readonly layer: string;
-  readonly status: "waiting" | "downloading" | "unpacking" | "building" | "complete";
-  readonly doneBytes: number;
+export interface PullProgress extends Readonly<Omit<PullProgressBody, "totalBytes">> {
   /** Undefined until the registry has reported it. */
   readonly totalBytes: number | undefined;
 }
@@ -52,10 +48,7 @@ export interface PullOptions {
 }
 
 /** A volume that the sandboxes of a project share. */
-export interface CacheVolume {
-  readonly project: string;
-  readonly name: string;
-  readonly sizeBytes: number;
+export interface CacheVolume extends Readonly<Omit<CacheResource, "usedBy">> {
   /** Sandboxes that mount it; it cannot be cleared while there are any. */
   readonly usedBy: readonly SandboxId[];
 }

@@ -1,8 +1,8 @@
-import type { SandboxId } from "@sandpiper/protocol";
+import type { SandboxId, SandboxResource } from "@sandpiper/protocol";
 import type { Channel } from "./channel.ts";
 import type { ContainerOptions, Containers, PullProgress } from "./containers.ts";
 
-export type ProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local" | "mock";
+export type ProviderName = SandboxResource["provider"];
 
 export interface ProviderCapabilities {
   /** The isolation between a sandbox and the host's kernel. */

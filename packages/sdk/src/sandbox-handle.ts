@@ -5,6 +5,7 @@ import {
   type ExecOptions,
   type ExecResult,
   type ForkBody,
+  type OperationId,
   type ProcessResource,
   SandboxError,
   type SandboxId,
@@ -17,6 +18,7 @@ import type { CallOptions } from "./call-options.ts";
 import { type EventStream, type EventsOptions, openEvents } from "./event-stream.ts";
 import type { FileWatcher, WatchOptions } from "./files/file-watcher.ts";
 import { SandboxFiles } from "./files/sandbox-files.ts";
+import type { HttpRequest } from "./http/http-transport.ts";
 import { exec } from "./process/exec.ts";
 import { type AttachOptions, attachProcess, type StartOptions, startProcess } from "./process/open-process.ts";
 import type { Process } from "./process/process.ts";
@@ -68,14 +70,13 @@ export class SandboxHandle implements AsyncDisposable {
     });
   }
 
-  async refresh({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(await this.#link.http.json<SandboxResource>("getSandbox", { path: this.#path, signal }));
+  refresh({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("getSandbox", { signal });
   }
 
   /** Changes its name, labels, metadata, lifetimes or checkpoint policy; replaces labels and metadata entirely. */
-  async update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
-    const request = { path: this.#path, json: changes, signal };
-    return this.#learn(await this.#link.http.json<SandboxResource>("updateSandbox", request));
+  update(changes: UpdateSandboxBody, { signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("updateSandbox", { json: changes, signal });
   }
 
   /** Runs a command to its end. A non-zero exit code is a result, not an error. */
@@ -145,31 +146,26 @@ export class SandboxHandle implements AsyncDisposable {
   }
 
   /** Stops all of its processes until `resume`. */
-  async pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(
-      await this.#link.http.json<SandboxResource>("pauseSandbox", { path: this.#path, signal, isRepeatable: true }),
-    );
+  pause({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("pauseSandbox", { signal, isRepeatable: true });
   }
 
   /** Continues it after a pause, or after a checkpoint that stopped it. */
-  async resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(
-      await this.#link.http.json<SandboxResource>("resumeSandbox", { path: this.#path, signal, isRepeatable: true }),
-    );
+  resume({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("resumeSandbox", { signal, isRepeatable: true });
   }
 
   /** Restores it to a checkpoint, the newest by default. Later changes are lost, and its streams fail. */
-  async rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
-    const request = { path: this.#path, json: { checkpoint }, signal };
-    return this.#learn(await this.#link.http.json<SandboxResource>("rollbackSandbox", request));
+  rollback(checkpoint?: string, { signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("rollbackSandbox", { json: { checkpoint }, signal });
   }
 
   /**
    * Recreates its container from the current image, also after a failure. Its volumes stay; its processes and all other
    * files are gone, and its streams fail.
    */
-  async rebuild({ signal }: CallOptions = {}): Promise<SandboxResource> {
-    return this.#learn(await this.#link.http.json<SandboxResource>("rebuildSandbox", { path: this.#path, signal }));
+  rebuild({ signal }: CallOptions = {}): Promise<SandboxResource> {
+    return this.#request("rebuildSandbox", { signal });
   }
 
   /**
@@ -195,10 +191,11 @@ export class SandboxHandle implements AsyncDisposable {
     await this.destroy();
   }
 
-  #learn(info: SandboxResource): SandboxResource {
-    this.#info = info;
-    this.#rollbacks.saw(info.rolledBackTo);
-    return info;
+  /** Makes a request whose answer is the sandbox. */
+  async #request(operation: OperationId, request: HttpRequest): Promise<SandboxResource> {
+    this.#info = await this.#link.http.json<SandboxResource>(operation, { path: this.#path, ...request });
+    this.#rollbacks.saw(this.#info.rolledBackTo);
+    return this.#info;
   }
 
   get #path() {

@@ -8,7 +8,8 @@ import type { OutboundStream } from "./outbound-stream.ts";
 export class AgentCall<M extends AgentMethod> implements PendingCall {
   readonly id: CallId;
   readonly method: M;
-  readonly result: Promise<AgentResult<M>>;
+  readonly #outcome = Promise.withResolvers<AgentResult<M>>();
+  readonly result = this.#outcome.promise;
   /** Set before the request is sent. */
   inbound: Inbound | undefined;
   outbound: OutboundStream | undefined;
@@ -17,17 +18,11 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
   readonly #connection: AgentConnection;
   readonly #settled: (() => void)[] = [];
   #isOpen = true;
-  #resolve!: (result: AgentResult<M>) => void;
-  #reject!: (error: SandboxError) => void;
 
   constructor(connection: AgentConnection, id: CallId, method: M) {
     this.#connection = connection;
     this.id = id;
     this.method = method;
-    this.result = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
     // Streams report the failure themselves; an unawaited call must not end the program.
     this.result.catch(() => {});
   }
@@ -58,14 +53,14 @@ export class AgentCall<M extends AgentMethod> implements PendingCall {
     if (!this.#settle()) return;
     this.inbound?.finish();
     this.outbound?.fail(streamClosed(this.method));
-    this.#resolve(value);
+    this.#outcome.resolve(value);
   }
 
   fail(error: SandboxError): void {
     if (!this.#settle()) return;
     this.inbound?.fail(error);
     this.outbound?.fail(error);
-    this.#reject(error);
+    this.#outcome.reject(error);
   }
 
   /** Ends the call on both sides; later messages about it are dropped. */

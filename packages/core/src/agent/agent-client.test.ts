@@ -1,16 +1,14 @@
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import type { InstanceExit } from "../provider.ts";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent, ScriptedAgent } from "../testing/scripted-agent.ts";
 import { AgentClient } from "./agent-client.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 
 describe("calls", () => {
   it("are matched with their answers by id, never by order", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     const first = client.call("read_file", { path: "first" });
     const second = client.call("read_file", { path: "second" });
     await settle();
@@ -22,17 +20,14 @@ describe("calls", () => {
   });
 
   it("are sent in one write when they are made in one turn", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     await Promise.all([client.ping(), client.ping(), client.ping()]);
     expect(agent.sent("ping")).toHaveLength(3);
     expect(agent.writes).toBe(1);
   });
 
   it("are canceled after their timeout, and a late answer is dropped", async () => {
-    const clock = new FakeClock();
-    const agent = new ScriptedAgent();
-    const client = await agent.client({ clock });
+    const { clock, agent, client } = await connectedAgent();
     const late = rejection(client.call("read_file", { path: "late" }));
     await clock.advance(30_000);
     expect(await late).toMatchObject({ code: "deadline_exceeded", reason: "rpc_timeout" });
@@ -47,9 +42,7 @@ describe("calls", () => {
   });
 
   it("keep their own time limit, and leave no timer behind", async () => {
-    const clock = new FakeClock();
-    const agent = new ScriptedAgent();
-    const client = await agent.client({ clock });
+    const { clock, client } = await connectedAgent();
     expect(clock.pending).toBe(0);
     const short = rejection(client.call("list_dir", { path: "/" }, { timeoutMs: 50 }));
     await clock.advance(49);
@@ -60,8 +53,7 @@ describe("calls", () => {
   });
 
   it("are canceled when their caller aborts", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     const abort = new AbortController();
     const call = rejection(client.call("read_file", { path: "x" }, { signal: abort.signal }));
     await settle();
@@ -73,16 +65,14 @@ describe("calls", () => {
   });
 
   it("are not sent when their caller has already aborted", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     expect((await rejection(client.ping({ signal: AbortSignal.abort() }))).code).toBe("canceled");
     await settle();
     expect(agent.writes).toBe(0);
   });
 
   it("that are longer than the agent reads are refused immediately", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { client } = await connectedAgent();
     const error = await rejection(client.exec("x".repeat(1024 * 1024)));
     expect(error).toMatchObject({ code: "invalid_argument", reason: "request_too_large" });
     expect(client.openCalls).toBe(0);
@@ -90,7 +80,7 @@ describe("calls", () => {
   });
 
   it("pass on the agent's errors with code, reason, hint and details", async () => {
-    const agent = new ScriptedAgent();
+    const { agent, client } = await connectedAgent();
     agent.on("read_file", ({ message }) =>
       agent.refuse(message, {
         code: -32000,
@@ -98,7 +88,6 @@ describe("calls", () => {
         data: { code: "not_found", reason: "no_such_file", hint: "look again", details: { path: "x" } },
       }),
     );
-    const client = await agent.client();
     expect(await rejection(client.readFile("x"))).toMatchObject({
       code: "not_found",
       reason: "no_such_file",
@@ -115,28 +104,25 @@ describe("calls", () => {
     [{ code: "x" }, "internal", "invalid_answer"],
     ["boom", "internal", "invalid_answer"],
   ])("turn the error %j into %s", async (error, code, reason) => {
-    const agent = new ScriptedAgent();
+    const { agent, client } = await connectedAgent();
     agent.on("read_file", ({ message }) => agent.refuse(message, error as object));
-    const client = await agent.client();
     expect(await rejection(client.readFile("x"))).toMatchObject({ code, reason });
   });
 
   it.each([[{ content: 7 }], [{}], [[]], ["text"], [null]])("refuse the result %j", async (result) => {
-    const agent = new ScriptedAgent();
+    const { agent, client } = await connectedAgent();
     agent.on("read_file", ({ message }) => agent.answer(message, result as object));
-    const client = await agent.client();
     expect(await rejection(client.readFile("x"))).toMatchObject({ code: "internal", reason: "invalid_answer" });
   });
 
   it("have the names of the first agents", async () => {
-    const agent = new ScriptedAgent();
+    const { agent, client } = await connectedAgent();
     const result = { exit_code: 0, stdout: "out", stderr: "", signal: null, timed_out: false, out_of_memory: false };
     agent.on("exec", ({ message }) => agent.answer(message, { ...result, truncated: false }));
     agent.on("exec_code", ({ message }) => agent.answer(message, { ...result, truncated: false }));
     agent.on("read_file", ({ message }) => agent.answer(message, { content: "text" }));
     agent.on("write_file", ({ message }) => agent.answer(message, { success: true }));
     agent.on("list_dir", ({ message }) => agent.answer(message, { entries: [{ name: "a", is_dir: true, size: 0 }] }));
-    const client = await agent.client();
     expect((await client.exec("echo out")).stdout).toBe("out");
     expect((await client.execCode("sh", "echo out")).stdout).toBe("out");
     expect(await client.readFile("a")).toBe("text");
@@ -154,8 +140,7 @@ describe("calls", () => {
 
 describe("invalid input from an agent", () => {
   it("is counted and skipped when it is malformed", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     agent.raw(text('garbage\n[1]\n{"jsonrpc":"1.0","id":1,"result":{}}\n{"jsonrpc":"2.0","method":"no.such"}\n'));
     agent.raw(text('{"jsonrpc":"2.0","method":"stream.data","params":{"call":1},"bytes":2}\nabc\n'));
     expect(client.faults.malformedFrames).toBeGreaterThanOrEqual(4);
@@ -163,8 +148,7 @@ describe("invalid input from an agent", () => {
   });
 
   it("is dropped when it names an unknown call", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     for (const id of [999, "x", null, {}, [], -1, 1.5]) {
       agent.say({ jsonrpc: "2.0", id, result: {} });
       agent.data({ id }, text("data"));
@@ -176,8 +160,7 @@ describe("invalid input from an agent", () => {
   });
 
   it("closes the channel when it is bytes for a call without a stream", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     const call = rejection(client.readFile("x"));
     await settle();
     agent.data(agent.sent("read_file")[0] ?? {}, text("data"));
@@ -189,8 +172,7 @@ describe("invalid input from an agent", () => {
 
 describe("a channel that closes", () => {
   it("fails every open call and every later one", async () => {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     const calls = [rejection(client.readFile("a")), rejection(client.listDir("b"))];
     await settle();
     agent.hangUp(new Error("broken pipe"));

@@ -43,8 +43,9 @@ export interface AgentConnectionOptions {
 /** Sends messages on a channel and dispatches answers to their calls. It trusts no input. */
 export class AgentConnection implements ChannelReceiver, FrameSink {
   readonly faults: ConnectionFaults = { malformedFrames: 0, strayMessages: 0 };
+  readonly #end = Promise.withResolvers<SandboxError>();
   /** Resolves when the connection has ended. */
-  readonly closedWith: Promise<SandboxError>;
+  readonly closedWith = this.#end.promise;
   readonly #channel: Channel;
   readonly #options: AgentConnectionOptions;
   readonly #decoder = new FrameDecoder(this);
@@ -54,14 +55,10 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
   #isHeld = false;
   #isClosed = false;
   #error: SandboxError | undefined;
-  #resolveClosed!: (error: SandboxError) => void;
 
   constructor(channel: Channel, options: AgentConnectionOptions) {
     this.#channel = channel;
     this.#options = options;
-    this.closedWith = new Promise((resolve) => {
-      this.#resolveClosed = resolve;
-    });
   }
 
   /** Starts reading; bytes before the answer to `helloId` belong to an earlier caller. */
@@ -205,7 +202,7 @@ export class AgentConnection implements ChannelReceiver, FrameSink {
     this.#error = error;
     this.#outbox = [];
     for (const call of [...this.#calls.values()]) call.fail(error);
-    this.#resolveClosed(error);
+    this.#end.resolve(error);
   }
 }
 

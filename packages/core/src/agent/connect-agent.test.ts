@@ -1,8 +1,7 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import type { ConnectedChannel, Instance, InstanceExit } from "../provider.ts";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import { connectAgent } from "./connect-agent.ts";
 
@@ -33,27 +32,32 @@ const silentAgent = () => {
 };
 const accept = async ({ channel }: ScriptedAgent) => ({ channel, needsResync: false });
 
+/** A connection whose attempts the test answers. */
+function connecting(connect: (attempt: number) => Promise<ConnectedChannel>, signal?: AbortSignal) {
+  const clock = new FakeClock();
+  const instance = new ConnectScript(connect);
+  const result = connectAgent(instance, { clock, signal });
+  result.catch(() => {});
+  return { clock, instance, result };
+}
+
 describe("connecting to an agent", () => {
   it("retries every 100 ms until the agent answers", async () => {
-    const clock = new FakeClock();
-    const instance = new ConnectScript((attempt) =>
+    const { clock, instance, result } = connecting((attempt) =>
       attempt < 4 ? Promise.reject(new Error("refused")) : accept(new ScriptedAgent()),
     );
-    const connecting = connectAgent(instance, { clock });
     await clock.advance(299);
     expect(instance.attempts).toBe(3);
     await clock.advance(1);
-    await connecting;
+    await result;
     expect(instance.attempts).toBe(4);
     expect(clock.pending).toBe(0);
   });
 
   it("fails after 10 s with the error of the last attempt", async () => {
-    const clock = new FakeClock();
-    const instance = new ConnectScript(() => Promise.reject(new Error("connection refused")));
-    const connecting = rejection(connectAgent(instance, { clock }));
+    const { clock, instance, result } = connecting(() => Promise.reject(new Error("connection refused")));
     await clock.advance(10_000);
-    const error = await connecting;
+    const error = await rejection(result);
     expect(error).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
     expect(error.message).toContain("connection refused");
     expect(instance.attempts).toBe(100);
@@ -61,33 +65,27 @@ describe("connecting to an agent", () => {
   });
 
   it("opens another channel when the first is accepted but silent", async () => {
-    const clock = new FakeClock();
     const silent = silentAgent();
-    const instance = new ConnectScript((attempt) => accept(attempt === 1 ? silent : new ScriptedAgent()));
-    const connecting = connectAgent(instance, { clock });
+    const { clock, instance, result } = connecting((attempt) => accept(attempt === 1 ? silent : new ScriptedAgent()));
     await clock.advance(5_000);
-    await connecting;
+    await result;
     expect(silent.isClosed).toBe(true);
     expect(instance.attempts).toBe(2);
   });
 
   it("gives up when all channels are silent", async () => {
-    const clock = new FakeClock();
     const agents: ScriptedAgent[] = [];
-    const instance = new ConnectScript(() => accept(agents[agents.push(silentAgent()) - 1] as ScriptedAgent));
-    const connecting = rejection(connectAgent(instance, { clock }));
+    const { clock, result } = connecting(() => accept(agents[agents.push(silentAgent()) - 1] as ScriptedAgent));
     await clock.advance(10_000);
-    expect(await connecting).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
+    expect(await rejection(result)).toMatchObject({ code: "unavailable", reason: "agent_timeout" });
     expect(agents.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
   it("gives up on a provider that never answers, and closes a late channel", async () => {
-    const clock = new FakeClock();
     const late = Promise.withResolvers<ConnectedChannel>();
-    const instance = new ConnectScript(() => late.promise);
-    const connecting = rejection(connectAgent(instance, { clock }));
+    const { clock, result } = connecting(() => late.promise);
     await clock.advance(10_000);
-    expect(await connecting).toMatchObject({ reason: "agent_timeout" });
+    expect(await rejection(result)).toMatchObject({ reason: "agent_timeout" });
     const agent = new ScriptedAgent();
     late.resolve(await accept(agent));
     await settle();
@@ -95,23 +93,19 @@ describe("connecting to an agent", () => {
   });
 
   it("fails immediately, with the reason, when the instance ends", async () => {
-    const clock = new FakeClock();
-    const instance = new ConnectScript(() => accept(silentAgent()));
-    const connecting = rejection(connectAgent(instance, { clock }));
+    const { clock, instance, result } = connecting(() => accept(silentAgent()));
     await settle();
     instance.exit.resolve({ reason: "out_of_memory", message: "too small" });
-    expect(await connecting).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
+    expect(await rejection(result)).toMatchObject({ code: "resource_exhausted", reason: "out_of_memory" });
     expect(clock.pending).toBe(0);
   });
 
   it("ends when its caller aborts", async () => {
-    const clock = new FakeClock();
     const abort = new AbortController();
-    const instance = new ConnectScript(() => Promise.reject(new Error("refused")));
-    const connecting = rejection(connectAgent(instance, { clock, signal: abort.signal }));
+    const { clock, result } = connecting(() => Promise.reject(new Error("refused")), abort.signal);
     await settle();
     abort.abort();
-    expect(await connecting).toMatchObject({ code: "canceled" });
+    expect(await rejection(result)).toMatchObject({ code: "canceled" });
     expect(clock.pending).toBe(0);
   });
 });

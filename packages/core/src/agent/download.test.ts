@@ -1,7 +1,6 @@
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent } from "../testing/scripted-agent.ts";
 import { download } from "./download.ts";
 import type { InboundStream } from "./inbound-stream.ts";
 
@@ -9,9 +8,7 @@ const WINDOW = 1024 * 1024;
 const KIB = new Uint8Array(1024).fill(7);
 
 async function openRead() {
-  const clock = new FakeClock();
-  const agent = new ScriptedAgent();
-  const client = await agent.client({ clock });
+  const { clock, agent, client } = await connectedAgent();
   const stream = download(client, "file.read", { path: "x" }, { endOffset: (result) => result.size });
   await settle();
   const request = agent.sent("file.read")[0] ?? {};
@@ -103,7 +100,7 @@ describe("a download", () => {
   it("delivers all bytes before it reports a failure", async () => {
     const { agent, stream, request } = await openRead();
     agent.data(request, KIB);
-    agent.refuse(request, { code: -32000, message: "disk error", data: { code: "data_loss", reason: "io" } });
+    agent.fail(request, { code: "data_loss", reason: "io" });
     expect((await stream.next()).value?.bytes.length).toBe(1024);
     expect(await rejection(stream.next())).toMatchObject({ code: "data_loss", reason: "io" });
   });
@@ -147,8 +144,7 @@ describe("a download", () => {
 
 describe("a journal's stream", () => {
   async function openOutput(offset: number) {
-    const agent = new ScriptedAgent();
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
     const stream = download(client, "process.output", { process: "p", offset }, { journalOffset: offset });
     await settle();
     return { agent, client, stream, request: agent.sent("process.output")[0] ?? {} };

@@ -1,6 +1,6 @@
 import { encodeFrame } from "@sandpiper/protocol";
+import { FakeClock, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
 import { ScriptedAgent } from "../testing/scripted-agent.ts";
 import type { AgentClient } from "./agent-client.ts";
 import { download } from "./download.ts";

@@ -1,15 +1,12 @@
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent } from "../testing/scripted-agent.ts";
 import { dial } from "./tunnel.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 
 async function dialed() {
-  const clock = new FakeClock();
-  const agent = new ScriptedAgent();
-  const client = await agent.client({ clock });
+  const { clock, agent, client } = await connectedAgent();
   const dialing = dial(client, { port: 80 });
   await settle();
   return { clock, agent, client, dialing, request: agent.sent("port.dial")[0] ?? {} };
@@ -23,9 +20,7 @@ describe("a tunnel", () => {
     const tunnel = await dialing;
     agent.data(request, text("hello"));
     agent.say({ jsonrpc: "2.0", method: "stream.end", params: { call: request["id"] } });
-    const seen: string[] = [];
-    for await (const bytes of tunnel.readable) seen.push(new TextDecoder().decode(bytes));
-    expect(seen).toEqual(["hello"]);
+    expect(await Array.fromAsync(tunnel.readable)).toEqual([text("hello")]);
     const writing = Promise.all([tunnel.write(text("one ")), tunnel.write(text("two")), tunnel.end()]);
     for (let granted = 0; granted < 5; granted++) {
       await settle();
@@ -43,11 +38,7 @@ describe("a tunnel", () => {
 
   it("reports why the connection failed", async () => {
     const { agent, dialing, request } = await dialed();
-    agent.refuse(request, {
-      code: -32000,
-      message: "refused",
-      data: { code: "unavailable", reason: "connection_refused" },
-    });
+    agent.fail(request, { code: "unavailable", reason: "connection_refused" });
     expect(await rejection(dialing)).toMatchObject({ code: "unavailable", reason: "connection_refused" });
   });
 

@@ -1,16 +1,13 @@
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent } from "../testing/scripted-agent.ts";
 import { UPLOAD_PIECE_BYTES } from "./outbound-stream.ts";
 import { uploadFile } from "./upload.ts";
 
 const KIB = 1024;
 
 async function setUp() {
-  const clock = new FakeClock();
-  const agent = new ScriptedAgent();
-  const client = await agent.client({ clock });
+  const { clock, agent, client } = await connectedAgent();
   const request = () => agent.sent("file.write")[0] ?? {};
   const sentBytes = () =>
     agent.received
@@ -72,11 +69,7 @@ describe("an upload", () => {
     };
     const upload = rejection(uploadFile(client, { path: "x" }, stuck));
     await settle();
-    agent.refuse(request(), {
-      code: -32000,
-      message: "full",
-      data: { code: "resource_exhausted", reason: "disk_full" },
-    });
+    agent.fail(request(), { code: "resource_exhausted", reason: "disk_full" });
     expect(await upload).toMatchObject({ code: "resource_exhausted", reason: "disk_full" });
     expect(hasReturned).toBe(true);
 
@@ -86,7 +79,7 @@ describe("an upload", () => {
     const again = agent.sent("file.write")[1] ?? {};
     agent.credit(again, 10);
     await settle();
-    agent.refuse(again, { code: -32000, message: "full", data: { code: "resource_exhausted", reason: "disk_full" } });
+    agent.fail(again, { code: "resource_exhausted", reason: "disk_full" });
     expect(await second).toMatchObject({ reason: "disk_full" });
   });
 

@@ -1,14 +1,6 @@
-import type { FileInfo } from "@sandpiper/protocol";
+import type { FileEntryBody, FileInfo } from "@sandpiper/protocol";
 
-export interface FileEntry {
-  /** Absolute from stat; relative to the listed directory from list. */
-  readonly path: string;
-  readonly kind: FileInfo["kind"];
-  readonly sizeBytes: number;
-  /** Permission bits, 0…0o7777. */
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
+export interface FileEntry extends Readonly<Omit<FileEntryBody, "modifiedAt" | "target">> {
   readonly modifiedAt: Date;
   /** Symlinks only: where it points. */
   readonly target?: string;

@@ -25,15 +25,8 @@ export interface FileWatcher extends AsyncIterableIterator<FileEvent, void, unde
 /** Resolves when the watch is set and will miss no later change. */
 export async function watchFiles(client: AgentClient, path: string, options: WatchOptions = {}): Promise<FileWatcher> {
   const { recursive, signal } = options;
-  const stream = download(
-    client,
-    "file.watch",
-    { path, recursive },
-    {
-      signal,
-      idleTimeoutMs: Number.POSITIVE_INFINITY,
-    },
-  );
+  const unlimited = { signal, idleTimeoutMs: Number.POSITIVE_INFINITY };
+  const stream = download(client, "file.watch", { path, recursive }, unlimited);
   const events = jsonLines(stream, watchEventSchema, "file.watch");
   const stopTimer = client.clock.schedule(client.rpcTimeoutMs, () =>
     stream.cancel(client.timeoutError("file.watch", client.rpcTimeoutMs)),

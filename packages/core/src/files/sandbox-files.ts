@@ -56,15 +56,8 @@ export class SandboxFiles {
   }
 
   /** Streams entries sorted by path, because a directory may be larger than memory. */
-  async *list(path: string, options: ListOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
-    const stream = download(
-      await this.#client(),
-      "file.list",
-      { path, depth: options.depth },
-      {
-        signal: options.signal,
-      },
-    );
+  async *list(path: string, { depth, signal }: ListOptions = {}): AsyncGenerator<FileEntry, void, undefined> {
+    const stream = download(await this.#client(), "file.list", { path, depth }, { signal });
     for await (const info of jsonLines(stream, fileInfoSchema, "file.list")) yield fileEntry(info);
   }
 

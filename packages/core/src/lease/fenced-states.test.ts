@@ -1,34 +1,30 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
-import { acquired, away, Cluster, DURATION_MS, losesAnswersToWrites } from "./testing/cluster.ts";
+import { acquired, away, DURATION_MS, heldByA, losesAnswersToWrites } from "./testing/cluster.ts";
 
 /** An owner that was suspended after it claimed the state, and another node that has acquired the lease since. */
 async function stale() {
-  const cluster = new Cluster();
-  const [a, b] = [cluster.start("a"), cluster.start("b")];
-  const { lease } = acquired(await a.leases.acquire(cluster.id));
-  const old = await a.states.claim(cluster.id, lease.epoch);
+  const { cluster, id, a, b, lease } = await heldByA();
+  const old = await a.states.claim(id, lease.epoch);
   await old.commit("by a");
   a.network = away;
   await cluster.clock.advance(2 * DURATION_MS);
   a.network = (_, effect) => effect();
-  const next = acquired(await b.leases.acquire(cluster.id)).lease;
+  const next = acquired(await b.leases.acquire(id)).lease;
   return { cluster, a, b, old, next };
 }
 
 describe("the state of a sandbox", () => {
   it("passes from owner to owner", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const state = await a.states.claim(cluster.id, 1);
+    const { id, a, b, lease } = await heldByA();
+    const state = await a.states.claim(id, 1);
     expect(state.content).toBeUndefined();
     await state.commit({ checkpoint: "one" });
     await state.commit({ checkpoint: "two" });
     await lease.release();
-    acquired(await b.leases.acquire(cluster.id));
-    expect((await b.states.claim(cluster.id, 2)).content).toEqual({ checkpoint: "two" });
-    expect(await a.states.read(cluster.id)).toEqual({ checkpoint: "two" });
+    acquired(await b.leases.acquire(id));
+    expect((await b.states.claim(id, 2)).content).toEqual({ checkpoint: "two" });
+    expect(await a.states.read(id)).toEqual({ checkpoint: "two" });
   });
 
   it("is not written by an owner whose lease has ended", async () => {
@@ -39,10 +35,8 @@ describe("the state of a sandbox", () => {
   });
 
   it("is not written by a delayed commit of an earlier owner", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    acquired(await a.leases.acquire(cluster.id));
-    const old = await a.states.claim(cluster.id, 1);
+    const { cluster, id, a, b } = await heldByA();
+    const old = await a.states.claim(id, 1);
     await old.commit("by a");
     const arrive = Promise.withResolvers<void>();
     const arrived = Promise.withResolvers<unknown>();
@@ -52,14 +46,14 @@ describe("the state of a sandbox", () => {
     };
     const error = rejection(old.commit("late"));
     await cluster.clock.advance(2 * DURATION_MS);
-    acquired(await b.leases.acquire(cluster.id));
-    const claimed = await b.states.claim(cluster.id, 2);
+    acquired(await b.leases.acquire(id));
+    const claimed = await b.states.claim(id, 2);
     arrive.resolve();
     expect(await arrived.promise).toBeUndefined();
     expect((await error).reason).toBe("lease_lost");
     expect(claimed.content).toBe("by a");
     await claimed.commit("by b");
-    expect(await b.states.read(cluster.id)).toBe("by b");
+    expect(await b.states.read(id)).toBe("by b");
   });
 
   it("is not claimed under a past epoch", async () => {
@@ -73,30 +67,24 @@ describe("the state of a sandbox", () => {
   });
 
   it("is committed once when the answer is lost", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    acquired(await a.leases.acquire(cluster.id));
-    const state = await a.states.claim(cluster.id, 1);
+    const { id, a } = await heldByA();
+    const state = await a.states.claim(id, 1);
     a.network = losesAnswersToWrites;
     await state.commit("one");
     a.network = (_, effect) => effect();
     await state.commit("two");
-    expect(await a.states.read(cluster.id)).toBe("two");
+    expect(await a.states.read(id)).toBe("two");
   });
 
   it("is claimed even if the answer to the claim is lost", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    acquired(await a.leases.acquire(cluster.id));
+    const { id, a } = await heldByA();
     a.network = losesAnswersToWrites;
-    expect((await a.states.claim(cluster.id, 1)).content).toBeUndefined();
+    expect((await a.states.claim(id, 1)).content).toBeUndefined();
   });
 
   it("rejects at the deadline when the store does not answer", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    acquired(await a.leases.acquire(cluster.id));
-    const state = await a.states.claim(cluster.id, 1);
+    const { cluster, id, a } = await heldByA();
+    const state = await a.states.claim(id, 1);
     a.network = away;
     const error = rejection(state.commit("one"));
     await cluster.clock.advance(DURATION_MS);
@@ -104,14 +92,12 @@ describe("the state of a sandbox", () => {
   });
 
   it("of a restarted node is safe from delayed writes of its earlier process", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    acquired(await a.leases.acquire(cluster.id));
-    const old = await a.states.claim(cluster.id, 1);
+    const { cluster, id, a } = await heldByA();
+    const old = await a.states.claim(id, 1);
     const again = cluster.start("a");
-    await again.leases.resume(cluster.id, 1);
-    await (await again.states.claim(cluster.id, 1)).commit("new");
+    await again.leases.resume(id, 1);
+    await (await again.states.claim(id, 1)).commit("new");
     expect((await rejection(old.commit("old"))).reason).toBe("lease_lost");
-    expect(await again.states.read(cluster.id)).toBe("new");
+    expect(await again.states.read(id)).toBe("new");
   });
 });

@@ -33,7 +33,7 @@ class Simulation {
 
   constructor(seed: number) {
     this.#world = new World(seed);
-    const { chance, between } = bind(this.#world);
+    const { chance, between } = this.#world;
     this.#storeFaults = {
       failures: chance(0.3) ? 0 : between(0, 0.3),
       slowness: chance(0.3) ? 0 : between(0, 0.2),
@@ -107,7 +107,7 @@ class Simulation {
   /** Repeatedly suspends, kills and restarts a node, and sets its clock. */
   #disturb(node: string, everyMs: number): void {
     const world = this.#world;
-    const { chance, between } = bind(world);
+    const { chance, between } = world;
     world.after(between(0, 2 * everyMs), () => {
       const process = this.#processes.get(node);
       if (!this.#isStorm || process === undefined) return;
@@ -127,7 +127,7 @@ class Simulation {
   }
 
   async #live(process: SimulatedProcess): Promise<never> {
-    const { chance, between } = bind(this.#world);
+    const { chance, between } = this.#world;
     const epoch = this.#epochs.get(process.node);
     if (epoch !== undefined && chance(0.7)) await this.#resume(process, epoch);
     for (;;) {
@@ -149,7 +149,7 @@ class Simulation {
   }
 
   #ask({ leases }: SimulatedProcess, isWanting: boolean) {
-    const { chance, between } = bind(this.#world);
+    const { chance, between } = this.#world;
     if (isWanting) return leases.wait(this.#id, { takeover: true });
     if (chance(0.4)) return leases.acquire(this.#id);
     const caller = new AbortController();
@@ -166,7 +166,7 @@ class Simulation {
 
   /** Runs the sandbox until another node waits for it, the holder is done with it, or its lease is lost. */
   async #hold(process: SimulatedProcess, lease: Lease): Promise<void> {
-    const { chance, between } = bind(this.#world);
+    const { chance, between } = this.#world;
     this.#epochs.set(process.node, lease.epoch);
     let hasWaiter = false;
     lease.onWaiter(() => {
@@ -191,13 +191,6 @@ class Simulation {
       () => undefined,
     );
   }
-}
-
-function bind(world: World) {
-  return {
-    chance: (probability: number) => world.chance(probability),
-    between: (least: number, most: number) => world.between(least, most),
-  };
 }
 
 it("three nodes never hold the same sandbox, and no stale commit is accepted, in any order of events", {

@@ -1,6 +1,15 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
-import { acquired, away, Cluster, DURATION_MS, losesAnswersToWrites, MAX_SKEW_MS, skewed } from "./testing/cluster.ts";
+import {
+  acquired,
+  away,
+  Cluster,
+  DURATION_MS,
+  heldByA,
+  losesAnswersToWrites,
+  MAX_SKEW_MS,
+  skewed,
+} from "./testing/cluster.ts";
 import type { Network } from "./testing/node-store.ts";
 
 const FOR_EVER_MS = 10 * DURATION_MS;
@@ -10,12 +19,8 @@ describe("a lease", () => {
     const cluster = new Cluster();
     const [a, b] = [cluster.start("a"), cluster.start("b")];
     expect(await a.leases.read(cluster.id)).toBeUndefined();
-    const { lease, previous } = acquired(await a.leases.acquire(cluster.id));
-    expect({ previous, epoch: lease.epoch, isHeld: lease.isHeld }).toEqual({
-      previous: "none",
-      epoch: 1,
-      isHeld: true,
-    });
+    const first = acquired(await a.leases.acquire(cluster.id));
+    expect(first).toMatchObject({ previous: "none", lease: { epoch: 1, isHeld: true } });
     expect(await b.leases.acquire(cluster.id)).toMatchObject({ owner: "a", url: "http://a", epoch: 1, isLive: true });
     expect(await a.leases.acquire(cluster.id)).toMatchObject({ owner: "a" });
     expect(await cluster.lock()).toMatchObject({ owner: "a", timestamp: 1_700_000_000, attached: false, waiter: null });
@@ -31,26 +36,22 @@ describe("a lease", () => {
   });
 
   it("is renewed for as long as its owner lives", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, b, lease } = await heldByA();
     const deadlines: number[] = [];
     lease.onRenewed((deadlineMs) => deadlines.push(deadlineMs));
     await cluster.clock.advance(FOR_EVER_MS);
     expect(lease.isHeld).toBe(true);
-    expect(await b.leases.acquire(cluster.id)).toMatchObject({ owner: "a", isLive: true });
+    expect(await b.leases.acquire(id)).toMatchObject({ owner: "a", isLive: true });
     expect(deadlines.slice(0, 3)).toEqual([13_500, 18_500, 23_500]);
     expect(deadlines.at(-1)).toBe(lease.deadlineMs);
   });
 
   it("that was released goes to the next caller immediately, with a higher epoch", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, b, lease } = await heldByA();
     await lease.release();
     expect({ isHeld: lease.isHeld, isLost: lease.lost.aborted }).toEqual({ isHeld: false, isLost: false });
-    expect(await b.leases.read(cluster.id)).toMatchObject({ owner: null, isReleased: true, isLive: false, epoch: 1 });
-    expect(acquired(await b.leases.acquire(cluster.id))).toMatchObject({ previous: "released", lease: { epoch: 2 } });
+    expect(await b.leases.read(id)).toMatchObject({ owner: null, isReleased: true, isLive: false, epoch: 1 });
+    expect(acquired(await b.leases.acquire(id))).toMatchObject({ previous: "released", lease: { epoch: 2 } });
     expect(cluster.clock.pending).toBeGreaterThan(0);
     b.leases.dispose();
     expect(cluster.clock.pending).toBe(0);
@@ -70,9 +71,7 @@ describe("a lease", () => {
   });
 
   it("survives a store that is unreachable for a while", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, a, lease } = await heldByA();
     a.network = away;
     await cluster.clock.advance(12_000);
     a.network = (_, effect) => effect();
@@ -82,9 +81,7 @@ describe("a lease", () => {
   });
 
   it("survives a store that does not answer for a while", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, a, lease } = await heldByA();
     a.network = () => new Promise(() => undefined);
     await cluster.clock.advance(9_000);
     a.network = (_, effect) => effect();
@@ -93,9 +90,7 @@ describe("a lease", () => {
   });
 
   it("is lost at its deadline when the store does not answer, and can be resumed until another node acquires it", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, a, b, lease } = await heldByA();
     a.network = away;
     await cluster.clock.advance(13_499);
     expect(lease.lost.aborted).toBe(false);
@@ -104,16 +99,14 @@ describe("a lease", () => {
     expect((await rejection(lease.renewNow())).reason).toBe("lease_lost");
     await cluster.clock.advance(FOR_EVER_MS);
     a.network = (_, effect) => effect();
-    expect(await a.leases.resume(cluster.id, 1)).toMatchObject({ epoch: 1, isHeld: true });
-    expect(await b.leases.acquire(cluster.id)).toMatchObject({ owner: "a", isLive: true });
+    expect(await a.leases.resume(id, 1)).toMatchObject({ epoch: 1, isHeld: true });
+    expect(await b.leases.acquire(id)).toMatchObject({ owner: "a", isLive: true });
   });
 
   it("is lost immediately when a renewal finds another owner", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, lease } = await heldByA();
     const lock = { ...(await cluster.lock()), owner: "b", nonce: "b's", epoch: 2 };
-    await cluster.store.put(`locks/${cluster.id}.lock`, new TextEncoder().encode(JSON.stringify(lock)));
+    await cluster.store.put(`locks/${id}.lock`, new TextEncoder().encode(JSON.stringify(lock)));
     expect((await rejection(lease.renewNow())).reason).toBe("lease_lost");
     expect({ isHeld: lease.isHeld, isLost: lease.lost.aborted }).toEqual({ isHeld: false, isLost: true });
     expect(await cluster.lock()).toEqual(lock);
@@ -140,9 +133,7 @@ describe("a lease", () => {
   });
 
   it("counts from before its renewal was sent, not from the answer", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, a, lease } = await heldByA();
     a.network = async (_, effect) => {
       const result = await effect();
       await new Promise<void>((resolve) => cluster.clock.schedule(2_000, resolve));
@@ -181,18 +172,12 @@ describe("a lease", () => {
       if (call.operation === "put" && nowMs === 0) nowMs = DURATION_MS;
       return result;
     };
-    const { lease, previous } = acquired(await a.leases.acquire(cluster.id));
-    expect({ previous, epoch: lease.epoch, isHeld: lease.isHeld }).toEqual({
-      previous: "none",
-      epoch: 2,
-      isHeld: true,
-    });
+    const acquisition = acquired(await a.leases.acquire(cluster.id));
+    expect(acquisition).toMatchObject({ previous: "none", lease: { epoch: 2, isHeld: true } });
   });
 
   it("is renewed and released even when every answer is lost", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, a, lease } = await heldByA();
     a.network = losesAnswersToWrites;
     await cluster.clock.advance(FOR_EVER_MS);
     expect(lease.isHeld).toBe(true);
@@ -201,9 +186,7 @@ describe("a lease", () => {
   });
 
   it("is released before pending work, and not renewed after that", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, lease } = await heldByA();
     const renewing = lease.renewNow();
     const releasing = lease.release();
     const tooLate = rejection(lease.setAttached(true));
@@ -217,10 +200,8 @@ describe("a lease", () => {
     ["", (async (_, effect) => effect()) satisfies Network],
     [", also when every answer to that is lost", losesAnswersToWrites],
   ])("of a destroyed sandbox leaves nothing behind%s", async (_, network) => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    await (await a.states.claim(cluster.id, 1)).commit({ checkpoint: 1 });
+    const { cluster, id, a, lease } = await heldByA();
+    await (await a.states.claim(id, 1)).commit({ checkpoint: 1 });
     a.network = network;
     await lease.remove();
     expect(await Array.fromAsync(cluster.store.list(""))).toEqual([]);
@@ -247,21 +228,17 @@ describe("a node that was killed and started again", () => {
   });
 
   it("learns that its lease has another owner or epoch", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, a } = await heldByA();
     a.leases.dispose();
-    expect(await cluster.start("a").leases.resume(cluster.id, 7)).toBeUndefined();
+    expect(await cluster.start("a").leases.resume(id, 7)).toBeUndefined();
     await cluster.clock.advance(FOR_EVER_MS);
-    acquired(await cluster.start("b").leases.acquire(cluster.id));
-    expect(await cluster.start("a").leases.resume(cluster.id, 1)).toBeUndefined();
+    acquired(await cluster.start("b").leases.acquire(id));
+    expect(await cluster.start("a").leases.resume(id, 1)).toBeUndefined();
   });
 
   it("may acquire its old lease immediately", async () => {
-    const cluster = new Cluster();
-    const a = cluster.start("a");
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const again = acquired(await cluster.start("a").leases.acquire(cluster.id));
+    const { cluster, id, lease } = await heldByA();
+    const again = acquired(await cluster.start("a").leases.acquire(id));
     expect(again).toMatchObject({ previous: "expired", lease: { epoch: 2 } });
     // A second program with the same name must not run the sandbox too.
     expect((await rejection(lease.renewNow())).reason).toBe("lease_lost");

@@ -24,12 +24,7 @@ interface Attempt {
 }
 
 export type BidResult =
-  | {
-      readonly kind: "taken";
-      readonly stored: Versioned<Lock>;
-      readonly startedAt: Moment;
-      readonly previous: PreviousLease;
-    }
+  | ({ readonly kind: "taken"; readonly stored: Versioned<Lock> } & Attempt)
   | { readonly kind: "held"; readonly stored: Versioned<Lock> }
   /** Another node was first; the caller reads again. */
   | { readonly kind: "again" }

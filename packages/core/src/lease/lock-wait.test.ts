@@ -1,18 +1,25 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
-import { acquired, away, CHECKPOINT_BUDGET_MS, Cluster, DURATION_MS, MAX_SKEW_MS, skewed } from "./testing/cluster.ts";
+import {
+  acquired,
+  away,
+  CHECKPOINT_BUDGET_MS,
+  Cluster,
+  DURATION_MS,
+  heldByA,
+  MAX_SKEW_MS,
+  skewed,
+} from "./testing/cluster.ts";
 
 describe("a node that waits for a lease", () => {
   it("is seen by the owner immediately, and gets the lease as soon as it is released", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, b, lease } = await heldByA();
     const seen: unknown[] = [];
     lease.onWaiter((waiter) => {
       seen.push(waiter);
       void lease.release();
     });
-    const { lease: next, previous } = await b.leases.wait(cluster.id, { takeover: false });
+    const { lease: next, previous } = await b.leases.wait(id, { takeover: false });
     expect({ previous, epoch: next.epoch }).toEqual({ previous: "released", epoch: 2 });
     expect(seen).toEqual([{ node: "b", url: "http://b", takeover: false }]);
     expect(cluster.nudges).toEqual(["b → http://a", "a → http://b"]);
@@ -21,13 +28,11 @@ describe("a node that waits for a lease", () => {
   });
 
   it("is seen with the next renewal when its nudge was lost, and once only", async () => {
-    const cluster = new Cluster();
+    const { cluster, id, b, lease } = await heldByA();
     cluster.losesNudges = true;
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
     const seen: unknown[] = [];
     lease.onWaiter((waiter) => seen.push(waiter));
-    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    const waiting = b.leases.wait(id, { takeover: false });
     await cluster.clock.advance(4_999);
     expect(seen).toEqual([]);
     await cluster.clock.advance(10_000);
@@ -53,25 +58,21 @@ describe("a node that waits for a lease", () => {
   });
 
   it("removes its registration after its timeout, and blocks no other node", async () => {
-    const cluster = new Cluster();
-    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const error = rejection(b.leases.wait(cluster.id, { takeover: false, patienceMs: 3_000 }));
+    const { cluster, id, b, c, lease } = await heldByA();
+    const error = rejection(b.leases.wait(id, { takeover: false, patienceMs: 3_000 }));
     await cluster.clock.advance(3_000);
     expect(await error).toMatchObject({ code: "deadline_exceeded", reason: "handoff_timeout" });
     expect(await cluster.lock()).toMatchObject({ owner: "a", waiter: null });
-    const waiting = c.leases.wait(cluster.id, { takeover: false });
+    const waiting = c.leases.wait(id, { takeover: false });
     await cluster.clock.advance(0);
     await lease.release();
     expect((await waiting).lease.epoch).toBe(2);
   });
 
   it("removes its registration when its caller aborts", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, a, b } = await heldByA();
     const caller = new AbortController();
-    const error = rejection(b.leases.wait(cluster.id, { takeover: false, signal: caller.signal }));
+    const error = rejection(b.leases.wait(id, { takeover: false, signal: caller.signal }));
     await cluster.clock.advance(10);
     expect(await cluster.lock()).toMatchObject({ waiter: { node: "b" } });
     caller.abort();
@@ -82,11 +83,9 @@ describe("a node that waits for a lease", () => {
   });
 
   it("releases a lease that it got without receiving the answer when its caller aborts", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, b, lease } = await heldByA();
     const caller = new AbortController();
-    const error = rejection(b.leases.wait(cluster.id, { takeover: false, signal: caller.signal }));
+    const error = rejection(b.leases.wait(id, { takeover: false, signal: caller.signal }));
     await cluster.clock.advance(10);
     b.network = async (call, effect) => {
       if (call.operation === "get") return effect();
@@ -104,17 +103,15 @@ describe("a node that waits for a lease", () => {
   });
 
   it("excludes a second one only while it lives", async () => {
-    const cluster = new Cluster();
-    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const waiting = rejection(b.leases.wait(cluster.id, { takeover: false, patienceMs: 30_000 }));
+    const { cluster, id, b, c, lease } = await heldByA();
+    const waiting = rejection(b.leases.wait(id, { takeover: false, patienceMs: 30_000 }));
     await cluster.clock.advance(20_000);
-    const error = await rejection(c.leases.wait(cluster.id, { takeover: true }));
+    const error = await rejection(c.leases.wait(id, { takeover: true }));
     expect(error).toMatchObject({ code: "unavailable", reason: "handoff_under_way", retryable: true });
     // From here on b is dead: its calls do not reach the store.
     b.network = () => new Promise(() => undefined);
     await cluster.clock.advance(DURATION_MS / 2 + MAX_SKEW_MS + 1);
-    const next = c.leases.wait(cluster.id, { takeover: true });
+    const next = c.leases.wait(id, { takeover: true });
     await cluster.clock.advance(0);
     await lease.release();
     expect((await next).lease.epoch).toBe(2);
@@ -123,39 +120,33 @@ describe("a node that waits for a lease", () => {
   });
 
   it("gets a lease that was released for it before all others", async () => {
-    const cluster = new Cluster();
+    const { cluster, id, b, c, lease } = await heldByA();
     cluster.losesNudges = true;
-    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    const waiting = b.leases.wait(id, { takeover: false });
     await cluster.clock.advance(2_000);
     await lease.release();
-    expect(await c.leases.acquire(cluster.id)).toMatchObject({ isReleased: true, waiter: { node: "b" } });
+    expect(await c.leases.acquire(id)).toMatchObject({ isReleased: true, waiter: { node: "b" } });
     await cluster.clock.advance(1_000);
     expect((await waiting).lease.epoch).toBe(2);
   });
 
   it("is refused while a client is attached, even one that attaches later, unless it takes over", async () => {
-    const cluster = new Cluster();
-    const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const early = rejection(b.leases.wait(cluster.id, { takeover: false }));
+    const { cluster, id, b, c, lease } = await heldByA();
+    const early = rejection(b.leases.wait(id, { takeover: false }));
     await cluster.clock.advance(10);
     await lease.setAttached(true);
     await cluster.clock.advance(1_000);
     expect(await early).toMatchObject({ code: "failed_precondition", reason: "sandbox_in_use" });
-    expect((await rejection(b.leases.wait(cluster.id, { takeover: false }))).reason).toBe("sandbox_in_use");
+    expect((await rejection(b.leases.wait(id, { takeover: false }))).reason).toBe("sandbox_in_use");
     expect(await cluster.lock()).toMatchObject({ attached: true, waiter: null });
     lease.onWaiter(({ takeover }) => takeover && void lease.release());
-    expect((await c.leases.wait(cluster.id, { takeover: true })).lease.epoch).toBe(2);
+    expect((await c.leases.wait(id, { takeover: true })).lease.epoch).toBe(2);
     expect(await cluster.lock()).toMatchObject({ attached: false });
   });
 
   it("learns that the sandbox was destroyed", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const error = rejection(b.leases.wait(cluster.id, { takeover: false }));
+    const { cluster, id, b, lease } = await heldByA();
+    const error = rejection(b.leases.wait(id, { takeover: false }));
     await cluster.clock.advance(10);
     await lease.remove();
     await cluster.clock.advance(1_000);
@@ -164,10 +155,8 @@ describe("a node that waits for a lease", () => {
   });
 
   it("keeps waiting while the store does not answer, and ends with the store's error", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    const { lease } = acquired(await a.leases.acquire(cluster.id));
-    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    const { cluster, id, a, b, lease } = await heldByA();
+    const waiting = b.leases.wait(id, { takeover: false });
     await cluster.clock.advance(10);
     b.network = away;
     await cluster.clock.advance(5_000);
@@ -177,19 +166,17 @@ describe("a node that waits for a lease", () => {
     expect((await waiting).lease.epoch).toBe(2);
 
     a.network = away;
-    const error = rejection(a.leases.wait(cluster.id, { takeover: false, patienceMs: 2_000 }));
+    const error = rejection(a.leases.wait(id, { takeover: false, patienceMs: 2_000 }));
     await cluster.clock.advance(10_000);
     expect(await error).toMatchObject({ reason: "handoff_timeout", cause: { message: "the store is away" } });
   });
 
   it("is found by an owner that was killed and started again", async () => {
-    const cluster = new Cluster();
-    const [a, b] = [cluster.start("a"), cluster.start("b")];
-    acquired(await a.leases.acquire(cluster.id));
+    const { cluster, id, a, b } = await heldByA();
     a.leases.dispose();
-    const waiting = b.leases.wait(cluster.id, { takeover: false });
+    const waiting = b.leases.wait(id, { takeover: false });
     await cluster.clock.advance(1_000);
-    const lease = await cluster.start("a").leases.resume(cluster.id, 1);
+    const lease = await cluster.start("a").leases.resume(id, 1);
     lease?.onWaiter(() => void lease.release());
     expect((await waiting).lease.epoch).toBe(2);
     expect(cluster.clock.monotonicMs()).toBe(1_000);

@@ -1,79 +1,50 @@
 import type { Activity, Clock } from "@sandpiper/protocol";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { type ExpiryReason, Lifetime, type LifetimePolicy } from "./lifetime.ts";
 
 const SECOND = 1000;
 const DAY = 24 * 3600 * SECOND;
 
-function start(clock: Clock, policy: Partial<LifetimePolicy> = {}) {
+/** Records the delays of its timers; its wall clock can be set. */
+class TestClock extends FakeClock {
+  readonly delays: number[] = [];
+  skewMs = 0;
+
+  override now(): Date {
+    return new Date(super.now().getTime() + this.skewMs);
+  }
+
+  override schedule(delayMs: number, callback: () => void): () => void {
+    this.delays.push(delayMs);
+    return super.schedule(delayMs, callback);
+  }
+}
+
+function start(
+  { expiresInMs, ...policy }: Partial<LifetimePolicy> & { readonly expiresInMs?: number } = {},
+  clock = new TestClock(),
+) {
   const ended: { reason: ExpiryReason; atMs: number }[] = [];
   const lifetime = new Lifetime({
-    expiresAt: null,
+    expiresAt: expiresInMs === undefined ? null : inMs(clock, expiresInMs),
     idleTimeoutMs: null,
     idleExcept: [],
     ...policy,
     clock,
     onExpiry: (reason) => ended.push({ reason, atMs: clock.monotonicMs() }),
   });
-  return { lifetime, ended };
+  return { clock, lifetime, ended };
 }
 
 function inMs(clock: Clock, ms: number): Date {
   return new Date(clock.now().getTime() + ms);
 }
 
-/** Fires like the runtime's timers, but without waiting; its wall clock can be set. */
-class ManualClock implements Clock {
-  readonly delays: number[] = [];
-  #nowMs = 0;
-  #skewMs = 0;
-  #timers: { readonly atMs: number; readonly callback: () => void }[] = [];
-
-  monotonicMs(): number {
-    return this.#nowMs;
-  }
-
-  now(): Date {
-    return new Date(1_700_000_000_000 + this.#nowMs + this.#skewMs);
-  }
-
-  schedule(delayMs: number, callback: () => void): () => void {
-    this.delays.push(delayMs);
-    const timer = { atMs: this.#nowMs + delayMs, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  }
-
-  get pending(): number {
-    return this.#timers.length;
-  }
-
-  setWallClock(byMs: number): void {
-    this.#skewMs += byMs;
-  }
-
-  run(byMs: number): void {
-    const untilMs = this.#nowMs + byMs;
-    for (;;) {
-      this.#timers.sort((a, b) => a.atMs - b.atMs);
-      const [next] = this.#timers;
-      if (next === undefined || next.atMs > untilMs) break;
-      this.#timers.shift();
-      this.#nowMs = next.atMs;
-      next.callback();
-    }
-    this.#nowMs = untilMs;
-  }
-}
-
 describe("a sandbox with an expiry", () => {
   it("ends at that time, once, however much it is used", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, 5 * SECOND) });
+    const { clock, lifetime, ended } = start({ expiresInMs: 5 * SECOND });
     using _ = lifetime.hold("process");
     await clock.advance(4999);
     lifetime.touch("exec");
@@ -86,16 +57,14 @@ describe("a sandbox with an expiry", () => {
   });
 
   it("in the past ends soon, but not before its constructor has returned", async () => {
-    const clock = new FakeClock();
-    const { ended } = start(clock, { expiresAt: inMs(clock, -DAY) });
+    const { clock, ended } = start({ expiresInMs: -DAY });
     expect(ended).toEqual([]);
     await clock.advance(0);
     expect(ended).toEqual([{ reason: "ttl", atMs: 0 }]);
   });
 
   it("has it extended, shortened and removed while it runs", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, 5 * SECOND) });
+    const { clock, lifetime, ended } = start({ expiresInMs: 5 * SECOND });
     lifetime.update({ expiresAt: inMs(clock, 20 * SECOND) });
     await clock.advance(10 * SECOND);
     lifetime.update({ expiresAt: null });
@@ -108,8 +77,7 @@ describe("a sandbox with an expiry", () => {
   });
 
   it("in a year ends in a year, although no timer can wait that long", () => {
-    const clock = new ManualClock();
-    const { ended } = start(clock, { expiresAt: inMs(clock, 365 * DAY), idleTimeoutMs: null });
+    const { clock, ended } = start({ expiresInMs: 365 * DAY });
     clock.run(365 * DAY - 1);
     expect(ended).toEqual([]);
     clock.run(1);
@@ -118,10 +86,9 @@ describe("a sandbox with an expiry", () => {
   });
 
   it("notices within a minute that the wall clock was set", () => {
-    const clock = new ManualClock();
-    const { ended } = start(clock, { expiresAt: inMs(clock, DAY) });
+    const { clock, ended } = start({ expiresInMs: DAY });
     clock.run(10 * SECOND);
-    clock.setWallClock(2 * DAY);
+    clock.skewMs = 2 * DAY;
     clock.run(60 * SECOND);
     expect(ended).toMatchObject([{ reason: "ttl" }]);
   });
@@ -129,15 +96,13 @@ describe("a sandbox with an expiry", () => {
 
 describe("a sandbox with an idle timeout", () => {
   it("ends when nothing has happened for that long", async () => {
-    const clock = new FakeClock();
-    const { ended } = start(clock, { idleTimeoutMs: 2 * SECOND });
+    const { clock, ended } = start({ idleTimeoutMs: 2 * SECOND });
     await clock.advance(2 * SECOND);
     expect(ended).toEqual([{ reason: "idle", atMs: 2000 }]);
   });
 
   it("counts from the end of the last activity, not from the attach before it", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { idleTimeoutMs: 2 * SECOND });
+    const { clock, lifetime, ended } = start({ idleTimeoutMs: 2 * SECOND });
     const client = lifetime.hold("client");
     await clock.advance(10_500);
     client[Symbol.dispose]();
@@ -150,8 +115,7 @@ describe("a sandbox with an idle timeout", () => {
   });
 
   it("is not idle while any holder is left, and a holder releases once", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { idleTimeoutMs: SECOND });
+    const { clock, lifetime, ended } = start({ idleTimeoutMs: SECOND });
     const first = lifetime.hold("process");
     const second = lifetime.hold("process");
     first[Symbol.dispose]();
@@ -168,12 +132,9 @@ describe("a sandbox with an idle timeout", () => {
   it("is kept active by every activity except those that its policy excludes", async () => {
     const activities: Activity[] = ["exec", "stdin", "output", "file", "client", "process"];
     for (const activity of activities) {
-      const clock = new FakeClock();
-      const excepting = start(clock, { idleTimeoutMs: SECOND, idleExcept: [activity] });
-      const counting = start(clock, {
-        idleTimeoutMs: SECOND,
-        idleExcept: activities.filter((other) => other !== activity),
-      });
+      const others = activities.filter((other) => other !== activity);
+      const { clock, ...excepting } = start({ idleTimeoutMs: SECOND, idleExcept: [activity] });
+      const counting = start({ idleTimeoutMs: SECOND, idleExcept: others }, clock);
       excepting.lifetime.hold(activity);
       await clock.advance(800);
       for (const { lifetime } of [excepting, counting]) lifetime.touch(activity);
@@ -185,8 +146,7 @@ describe("a sandbox with an idle timeout", () => {
   });
 
   it("has the whole of a new timeout before it, even when it was idle for longer", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { idleTimeoutMs: null });
+    const { clock, lifetime, ended } = start({ idleTimeoutMs: null });
     await clock.advance(DAY / 24);
     lifetime.update({ idleTimeoutMs: 5 * SECOND });
     await clock.advance(4 * SECOND);
@@ -198,8 +158,7 @@ describe("a sandbox with an idle timeout", () => {
   });
 
   it("that changes its policy applies it to current holders", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { idleTimeoutMs: SECOND, idleExcept: ["process"] });
+    const { clock, lifetime, ended } = start({ idleTimeoutMs: SECOND, idleExcept: ["process"] });
     lifetime.hold("process");
     await clock.advance(500);
     lifetime.update({ idleExcept: [] });
@@ -213,8 +172,7 @@ describe("a sandbox with an idle timeout", () => {
   });
 
   it("creates no timer for an activity", () => {
-    const clock = new ManualClock();
-    const { lifetime } = start(clock, { expiresAt: inMs(clock, DAY), idleTimeoutMs: 10 * SECOND });
+    const { clock, lifetime } = start({ expiresInMs: DAY, idleTimeoutMs: 10 * SECOND });
     for (let at = 0; at < 10_000; at++) {
       lifetime.touch("output");
       using _ = lifetime.hold("exec");
@@ -226,16 +184,14 @@ describe("a sandbox with an idle timeout", () => {
   });
 
   it("wakes the program once per timeout while it is held", () => {
-    const clock = new ManualClock();
-    const { lifetime } = start(clock, { idleTimeoutMs: 10 * SECOND });
+    const { clock, lifetime } = start({ idleTimeoutMs: 10 * SECOND });
     lifetime.hold("process");
     clock.run(100 * SECOND);
     expect(clock.delays).toHaveLength(11);
   });
 
   it("of one millisecond does not wake the program continuously while it is used", () => {
-    const clock = new ManualClock();
-    const { lifetime } = start(clock, { idleTimeoutMs: 1 });
+    const { clock, lifetime } = start({ idleTimeoutMs: 1 });
     lifetime.hold("process");
     clock.run(10 * SECOND);
     expect(clock.delays.length).toBeLessThanOrEqual(201);
@@ -244,16 +200,14 @@ describe("a sandbox with an idle timeout", () => {
 
 describe("a lifetime", () => {
   it("needs no timer without limits, and reports no end", () => {
-    const clock = new ManualClock();
-    const { lifetime } = start(clock);
+    const { clock, lifetime } = start();
     expect(clock.pending).toBe(0);
     expect(lifetime.dueAt).toBeNull();
   });
 
   it("reports when it ends without further activity", async () => {
-    const clock = new FakeClock();
+    const { clock, lifetime } = start({ expiresInMs: 10 * SECOND, idleTimeoutMs: 4 * SECOND });
     const expiresAt = inMs(clock, 10 * SECOND);
-    const { lifetime } = start(clock, { expiresAt, idleTimeoutMs: 4 * SECOND });
     await clock.advance(SECOND);
     lifetime.touch("file");
     expect(lifetime.dueAt).toEqual(inMs(clock, 4 * SECOND));
@@ -266,8 +220,7 @@ describe("a lifetime", () => {
   });
 
   it("that was disposed never expires and leaves no timer", async () => {
-    const clock = new FakeClock();
-    const { lifetime, ended } = start(clock, { expiresAt: inMs(clock, SECOND), idleTimeoutMs: SECOND });
+    const { clock, lifetime, ended } = start({ expiresInMs: SECOND, idleTimeoutMs: SECOND });
     const held = lifetime.hold("exec");
     lifetime.dispose();
     held[Symbol.dispose]();
@@ -291,8 +244,7 @@ describe("a lifetime", () => {
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
-        const clock = new ManualClock();
-        const { lifetime, ended } = start(clock, { idleTimeoutMs: 1000 });
+        const { clock, lifetime, ended } = start({ idleTimeoutMs: 1000 });
         const held: { activity: Activity; handle: Disposable }[] = [];
         const model = { lastMs: 0, idleMs: 1000 as number | null, ttlAtMs: null as number | null };
         let except: readonly Activity[] = [];

@@ -19,19 +19,14 @@ export interface ManagerConfigOptions {
   readonly defaults?: SandboxConfigOptions | undefined;
 }
 
-export interface ManagerConfig {
-  readonly kernelPath: string | undefined;
-  readonly rootfsPath: string | undefined;
-  readonly imagesDir: string | undefined;
-  readonly firecrackerPath: string | undefined;
-  readonly chrootPath: string | undefined;
+/** Complete and checked. */
+export type ManagerConfig = ManagerConfigOptions & {
   readonly maxSandboxes: number;
   readonly defaults: SandboxConfigOptions;
-}
+};
 
 export const DEFAULT_MAX_SANDBOXES = 100;
 
-const pathFields = ["kernelPath", "rootfsPath", "imagesDir", "firecrackerPath", "chrootPath"] as const;
 const path = z
   .string()
   .regex(/^\/[^\0]*$/)
@@ -49,14 +44,10 @@ const schema = z.strictObject({
 export function parseManagerConfig(options: ManagerConfigOptions = {}): ManagerConfig {
   const parsed = schema.safeParse(options);
   if (!parsed.success) throw configError(parsed.error);
-  const defaults = (parsed.data.defaults ?? {}) as SandboxConfigOptions;
+  const defaults: SandboxConfigOptions = parsed.data.defaults;
   // Reports an invalid default now and not at the first create.
   parseSandboxConfig(defaults);
-  const paths = Object.fromEntries(pathFields.map((field) => [field, parsed.data[field]])) as Pick<
-    ManagerConfig,
-    (typeof pathFields)[number]
-  >;
-  return Object.freeze({ ...paths, maxSandboxes: parsed.data.maxSandboxes, defaults: Object.freeze({ ...defaults }) });
+  return Object.freeze({ ...parsed.data, defaults: Object.freeze(defaults) });
 }
 
 function configError(error: z.ZodError): SandboxError {
@@ -64,7 +55,7 @@ function configError(error: z.ZodError): SandboxError {
   const field = issue?.code === "unrecognized_keys" ? issue.keys.join(", ") : String(issue?.path[0] ?? "it");
   const allowed =
     issue?.code === "unrecognized_keys"
-      ? `fields are ${[...pathFields, "maxSandboxes", "defaults"].join(", ")}`
+      ? `fields are ${Object.keys(schema.shape).join(", ")}`
       : field === "maxSandboxes"
         ? "expected a whole number, 0 for no limit"
         : field === "defaults"

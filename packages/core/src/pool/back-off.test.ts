@@ -1,5 +1,5 @@
+import { FakeClock } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../testing/fake-clock.ts";
 import { BackOff } from "./back-off.ts";
 
 describe("a back-off", () => {

@@ -1,11 +1,7 @@
 import { SandboxError } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { rejection } from "../testing/rejection.ts";
 import { BootSlots } from "./boot-slots.ts";
-
-function gate() {
-  return Promise.withResolvers<void>();
-}
 
 describe("boot slots", () => {
   it("go to callers before refills, in order of arrival", async () => {
@@ -34,7 +30,7 @@ describe("boot slots", () => {
 
   it("are not lost when a waiting caller aborts", async () => {
     const slots = new BootSlots(1, () => {});
-    const { promise, resolve } = gate();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const running = slots.run(() => promise, undefined);
     const caller = new AbortController();
     const waiting = rejection(slots.run(async () => {}, caller.signal));
@@ -49,7 +45,7 @@ describe("boot slots", () => {
 
   it("reject waiting callers when they close, and let running work finish", async () => {
     const slots = new BootSlots(1, () => {});
-    const { promise, resolve } = gate();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const running = slots.run(() => promise, undefined);
     const waiting = rejection(slots.run(async () => {}, undefined));
     slots.close(new SandboxError("pool_closed", { message: "closed" }));

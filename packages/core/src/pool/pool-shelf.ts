@@ -1,4 +1,4 @@
-import { abortError } from "@sandpiper/protocol";
+import { abortError, type PoolResource } from "@sandpiper/protocol";
 import type { BackOff } from "./back-off.ts";
 
 /** An instance that waits to be claimed. */
@@ -18,18 +18,8 @@ export interface Boot {
   readonly streak: number;
 }
 
-export interface WarmPoolStats<Key> {
+export interface WarmPoolStats<Key> extends Readonly<Omit<PoolResource, "key">> {
   readonly key: Key;
-  readonly target: number;
-  readonly ready: number;
-  readonly booting: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly failures: number;
-  /** Mean over all hits, including those that waited for a boot; null before the first. */
-  readonly meanWaitMs: number | null;
-  /** Time until the next boot after failures; null for now. */
-  readonly retryInMs: number | null;
 }
 
 type Claim<Key, Member> = (found: Shelved<Key, Member> | undefined) => void;

@@ -50,8 +50,7 @@ describe("a refill", () => {
   it("never exceeds the limit of concurrent boots, and serves keys in turn", async () => {
     await using yard = new BootYard({ maxBoots: 2 });
     yard.pool.setTarget(alpine, 6);
-    yard.pool.setTarget(debian, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(debian, 1);
     expect(yard.boots.map(({ key }) => key)).toEqual([alpine, debian]);
     while (yard.boots.length > 0) {
       expect(yard.boots.length).toBeLessThanOrEqual(2);
@@ -65,11 +64,9 @@ describe("a lowered target", () => {
   it("ends boots first, and then discards the oldest instances", async () => {
     await using yard = new BootYard();
     const [oldest, next] = (await yard.fill(alpine, 2)) as [YardMember, YardMember];
-    yard.pool.setTarget(alpine, 4);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 4);
     const signals = yard.boots.map(({ signal }) => signal);
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
     expect([oldest.isDiscarded, next.isDiscarded]).toEqual([true, false]);
     expect(yard.pool.statsOf(alpine)).toMatchObject({ target: 1, ready: 1, booting: 0, failures: 0 });
@@ -78,11 +75,9 @@ describe("a lowered target", () => {
 
   it("leaves a boot that a claim waits for, and forgets the key when it is done", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 2);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 2);
     const waiting = yard.pool.claim(alpine);
-    yard.pool.setTarget(alpine, 0);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 0);
     expect(yard.boots).toHaveLength(1);
     const member = await yard.finish();
     expect(await waiting).toBe(member);
@@ -93,11 +88,9 @@ describe("a lowered target", () => {
   it("discards the instance of a boot that did not stop in time", async () => {
     await using yard = new BootYard({ maxBoots: 1 });
     yard.obeysAbort = false;
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     yard.pool.setTarget(alpine, 0);
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     expect(yard.boots).toHaveLength(1);
     const late = await yard.finish();
     expect(late.isDiscarded).toBe(true);
@@ -115,8 +108,7 @@ describe("a lowered target", () => {
 describe("a boot that fails", () => {
   it("is retried after a pause that doubles up to a limit, and is reset by a success", async () => {
     await using yard = new BootYard({ backOff: { firstMs: 1000, mostMs: 5000 } });
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     for (const pauseMs of [1000, 2000, 4000, 5000, 5000]) {
       await yard.fail();
       expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: pauseMs, booting: 0 });
@@ -136,8 +128,7 @@ describe("a boot that fails", () => {
 
   it("together with others counts once, and one boot at a time tests whether boots work again", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 3);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 3);
     for (let left = 3; left > 0; left--) await yard.fail();
     expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 3, retryInMs: 1000 });
     await yard.clock.advance(1000);
@@ -149,8 +140,7 @@ describe("a boot that fails", () => {
   it("delays no other key, and claims do not cause more retries", async () => {
     await using yard = new BootYard();
     yard.pool.setTarget(alpine, 1);
-    yard.pool.setTarget(debian, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(debian, 1);
     await yard.fail();
     for (let turn = 0; turn < 10; turn++) {
       expect(await yard.pool.claim(alpine)).toBeUndefined();
@@ -161,8 +151,7 @@ describe("a boot that fails", () => {
 
   it("includes one whose instance dies soon after, so that a broken image does not boot endlessly", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     for (const pauseMs of [1000, 2000, 4000]) {
       yard.pool.remove(await yard.finish());
       expect(yard.pool.statsOf(alpine)).toMatchObject({ retryInMs: pauseMs });
@@ -177,8 +166,7 @@ describe("a boot that fails", () => {
         throw new Error("no such image");
       },
     });
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     expect(yard.errors).toMatchObject([{ code: "internal", message: "no such image" }]);
     expect(yard.pool.statsOf(alpine)).toMatchObject({ failures: 1, retryInMs: 1000 });
   });
@@ -187,8 +175,7 @@ describe("a boot that fails", () => {
 describe("a cold boot", () => {
   it("shares the limit and precedes refills, even those that could start first", async () => {
     await using yard = new BootYard({ maxBoots: 1 });
-    yard.pool.setTarget(alpine, 3);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 3);
     const cold = Promise.withResolvers<string>();
     const running = yard.pool.withBootSlot(() => cold.promise);
     await yard.finish();

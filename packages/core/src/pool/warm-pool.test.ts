@@ -1,6 +1,6 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { alpine, BootYard, type YardMember } from "../testing/boot-yard.ts";
-import { rejection } from "../testing/rejection.ts";
 
 describe("a claim", () => {
   it("gets the instance that has waited longest, and no two get the same", async () => {
@@ -94,8 +94,7 @@ describe("a claim", () => {
 
   it("misses when the boot it waits for fails", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 2);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 2);
     const first = yard.pool.claim(alpine);
     const second = yard.pool.claim(alpine);
     await yard.fail();
@@ -106,8 +105,7 @@ describe("a claim", () => {
 
   it("that is canceled leaves its boot to others", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     const caller = new AbortController();
     const canceled = rejection(yard.pool.claim(alpine, caller.signal));
     caller.abort();
@@ -120,8 +118,7 @@ describe("a claim", () => {
   it("that is canceled during a health check leaves the instance to the next claim", async () => {
     await using yard = new BootYard();
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
-    yard.pool.setTarget(alpine, 2);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 2);
     member.isSilent = true;
     const caller = new AbortController();
     const canceled = rejection(yard.pool.claim(alpine, caller.signal));
@@ -177,8 +174,7 @@ describe("an idle sweep", () => {
 
   it("has no timer while the pool is empty", async () => {
     await using yard = new BootYard();
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     expect(yard.clock.pending).toBe(0);
     await yard.finish();
     expect(yard.clock.pending).toBe(1);
@@ -192,8 +188,7 @@ describe("a closed pool", () => {
   it("has ended its boots, discarded its instances, answered its claims, and keeps no timer", async () => {
     await using yard = new BootYard();
     const [member] = (await yard.fill(alpine, 1)) as [YardMember];
-    yard.pool.setTarget(alpine, 3);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 3);
     await yard.pool.claim(alpine);
     const waiting = yard.pool.claim(alpine);
     await yard.finish();
@@ -213,8 +208,7 @@ describe("a closed pool", () => {
   it("waits for a boot that does not stop, and discards its instance", async () => {
     await using yard = new BootYard();
     yard.obeysAbort = false;
-    yard.pool.setTarget(alpine, 1);
-    await yard.clock.advance(0);
+    await yard.setTarget(alpine, 1);
     let isClosed = false;
     const closing = yard.pool.close().then(() => {
       isClosed = true;

@@ -1,18 +1,15 @@
 import type { ExecOptions } from "@sandpiper/protocol";
+import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { FakeClock, settle } from "../testing/fake-clock.ts";
-import { rejection } from "../testing/rejection.ts";
-import { ScriptedAgent } from "../testing/scripted-agent.ts";
+import { connectedAgent } from "../testing/scripted-agent.ts";
 import { exec } from "./exec.ts";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const EXITED = { exit_code: 0, signal: null, timed_out: false, out_of_memory: false };
 
 async function started(options: ExecOptions = {}) {
-  const clock = new FakeClock();
-  const agent = new ScriptedAgent();
+  const { clock, agent, client } = await connectedAgent();
   agent.on("process.spawn", ({ message }) => agent.answer(message, { process: "p", pid: 2 }));
-  const client = await agent.client({ clock });
   const result = exec(client, { command: "command" }, options);
   result.catch(() => {});
   await settle();
@@ -172,15 +169,13 @@ describe("exec", () => {
   });
 
   it("fails with the error of the start, whichever call fails first", async () => {
-    const agent = new ScriptedAgent();
-    const missing = { code: -32000, message: "?", data: { code: "not_found", reason: "no_such_process" } };
-    agent.on("process.output", ({ message }) => agent.refuse(message, missing));
-    agent.on("process.wait", ({ message }) => agent.refuse(message, missing));
-    const client = await agent.client();
+    const { agent, client } = await connectedAgent();
+    const missing = { code: "not_found", reason: "no_such_process" };
+    agent.on("process.output", ({ message }) => agent.fail(message, missing));
+    agent.on("process.wait", ({ message }) => agent.fail(message, missing));
     const result = rejection(exec(client, { argv: ["nothing"] }));
     await settle();
-    const spawn = agent.sent("process.spawn")[0] ?? {};
-    agent.refuse(spawn, { code: -32000, message: "?", data: { code: "not_found", reason: "no_such_program" } });
+    agent.fail(agent.sent("process.spawn")[0] ?? {}, { code: "not_found", reason: "no_such_program" });
     expect(await result).toMatchObject({ code: "not_found", reason: "no_such_program" });
   });
 

@@ -9,10 +9,10 @@ import {
   type SpawnParams,
   type TerminalSize,
 } from "@sandpiper/protocol";
-import type { AgentClient, CallOptions } from "../agent/agent-client.ts";
+import type { CallOptions } from "../agent/agent-client.ts";
 import type { InboundStream } from "../agent/inbound-stream.ts";
 import { type ProcessExit, processExit } from "./process-exit.ts";
-import { readOutput } from "./read-output.ts";
+import { type ReadOutputOptions, readOutput } from "./read-output.ts";
 import { stdinPieces } from "./stdin-pieces.ts";
 
 export interface StartOptions extends CommandOptions {
@@ -49,13 +49,9 @@ export interface BegunReading {
   readonly detached: AbortController;
 }
 
-export interface ProcessHandleOptions {
+export interface ProcessHandleOptions extends Pick<ReadOutputOptions, "offset" | "client" | "lendsMemory"> {
   readonly id: string;
   readonly pid: number;
-  readonly offset: number;
-  /** An open client, also after a channel was lost. */
-  readonly client: () => Promise<AgentClient>;
-  readonly lendsMemory: boolean;
   readonly begun?: BegunReading | undefined;
 }
 

@@ -1,25 +1,11 @@
-import type { ProcessInfo } from "@sandpiper/protocol";
+import type { ProcessInfo, ProcessResource } from "@sandpiper/protocol";
 import { signalNumber } from "./signal-number.ts";
 
 /** A process that was started through the agent, running or not yet forgotten. */
-export interface ProcessSummary {
-  readonly id: string;
-  readonly pid: number;
-  readonly argv: readonly string[];
-  readonly cwd: string;
-  readonly user: string;
-  readonly hasPty: boolean;
+export interface ProcessSummary extends Readonly<Omit<ProcessResource, "startedAt">> {
   readonly startedAt: Date;
-  /** Oldest offset of its output that can still be read. */
-  readonly startOffset: number;
-  /** Offset of its next byte of output. */
-  readonly endOffset: number;
   /** Bytes of standard input accepted so far. */
   readonly stdinOffset: number;
-  readonly isRunning: boolean;
-  /** Null while the process runs. */
-  readonly exitCode: number | null;
-  readonly signal: string | null;
 }
 
 export function processSummary(info: ProcessInfo): ProcessSummary {

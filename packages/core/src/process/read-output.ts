@@ -9,6 +9,7 @@ const OUTPUT_PIECE_BYTES = 256 * 1024;
 export interface ReadOutputOptions {
   readonly process: string;
   readonly offset: number;
+  /** An open client, also after a channel was lost. */
   readonly client: () => Promise<AgentClient>;
   /** A chunk is valid only until the reader asks for the next one. */
   readonly lendsMemory: boolean;

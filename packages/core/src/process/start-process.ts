@@ -1,15 +1,12 @@
 import { SandboxError, type SpawnParams } from "@sandpiper/protocol";
 import type { AgentClient } from "../agent/agent-client.ts";
 import { type BegunReading, ProcessHandle } from "./process-handle.ts";
-import { beginOutput } from "./read-output.ts";
+import { beginOutput, type ReadOutputOptions } from "./read-output.ts";
 
-export interface StartProcessOptions {
+export interface StartProcessOptions extends Pick<ReadOutputOptions, "client" | "lendsMemory"> {
   readonly params: SpawnParams & { readonly process: string };
   /** Whether its output will be read. */
   readonly isRead: boolean;
-  readonly lendsMemory: boolean;
-  /** An open client, also after a channel was lost. */
-  readonly client: () => Promise<AgentClient>;
 }
 
 /** Starts a process, and requests its output and exit in the same write if they will be read. */

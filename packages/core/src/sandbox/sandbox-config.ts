@@ -128,86 +128,27 @@ function shown(value: unknown): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
+/** Collects options one by one; `build` checks them all. `env`, `labels` and `container` add to earlier calls. */
+export type SandboxConfigBuilder = {
+  readonly [Field in keyof SandboxConfigOptions]-?: (
+    value: NonNullable<SandboxConfigOptions[Field]>,
+  ) => SandboxConfigBuilder;
+} & { build(): SandboxConfig };
+
+function createBuilder(): SandboxConfigBuilder {
+  const options: Record<string, unknown> = {};
+  const setter = (field: string) => (value: unknown) => {
+    const isAdded = field === "env" || field === "labels" || field === "container";
+    options[field] = isAdded ? { ...(options[field] as object), ...(value as object) } : value;
+    return builder;
+  };
+  const setters = Object.fromEntries(Object.keys(allowed).map((field) => [field, setter(field)]));
+  const builder = { ...setters, build: () => parseSandboxConfig(options) } as SandboxConfigBuilder;
+  return builder;
+}
+
 export const SandboxConfig = {
   parse: parseSandboxConfig,
   /** `SandboxConfig.builder().memoryMib(512).vcpuCount(4).build()` */
-  builder: () => new SandboxConfigBuilder(),
+  builder: createBuilder,
 } as const;
-
-/** Collects options one by one; `build` checks them all. */
-export class SandboxConfigBuilder {
-  #options: SandboxConfigOptions = {};
-
-  language(language: string): this {
-    return this.#with({ language });
-  }
-
-  rootfs(rootfs: string): this {
-    return this.#with({ rootfs });
-  }
-
-  kernel(kernel: string): this {
-    return this.#with({ kernel });
-  }
-
-  chroot(chroot: string): this {
-    return this.#with({ chroot });
-  }
-
-  memoryMib(memoryMib: number): this {
-    return this.#with({ memoryMib });
-  }
-
-  vcpuCount(vcpuCount: number): this {
-    return this.#with({ vcpuCount });
-  }
-
-  diskMib(diskMib: number): this {
-    return this.#with({ diskMib });
-  }
-
-  maxProcesses(maxProcesses: number): this {
-    return this.#with({ maxProcesses });
-  }
-
-  timeoutMs(timeoutMs: number): this {
-    return this.#with({ timeoutMs });
-  }
-
-  vsockCid(vsockCid: number): this {
-    return this.#with({ vsockCid });
-  }
-
-  env(env: Readonly<Record<string, string>>): this {
-    return this.#with({ env: { ...this.#options.env, ...env } });
-  }
-
-  user(user: string): this {
-    return this.#with({ user });
-  }
-
-  cwd(cwd: string): this {
-    return this.#with({ cwd });
-  }
-
-  name(name: string): this {
-    return this.#with({ name });
-  }
-
-  container(container: ContainerOptions): this {
-    return this.#with({ container: { ...this.#options.container, ...container } });
-  }
-
-  labels(labels: Readonly<Record<string, string>>): this {
-    return this.#with({ labels: { ...this.#options.labels, ...labels } });
-  }
-
-  build(): SandboxConfig {
-    return parseSandboxConfig(this.#options);
-  }
-
-  #with(options: SandboxConfigOptions): this {
-    this.#options = { ...this.#options, ...options };
-    return this;
-  }
-}

@@ -1,15 +1,6 @@
-import type { AgentResult } from "@sandpiper/protocol";
+import type { AgentResult, SandboxMetricsBody } from "@sandpiper/protocol";
 
-export interface SandboxMetrics {
-  /** CPU time used by everything in the sandbox since boot. */
-  readonly cpuMs: number;
-  readonly memoryUsedBytes: number;
-  readonly memoryTotalBytes: number;
-  readonly diskUsedBytes: number;
-  readonly diskTotalBytes: number;
-  readonly processes: number;
-  readonly uptimeMs: number;
-}
+export type SandboxMetrics = Readonly<SandboxMetricsBody>;
 
 export function sandboxMetrics(answer: AgentResult<"system.metrics">): SandboxMetrics {
   return {

@@ -33,16 +33,13 @@ describe("the states of a sandbox", () => {
     const id = createSandboxId();
     expect(transition(id, "creating", "ready")).toBe("ready");
     expect(() => transition(id, "destroyed", "ready")).toThrow(SandboxError);
-    try {
-      transition(id, "stopped", "ready");
-      expect.unreachable();
-    } catch (thrown) {
-      expect(thrown).toMatchObject({
+    expect(() => transition(id, "stopped", "ready")).toThrow(
+      expect.objectContaining({
         code: "failed_precondition",
         reason: "illegal_transition",
         details: { from: "stopped", to: "ready", allowed: ["restoring", "failed", "destroyed"] },
-      });
-    }
+      }),
+    );
   });
 
   it("have the other names that docs/states.md shows", () => {

@@ -1,14 +1,6 @@
-import { SandboxError, type SandboxId } from "@sandpiper/protocol";
+import { SandboxError, type SandboxId, type SandboxResource } from "@sandpiper/protocol";
 
-export type SandboxState =
-  | "creating"
-  | "ready"
-  | "paused"
-  | "checkpointing"
-  | "stopped"
-  | "restoring"
-  | "failed"
-  | "destroyed";
+export type SandboxState = SandboxResource["state"];
 
 /** The life cycle of a sandbox: all allowed transitions. */
 export const sandboxTransitions: Readonly<Record<SandboxState, readonly SandboxState[]>> = {

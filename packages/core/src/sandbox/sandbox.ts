@@ -19,11 +19,10 @@ import { type ReadFileOptions, readWholeFile } from "../files/read-whole-file.ts
 import { type FileOptions, type OwnershipOptions, SandboxFiles } from "../files/sandbox-files.ts";
 import { spawnOptions } from "../process/command.ts";
 import { exec } from "../process/exec.ts";
-import { executeCode } from "../process/execute-code.ts";
 import { noSuchProcess, processLost } from "../process/no-such-process.ts";
 import { type AttachOptions, ProcessHandle, type StartOptions, startParams } from "../process/process-handle.ts";
 import { type ProcessSummary, processSummary } from "../process/process-summary.ts";
-import { type StartCodeOptions, startCode } from "../process/start-code.ts";
+import { executeCode, type StartCodeOptions, startCode } from "../process/run-code.ts";
 import { startProcess } from "../process/start-process.ts";
 import type {
   CheckpointOptions,

@@ -1,3 +1,4 @@
+import type { SessionStatus } from "@sandpiper/protocol";
 import type { SandboxState } from "./sandbox-state.ts";
 
 /** Names that other interfaces use for the same states. */
@@ -7,15 +8,7 @@ export interface StateNames {
   /** What container-style providers report. */
   readonly container: "created" | "running" | "stopped" | "failed" | "removed";
   /** The `status` of a WebSocket's `status_update` event; a failure while creating is SANDBOX_CREATION_ERROR instead. */
-  readonly status:
-    | "SANDBOX_CREATING"
-    | "SANDBOX_RUNNING"
-    | "SANDBOX_CHECKPOINTING"
-    | "SANDBOX_CHECKPOINTED"
-    | "SANDBOX_RESTORING"
-    | "SANDBOX_EXECUTION_ERROR"
-    | "SANDBOX_DELETED"
-    | undefined;
+  readonly status: SessionStatus | undefined;
 }
 
 /** One row per state; docs/states.md shows the same table. */

@@ -1,10 +1,10 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { eventually } from "./contract-sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import type { HostProgramOptions, HostPrograms, ReadyHostProgram } from "./host-programs.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 /** Instances that outlive the program that created them. */
 export function describeAdoption(context: ContractContext): void {

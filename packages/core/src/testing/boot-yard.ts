@@ -1,6 +1,6 @@
 import { SandboxError } from "@sandpiper/protocol";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import { WarmPool, type WarmPoolOptions } from "../pool/warm-pool.ts";
-import { FakeClock } from "./fake-clock.ts";
 
 export interface YardKey {
   readonly image: string;
@@ -68,15 +68,20 @@ export class BootYard implements AsyncDisposable {
     return member;
   }
 
-  async fail(thrown?: unknown): Promise<void> {
-    this.#oldest().fail(thrown);
+  async fail(): Promise<void> {
+    this.#oldest().fail();
+    await this.clock.advance(0);
+  }
+
+  /** Sets the target, and lets boots start or end. */
+  async setTarget(key: YardKey, target: number): Promise<void> {
+    this.pool.setTarget(key, target);
     await this.clock.advance(0);
   }
 
   /** Sets the target and completes boots until it is reached. */
   async fill(key: YardKey, target: number): Promise<readonly YardMember[]> {
-    this.pool.setTarget(key, target);
-    await this.clock.advance(0);
+    await this.setTarget(key, target);
     const filled: YardMember[] = [];
     while (this.boots.length > 0) filled.push(await this.finish());
     return filled;

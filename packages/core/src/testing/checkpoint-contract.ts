@@ -1,9 +1,9 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import { describeFileCheckpoints } from "./file-checkpoint-contract.ts";
 import { describeMemoryCheckpoints } from "./memory-checkpoint-contract.ts";
 import type { CheckpointContext, ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeCheckpoints(context: ContractContext): void {
   const { framework, provider, config, leftovers, capabilities, makeDirectory } = context;
@@ -11,16 +11,12 @@ export function describeCheckpoints(context: ContractContext): void {
   if (capabilities.checkpoint === "none") {
     describe("checkpoints", () => {
       it("refuses a checkpoint where the provider has none", async () => {
-        const sandbox = await Sandbox.create(provider(), { ...config });
-        try {
-          expect(await rejection(sandbox.checkpoint("/nowhere", { keepsRunning: true }))).toMatchObject({
-            code: "unimplemented",
-            reason: "provider_lacks_capability",
-          });
-          expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
-        } finally {
-          await sandbox.destroy();
-        }
+        await using sandbox = await Sandbox.create(provider(), { ...config });
+        expect(await rejection(sandbox.checkpoint("/nowhere", { keepsRunning: true }))).toMatchObject({
+          code: "unimplemented",
+          reason: "provider_lacks_capability",
+        });
+        expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
       });
     });
     return;
@@ -38,32 +34,24 @@ export function describeCheckpoints(context: ContractContext): void {
   describe("checkpoints", () => {
     it("keeps a sandbox running through a checkpoint, and readers and callers only wait", async () => {
       const directory = await makeDirectory();
-      const sandbox = await Sandbox.create(provider(), { ...config });
-      try {
-        const process = await sandbox.start(COUNT);
-        const reading = readLines(process, 30);
-        const saving = sandbox.checkpoint(directory, { keepsRunning: true });
-        const calls = Promise.all([sandbox.exec("echo a"), sandbox.exec("echo b")]);
-        expect((await saving).pausedMs).toBeGreaterThan(0);
-        expect((await calls).map(({ stdout }) => stdout)).toEqual(["a\n", "b\n"]);
-        expect(sandbox.state).toBe("ready");
-        const { text } = await reading;
-        expect(text).toBe(numbers(text));
-      } finally {
-        await sandbox.destroy();
-      }
+      await using sandbox = await Sandbox.create(provider(), { ...config });
+      const process = await sandbox.start(COUNT);
+      const reading = readLines(process, 30);
+      const saving = sandbox.checkpoint(directory, { keepsRunning: true });
+      const calls = Promise.all([sandbox.exec("echo a"), sandbox.exec("echo b")]);
+      expect((await saving).pausedMs).toBeGreaterThan(0);
+      expect((await calls).map(({ stdout }) => stdout)).toEqual(["a\n", "b\n"]);
+      expect(sandbox.state).toBe("ready");
+      const { text } = await reading;
+      expect(text).toBe(numbers(text));
     });
 
     it("leaves a sandbox unchanged when a checkpoint fails", async () => {
-      const sandbox = await Sandbox.create(provider(), { ...config });
-      try {
-        for (const keepsRunning of [true, false]) {
-          await rejection(sandbox.checkpoint("/dev/null/nothing", { keepsRunning }));
-          expect(sandbox.state).toBe("ready");
-          expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
-        }
-      } finally {
-        await sandbox.destroy();
+      await using sandbox = await Sandbox.create(provider(), { ...config });
+      for (const keepsRunning of [true, false]) {
+        await rejection(sandbox.checkpoint("/dev/null/nothing", { keepsRunning }));
+        expect(sandbox.state).toBe("ready");
+        expect((await sandbox.exec("echo still")).stdout).toBe("still\n");
       }
     });
 

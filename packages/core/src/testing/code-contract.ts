@@ -1,7 +1,7 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import type { Sandbox } from "../sandbox/sandbox.ts";
-import { eventually, shareSandbox } from "./contract-sandbox.ts";
+import { eventually, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeCode(context: ContractContext): void {
   const { describe, it, expect } = context.framework;
@@ -38,10 +38,7 @@ export function describeCode(context: ContractContext): void {
       await using process = await sandbox().attach(started.id);
       expect(process.id).toBe("code");
       expect((await process.wait()).exitCode).toBe(3);
-      const text = new TextDecoder();
-      let output = "";
-      for await (const bytes of process.stdout) output += text.decode(bytes, { stream: true });
-      const [who, path = ""] = output.split("\n");
+      const [who, path = ""] = (await textOf(process.stdout)).split("\n");
       expect(who).toBe("me");
       await eventually(async () => await isMissing(sandbox(), path));
       const error = await rejection(sandbox().startCode("klingon", "batlh"));

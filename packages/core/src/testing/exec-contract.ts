@@ -1,7 +1,7 @@
 import { ByteCollector } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { eventually, isEqualBytes, sampleBytes, shareSandbox } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeExec(context: ContractContext): void {
   const { describe, it, expect, afterAll } = context.framework;

@@ -1,8 +1,8 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, readLines } from "./counting.ts";
 import type { CheckpointContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 /** Checkpoints that keep files and no processes. */
 export function describeFileCheckpoints(context: CheckpointContext): void {
@@ -31,14 +31,12 @@ export function describeFileCheckpoints(context: CheckpointContext): void {
       await sandbox.destroy();
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
 
-      const restored = await restore(directory, sandbox.id, sandbox);
-      try {
+      {
+        await using restored = await restore(directory, sandbox.id, sandbox);
         expect(await read(restored)).toEqual(everywhere("kept"));
         expect(restored.greetedProcesses).toEqual([]);
         expect(await rejection(restored.attach(process.id))).toMatchObject({ code: "gone", reason: "process_lost" });
         expect((await restored.exec("echo ready")).stdout).toBe("ready\n");
-      } finally {
-        await restored.destroy();
       }
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });

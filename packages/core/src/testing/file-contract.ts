@@ -1,7 +1,7 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import type { FileEvent } from "../files/file-watcher.ts";
 import { isEqualBytes, sampleBytes, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeFiles(context: ContractContext): void {
   const { describe, it, expect } = context.framework;
@@ -90,9 +90,8 @@ export function describeFiles(context: ContractContext): void {
         { name: "b.txt", isDirectory: false, sizeBytes: 5 },
         { name: "inner", isDirectory: true },
       ]);
-      const all: string[] = [];
-      for await (const entry of sandbox().files.list("listed", { depth: 0 })) all.push(entry.path);
-      expect(all).toEqual(["a.txt", "b.txt", "inner", "inner/deep.txt"]);
+      const all = await Array.fromAsync(sandbox().files.list("listed", { depth: 0 }));
+      expect(all.map(({ path }) => path)).toEqual(["a.txt", "b.txt", "inner", "inner/deep.txt"]);
     });
 
     it("describes, moves, protects and removes files", async () => {

@@ -1,6 +1,6 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeLife(context: ContractContext): void {
   const { framework, provider, config, leftovers, crash } = context;

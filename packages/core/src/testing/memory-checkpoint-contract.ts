@@ -1,8 +1,8 @@
 import { createSandboxId } from "@sandpiper/protocol";
+import { rejection } from "@sandpiper/protocol/testing";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import { COUNT, numbers, readLines } from "./counting.ts";
 import type { CheckpointContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 /** Checkpoints that keep memory, processes and files. */
 export function describeMemoryCheckpoints(context: CheckpointContext): void {
@@ -24,8 +24,8 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
       await sandbox.destroy();
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
 
-      const restored = await restore(directory, sandbox.id, sandbox);
-      try {
+      {
+        await using restored = await restore(directory, sandbox.id, sandbox);
         expect(await restored.readTextFile("kept.txt")).toBe("kept");
         expect(restored.greetedProcesses.some(({ id, isRunning }) => id === process.id && isRunning)).toBe(true);
         const attached = await restored.attach(process.id, { offset: early.offset });
@@ -34,8 +34,6 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
         expect(await (await restored.attach(ended.id)).wait()).toMatchObject({ exitCode: 3 });
         await restored.exec("touch stop");
         expect(await attached.wait()).toMatchObject({ exitCode: 0 });
-      } finally {
-        await restored.destroy();
       }
       expect(await leftovers(provider(), sandbox.id)).toEqual([]);
     });
@@ -73,16 +71,12 @@ export function describeMemoryCheckpoints(context: CheckpointContext): void {
       const position = await process.writeAt(0, bytes("first\n"));
       await sandbox.checkpoint(directory, { keepsRunning: false });
       await sandbox.destroy();
-      const restored = await restore(directory, sandbox.id, sandbox);
-      try {
-        const attached = await restored.attach(process.id);
-        await attached.writeAt(0, bytes("first\n"));
-        await attached.writeAt(position, bytes("second\n"), { close: true });
-        const { text } = await readLines(attached, 2);
-        expect(text).toBe("first\nsecond\n");
-      } finally {
-        await restored.destroy();
-      }
+      await using restored = await restore(directory, sandbox.id, sandbox);
+      const attached = await restored.attach(process.id);
+      await attached.writeAt(0, bytes("first\n"));
+      await attached.writeAt(position, bytes("second\n"), { close: true });
+      const { text } = await readLines(attached, 2);
+      expect(text).toBe("first\nsecond\n");
     });
   });
 }

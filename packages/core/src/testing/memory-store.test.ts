@@ -1,7 +1,6 @@
+import { FakeClock, rejection, settle } from "@sandpiper/protocol/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FakeClock, settle } from "./fake-clock.ts";
 import { MemoryStore } from "./memory-store.ts";
-import { rejection } from "./rejection.ts";
 import { describeStore } from "./store-contract.ts";
 
 const shared = new MemoryStore();

@@ -1,6 +1,6 @@
+import { rejection } from "@sandpiper/protocol/testing";
 import { eventually, shareSandbox, textOf } from "./contract-sandbox.ts";
 import type { ContractContext } from "./provider-contract.ts";
-import { rejection } from "./rejection.ts";
 
 export function describeProcesses(context: ContractContext): void {
   const { describe, it, expect } = context.framework;

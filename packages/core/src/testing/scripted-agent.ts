@@ -1,8 +1,16 @@
 import { encodeFrame, type Frame, FrameDecoder, PROTOCOL_GENERATION } from "@sandpiper/protocol";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import { AgentClient, type AgentClientOptions } from "../agent/agent-client.ts";
 import type { Channel, ChannelReceiver } from "../channel.ts";
 
 type Message = Readonly<Record<string, unknown>>;
+
+/** An agent, and a client after its hello. */
+export async function connectedAgent() {
+  const clock = new FakeClock();
+  const agent = new ScriptedAgent();
+  return { clock, agent, client: await agent.client({ clock }) };
+}
 
 /** The other end of a channel: it records the client's bytes and sends only what a test scripts. */
 export class ScriptedAgent {
@@ -71,6 +79,11 @@ export class ScriptedAgent {
 
   refuse(request: Message, error: object): void {
     this.say({ jsonrpc: "2.0", id: request["id"], error });
+  }
+
+  /** Refuses the request as agents do. */
+  fail(request: Message, data: { readonly code: string; readonly reason: string }): void {
+    this.refuse(request, { code: -32000, message: "?", data });
   }
 
   data(request: Message, bytes: Uint8Array, fields: object = {}): void {

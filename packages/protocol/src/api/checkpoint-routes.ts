@@ -1,6 +1,5 @@
 import * as checkpoint from "./checkpoint.ts";
-import { json, type Route } from "./route.ts";
-import { change, empty, look, make, SANDBOX } from "./route-parts.ts";
+import { change, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
 import * as sandbox from "./sandbox.ts";
 
 const CHECKPOINT = `${SANDBOX}/checkpoints/{checkpoint}`;
@@ -9,7 +8,6 @@ const CHECKPOINT = `${SANDBOX}/checkpoints/{checkpoint}`;
 export const checkpointRoutes = {
   createCheckpoint: {
     ...make,
-    method: "POST",
     path: `${SANDBOX}/checkpoints`,
     summary: "Create a checkpoint of a sandbox; the sandbox keeps running unless stop is true",
     access: "sandbox",
@@ -18,7 +16,6 @@ export const checkpointRoutes = {
   },
   listCheckpoints: {
     ...look,
-    method: "GET",
     path: `${SANDBOX}/checkpoints`,
     summary: "List a sandbox's checkpoints, newest first",
     access: "sandbox",
@@ -26,22 +23,14 @@ export const checkpointRoutes = {
   },
   getCheckpoint: {
     ...look,
-    method: "GET",
     path: CHECKPOINT,
     summary: "Get a checkpoint by id or name",
     access: "sandbox",
     answer: json(checkpoint.checkpointResourceSchema),
   },
-  deleteCheckpoint: {
-    ...empty,
-    method: "DELETE",
-    path: CHECKPOINT,
-    summary: "Delete a checkpoint",
-    access: "sandbox",
-  },
+  deleteCheckpoint: { ...remove, path: CHECKPOINT, summary: "Delete a checkpoint", access: "sandbox" },
   forkSandbox: {
     ...make,
-    method: "POST",
     path: `${SANDBOX}/fork`,
     summary: "Fork a sandbox: create copies of its current state or of a checkpoint",
     access: "sandboxes",
@@ -50,7 +39,6 @@ export const checkpointRoutes = {
   },
   pauseSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/pause`,
     summary: "Pause a sandbox",
     access: "sandbox",
@@ -58,7 +46,6 @@ export const checkpointRoutes = {
   },
   resumeSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/resume`,
     summary: "Resume a paused or stopped sandbox",
     access: "sandbox",
@@ -66,7 +53,6 @@ export const checkpointRoutes = {
   },
   rollbackSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/rollback`,
     summary: "Roll a sandbox back to one of its checkpoints",
     access: "sandbox",
@@ -75,7 +61,6 @@ export const checkpointRoutes = {
   },
   handoffSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/handoff`,
     summary: "Move a sandbox to the node that answers",
     access: "sandbox",

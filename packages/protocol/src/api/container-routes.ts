@@ -1,14 +1,12 @@
 import { cacheListSchema } from "./cache.ts";
 import * as image from "./image.ts";
-import { json, type Route } from "./route.ts";
-import { change, empty, look, SANDBOX } from "./route-parts.ts";
+import { change, json, look, type Route, remove, SANDBOX } from "./route.ts";
 import { sandboxResourceSchema } from "./sandbox.ts";
 
 /** Operations of providers of containers; images and caches are those of the node that answers. */
 export const containerRoutes = {
   rebuildSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/rebuild`,
     summary: "Recreate a sandbox's container from the current image, keeping its volumes",
     access: "sandbox",
@@ -16,7 +14,6 @@ export const containerRoutes = {
   },
   pullImage: {
     ...change,
-    method: "POST",
     path: "/v1/images/pull",
     summary: "Pull an image and stream the progress",
     access: "sandboxes",
@@ -25,15 +22,13 @@ export const containerRoutes = {
   },
   listCaches: {
     ...look,
-    method: "GET",
     path: "/v1/caches",
     summary: "List the caches of your projects on this node",
     access: "read",
     answer: json(cacheListSchema),
   },
   clearCache: {
-    ...empty,
-    method: "DELETE",
+    ...remove,
     path: "/v1/caches/{project}/{cache}",
     summary: "Delete a cache that no sandbox uses",
     access: "sandboxes",

@@ -1,6 +1,5 @@
 import * as file from "./file.ts";
-import { bytes, json, type Route } from "./route.ts";
-import { change, empty, look, SANDBOX } from "./route-parts.ts";
+import { bytes, change, empty, json, look, type Route, remove, SANDBOX } from "./route.ts";
 
 const FILES = `${SANDBOX}/files`;
 
@@ -8,7 +7,6 @@ const FILES = `${SANDBOX}/files`;
 export const fileRoutes = {
   readFile: {
     ...look,
-    method: "GET",
     path: FILES,
     summary: "Read a file or a range of it",
     access: "sandbox",
@@ -26,8 +24,7 @@ export const fileRoutes = {
     answer: json(file.writeResultSchema),
   },
   removeFile: {
-    ...empty,
-    method: "DELETE",
+    ...remove,
     path: FILES,
     summary: "Delete a file or directory",
     access: "sandbox",
@@ -35,7 +32,6 @@ export const fileRoutes = {
   },
   statFile: {
     ...look,
-    method: "GET",
     path: `${FILES}/stat`,
     summary: "Get a file's metadata",
     access: "sandbox",
@@ -44,7 +40,6 @@ export const fileRoutes = {
   },
   listFiles: {
     ...look,
-    method: "GET",
     path: `${FILES}/list`,
     summary: "List a directory",
     access: "sandbox",
@@ -53,7 +48,6 @@ export const fileRoutes = {
   },
   makeDirectory: {
     ...change,
-    method: "POST",
     path: `${FILES}/mkdir`,
     summary: "Create a directory",
     access: "sandbox",
@@ -62,7 +56,6 @@ export const fileRoutes = {
   },
   moveFile: {
     ...empty,
-    method: "POST",
     path: `${FILES}/move`,
     summary: "Move or rename a file or directory",
     access: "sandbox",
@@ -70,7 +63,6 @@ export const fileRoutes = {
   },
   changeMode: {
     ...empty,
-    method: "POST",
     path: `${FILES}/chmod`,
     summary: "Change the permissions of a file or directory",
     access: "sandbox",
@@ -78,7 +70,6 @@ export const fileRoutes = {
   },
   watchFiles: {
     ...look,
-    method: "GET",
     path: `${FILES}/watch`,
     summary: "Stream the changes below a path",
     access: "sandbox",
@@ -87,7 +78,6 @@ export const fileRoutes = {
   },
   readArchive: {
     ...look,
-    method: "GET",
     path: `${FILES}/archive`,
     summary: "Download a directory as a tar archive",
     access: "sandbox",

@@ -34,3 +34,12 @@ export function json<Schema extends z.ZodType>(schema: Schema) {
 }
 
 export const bytes = { kind: "bytes" } as const;
+
+/** The path prefix of one sandbox. */
+export const SANDBOX = "/v1/sandboxes/{id}";
+
+export const look = { method: "GET", readOnly: true, status: 200 } as const;
+export const change = { method: "POST", readOnly: false, status: 200 } as const;
+export const make = { method: "POST", readOnly: false, status: 201 } as const;
+export const empty = { method: "POST", readOnly: false, status: 204 } as const;
+export const remove = { method: "DELETE", readOnly: false, status: 204 } as const;

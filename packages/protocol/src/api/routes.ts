@@ -7,8 +7,7 @@ import { createdKeySchema, createKeyBodySchema, keyListSchema } from "./key.ts";
 import * as node from "./node.ts";
 import { poolListSchema, poolResourceSchema, setPoolBodySchema } from "./pool.ts";
 import * as process from "./process.ts";
-import { bytes, json, type Route } from "./route.ts";
-import { change, empty, look, make, SANDBOX } from "./route-parts.ts";
+import { bytes, change, empty, json, look, make, type Route, remove, SANDBOX } from "./route.ts";
 import * as sandbox from "./sandbox.ts";
 
 const PROCESS = `${SANDBOX}/processes/{process}`;
@@ -17,7 +16,6 @@ const PROCESS = `${SANDBOX}/processes/{process}`;
 export const routes = {
   getHealth: {
     ...look,
-    method: "GET",
     path: "/health",
     summary: "Get the node's health",
     access: "anyone",
@@ -26,7 +24,6 @@ export const routes = {
 
   createSandbox: {
     ...make,
-    method: "POST",
     path: "/v1/sandboxes",
     summary: "Create a sandbox; retry safely with an Idempotency-Key header",
     access: "sandboxes",
@@ -35,7 +32,6 @@ export const routes = {
   },
   listSandboxes: {
     ...look,
-    method: "GET",
     path: "/v1/sandboxes",
     summary: "List sandboxes, newest first",
     access: "read",
@@ -44,7 +40,6 @@ export const routes = {
   },
   getSandbox: {
     ...look,
-    method: "GET",
     path: SANDBOX,
     summary: "Get a sandbox",
     access: "sandbox",
@@ -59,10 +54,9 @@ export const routes = {
     body: json(sandbox.updateSandboxBodySchema),
     answer: json(sandbox.sandboxResourceSchema),
   },
-  deleteSandbox: { ...empty, method: "DELETE", path: SANDBOX, summary: "Destroy a sandbox", access: "sandbox" },
+  deleteSandbox: { ...remove, path: SANDBOX, summary: "Destroy a sandbox", access: "sandbox" },
   execInSandbox: {
     ...change,
-    method: "POST",
     path: `${SANDBOX}/exec`,
     summary: "Run a command and wait for its result",
     access: "sandbox",
@@ -71,7 +65,6 @@ export const routes = {
   },
   getSandboxMetrics: {
     ...look,
-    method: "GET",
     path: `${SANDBOX}/metrics`,
     summary: "Get a sandbox's resource usage",
     access: "sandbox",
@@ -83,7 +76,6 @@ export const routes = {
 
   startProcess: {
     ...make,
-    method: "POST",
     path: `${SANDBOX}/processes`,
     summary: "Start a process",
     access: "sandbox",
@@ -92,7 +84,6 @@ export const routes = {
   },
   listProcesses: {
     ...look,
-    method: "GET",
     path: `${SANDBOX}/processes`,
     summary: "List the processes of a sandbox, including ended ones that are not deleted",
     access: "sandbox",
@@ -100,7 +91,6 @@ export const routes = {
   },
   getProcess: {
     ...look,
-    method: "GET",
     path: PROCESS,
     summary: "Get a process",
     access: "sandbox",
@@ -108,7 +98,6 @@ export const routes = {
   },
   readProcessOutput: {
     ...look,
-    method: "GET",
     path: `${PROCESS}/output`,
     summary: "Read a process's output from an offset",
     access: "sandbox",
@@ -117,7 +106,6 @@ export const routes = {
   },
   writeProcessInput: {
     ...change,
-    method: "POST",
     path: `${PROCESS}/stdin`,
     summary: "Write to a process's standard input",
     access: "sandbox",
@@ -127,7 +115,6 @@ export const routes = {
   },
   signalProcess: {
     ...empty,
-    method: "POST",
     path: `${PROCESS}/signal`,
     summary: "Send a signal to a process",
     access: "sandbox",
@@ -135,7 +122,6 @@ export const routes = {
   },
   resizeProcess: {
     ...empty,
-    method: "POST",
     path: `${PROCESS}/resize`,
     summary: "Resize a process's terminal",
     access: "sandbox",
@@ -143,7 +129,6 @@ export const routes = {
   },
   waitForProcess: {
     ...look,
-    method: "GET",
     path: `${PROCESS}/wait`,
     summary: "Wait for a process to end",
     access: "sandbox",
@@ -151,8 +136,7 @@ export const routes = {
     answer: json(process.processExitSchema),
   },
   deleteProcess: {
-    ...empty,
-    method: "DELETE",
+    ...remove,
     path: PROCESS,
     summary: "Kill a process and its descendants, and delete its record",
     access: "sandbox",
@@ -162,7 +146,6 @@ export const routes = {
 
   listEvents: {
     ...look,
-    method: "GET",
     path: "/v1/events",
     summary: "List events; with Accept: text/event-stream, also stream new ones",
     access: "read",
@@ -171,7 +154,6 @@ export const routes = {
   },
   listNodes: {
     ...look,
-    method: "GET",
     path: "/v1/nodes",
     summary: "List the nodes that share a store",
     access: "admin",
@@ -179,7 +161,6 @@ export const routes = {
   },
   drainNode: {
     ...empty,
-    method: "POST",
     path: "/v1/nodes/drain",
     summary: "Drain the node that answers: save and release its sandboxes, and accept no new ones",
     access: "admin",
@@ -187,7 +168,6 @@ export const routes = {
   },
   listPools: {
     ...look,
-    method: "GET",
     path: "/v1/pools",
     summary: "List warm pools and their hit rates",
     access: "admin",
@@ -204,7 +184,6 @@ export const routes = {
   },
   createKey: {
     ...make,
-    method: "POST",
     path: "/v1/keys",
     summary: "Create an API key",
     access: "admin",
@@ -213,16 +192,14 @@ export const routes = {
   },
   listKeys: {
     ...look,
-    method: "GET",
     path: "/v1/keys",
     summary: "List API keys",
     access: "admin",
     answer: json(keyListSchema),
   },
-  revokeKey: { ...empty, method: "DELETE", path: "/v1/keys/{key}", summary: "Revoke an API key", access: "admin" },
+  revokeKey: { ...remove, path: "/v1/keys/{key}", summary: "Revoke an API key", access: "admin" },
   createWebhook: {
     ...make,
-    method: "POST",
     path: "/v1/webhooks",
     summary: "Create a webhook",
     access: "admin",
@@ -231,22 +208,14 @@ export const routes = {
   },
   listWebhooks: {
     ...look,
-    method: "GET",
     path: "/v1/webhooks",
     summary: "List webhooks",
     access: "admin",
     answer: json(node.webhookListSchema),
   },
-  deleteWebhook: {
-    ...empty,
-    method: "DELETE",
-    path: "/v1/webhooks/{webhook}",
-    summary: "Delete a webhook",
-    access: "admin",
-  },
+  deleteWebhook: { ...remove, path: "/v1/webhooks/{webhook}", summary: "Delete a webhook", access: "admin" },
   listAudit: {
     ...look,
-    method: "GET",
     path: "/v1/audit",
     summary: "List audit log entries",
     access: "admin",
@@ -255,7 +224,6 @@ export const routes = {
   },
   getNodeMetrics: {
     ...look,
-    method: "GET",
     path: "/metrics",
     summary: "Get the node's metrics in Prometheus format",
     access: "admin",

@@ -110,11 +110,7 @@ export const updateSandboxBodySchema = z
     /** Replaces all labels. */
     labels: labelsSchema,
     metadata: metadataSchema,
-    /** Counted from now. */
-    ttlMs: lifetimes.ttlMs,
-    idleTimeoutMs: lifetimes.idleTimeoutMs,
-    idleExcept: lifetimes.idleExcept,
-    onExpiry: lifetimes.onExpiry,
+    ...lifetimes,
     checkpointPolicy: checkpointPolicyBodySchema.nullable(),
   })
   .partial()

@@ -1,31 +1,18 @@
 import type { ExecOptions, ProcessExitBody } from "@sandpiper/protocol";
-import { rejection, settle } from "@sandpiper/protocol/testing";
+import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
+import { EXIT, executing, scriptedSandbox, text } from "../testing/scripted-sandbox.ts";
 import { WINDOW_BYTES } from "./process-stream.ts";
 
-const text = (value: string) => new TextEncoder().encode(value);
-const EXIT: ProcessExitBody = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1.5 };
-
 async function started(options: ExecOptions = {}) {
-  const scripted = await scriptedSandbox();
-  const { sandbox, sockets } = scripted;
-  const result = sandbox.exec("command", options);
-  result.catch(() => {});
-  await settle();
-  sockets.last.accept();
+  const scripted = await executing(options);
+  const { sockets } = scripted;
   const write = (offset: number, bytes: Uint8Array, source: "stdout" | "stderr" = "stdout") =>
     sockets.last.data({ stream: 0, source, offset, bytes });
   const opened = () => sockets.last.reply({ type: "opened", stream: 0, pid: 7 });
   const end = (offset: number, exit: Partial<ProcessExitBody> = {}) =>
     sockets.last.reply({ type: "end", stream: 0, exit: { ...EXIT, ...exit }, offset });
-  /** Cuts the connection and accepts the next one. */
-  const cut = async () => {
-    sockets.last.cut();
-    await scripted.timing.advance(100);
-    sockets.last.accept();
-  };
-  return { ...scripted, result, write, opened, end, cut };
+  return { ...scripted, write, opened, end };
 }
 
 describe("exec", () => {
@@ -51,7 +38,7 @@ describe("exec", () => {
     opened();
     write(0, text("out"));
     write(3, text("err"), "stderr");
-    end(6, { exitCode: 3 });
+    end(6, { exitCode: 3, durationMs: 1.5 });
     expect(JSON.stringify(await result)).toBe(
       '{"exitCode":3,"signal":null,"stdout":"out","stderr":"err","durationMs":1.5,"timedOut":false,"outOfMemory":false,"truncated":false}',
     );

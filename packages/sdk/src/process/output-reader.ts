@@ -1,23 +1,13 @@
-import {
-  ChunkQueue,
-  type OutputChunk,
-  type OutputSource,
-  type SandboxError,
-  type StartProcessBody,
-} from "@sandpiper/protocol";
-import { type HistoryMark, isRolledBack } from "../rollback/history-mark.ts";
+import { ChunkQueue, type OutputChunk, type OutputSource, type SandboxError } from "@sandpiper/protocol";
+import { isRolledBack } from "../rollback/history-mark.ts";
 import type { SandboxLink } from "../sandbox-link.ts";
 import type { ProcessEnding } from "./process-ending.ts";
-import { ProcessStream, WINDOW_BYTES } from "./process-stream.ts";
+import { ProcessStream, type ProcessStreamOptions, WINDOW_BYTES } from "./process-stream.ts";
 
-export interface OutputReaderOptions {
-  readonly process: string;
-  readonly spawn?: StartProcessBody | undefined;
-  readonly offset: number;
-  readonly onOpened?: ((pid: number | undefined) => void) | undefined;
+export interface OutputReaderOptions
+  extends Omit<ProcessStreamOptions, "onOpened" | "onChunk" | "onEnd" | "onError">,
+    Partial<Pick<ProcessStreamOptions, "onOpened" | "onError">> {
   readonly ending: ProcessEnding;
-  readonly history: HistoryMark;
-  readonly onError?: ((error: SandboxError) => void) | undefined;
 }
 
 /** The output of a process, at the pace of one reader. */
@@ -30,10 +20,7 @@ export class OutputReader implements AsyncIterable<OutputChunk> {
 
   constructor(link: SandboxLink, options: OutputReaderOptions) {
     this.#stream = new ProcessStream(link, {
-      process: options.process,
-      spawn: options.spawn,
-      offset: options.offset,
-      history: options.history,
+      ...options,
       onOpened: (pid) => options.onOpened?.(pid),
       onChunk: (chunk) => {
         this.#queue.push(chunk);

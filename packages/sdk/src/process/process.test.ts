@@ -1,15 +1,11 @@
-import type { ProcessExitBody } from "@sandpiper/protocol";
 import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { decodeText } from "../decode-text.ts";
 import { createMemoryServer } from "../testing/create-memory-server.ts";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
+import { EXIT, scriptedSandbox, text } from "../testing/scripted-sandbox.ts";
 import type { StartOptions } from "./open-process.ts";
 import { WINDOW_BYTES } from "./process-stream.ts";
-
-const EXIT: ProcessExitBody = { exitCode: 4, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
-const text = (value: string) => new TextEncoder().encode(value);
 
 async function started(options: StartOptions = {}) {
   const scripted = await scriptedSandbox();
@@ -20,14 +16,13 @@ async function started(options: StartOptions = {}) {
   const process = await starting;
   const write = (offset: number, value: string, source: "stdout" | "stderr" = "stdout", stream = 0) =>
     sockets.last.data({ stream, source, offset, bytes: text(value) });
-  const end = (offset: number, stream = 0) => sockets.last.reply({ type: "end", stream, exit: EXIT, offset });
+  const exit = { ...EXIT, exitCode: 4 };
+  const end = (offset: number, stream = 0) => sockets.last.reply({ type: "end", stream, exit, offset });
   return { ...scripted, process, write, end };
 }
 
 async function textOf(bytes: AsyncIterable<Uint8Array>): Promise<string> {
-  let all = "";
-  for await (const piece of decodeText(bytes)) all += piece;
-  return all;
+  return (await Array.fromAsync(decodeText(bytes))).join("");
 }
 
 describe("a process", () => {
@@ -45,13 +40,11 @@ describe("a process", () => {
     write(0, "a");
     write(1, "b", "stderr");
     end(2);
-    const chunks = [];
-    for await (const { source, offset, dropped } of process.output) chunks.push({ source, offset, dropped });
-    expect(chunks).toEqual([
-      { source: "stdout", offset: 0, dropped: 0 },
-      { source: "stderr", offset: 1, dropped: 0 },
+    expect(await Array.fromAsync(process.output)).toEqual([
+      { source: "stdout", offset: 0, dropped: 0, bytes: text("a") },
+      { source: "stderr", offset: 1, dropped: 0, bytes: text("b") },
     ]);
-    expect(await process.wait()).toEqual(EXIT);
+    expect(await process.wait()).toEqual({ ...EXIT, exitCode: 4 });
     expect(sockets.last.messages).toHaveLength(1);
   });
 
@@ -83,11 +76,9 @@ describe("a process", () => {
   });
 
   it("asks for less after a lost connection when much is unread", async () => {
-    const { sockets, timing, write } = await started();
+    const { sockets, cut, write } = await started();
     write(0, "x".repeat(1000));
-    sockets.last.cut();
-    await timing.advance(100);
-    sockets.last.accept();
+    await cut();
     expect(sockets.last.open).toMatchObject({ offset: 1000, window: WINDOW_BYTES - 1000 });
   });
 

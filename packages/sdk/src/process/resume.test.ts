@@ -1,8 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
-
-const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
+import { EXIT, executing } from "../testing/scripted-sandbox.ts";
 
 /** The next step: the node sends bytes, repeats bytes, or the connection is cut. */
 const step = fc.oneof(
@@ -17,11 +15,9 @@ it("reassembles output byte by byte, wherever connections are cut and whichever 
     fc.array(step),
     async (text, steps) => {
       const output = new TextEncoder().encode(text);
-      const { sandbox, sockets, timing } = await scriptedSandbox();
-      const result = sandbox.exec("command");
+      const { sockets, cut, result } = await executing();
       let position = 0;
-      const connect = () => {
-        sockets.last.accept();
+      const opened = () => {
         const { open } = sockets.last;
         position = open.kind === "process" ? open.offset : 0;
         sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
@@ -31,12 +27,11 @@ it("reassembles output byte by byte, wherever connections are cut and whichever 
         sockets.last.data({ stream: 0, source: "stdout", offset, bytes });
         position = offset + bytes.length;
       };
-      connect();
+      opened();
       for (const { kind, bytes } of steps) {
         if (kind === "cut") {
-          sockets.last.cut();
-          await timing.advance(100);
-          connect();
+          await cut();
+          opened();
         } else send(kind === "send" ? position : Math.max(0, position - bytes), bytes);
       }
       send(position, output.length);

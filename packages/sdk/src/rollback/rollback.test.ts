@@ -1,40 +1,31 @@
 import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
+import type { AttachOptions } from "../process/open-process.ts";
+import { EXIT, executing, scriptedSandbox, text } from "../testing/scripted-sandbox.ts";
 
-const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
-const text = (value: string) => new TextEncoder().encode(value);
 const notFound = { code: "not_found", reason: "no_such_process", message: "?", details: {}, requestId: "r" } as const;
-
-type Scripted = Awaited<ReturnType<typeof scriptedSandbox>>;
-
-/** A command that waits for the node's answer. */
-async function executing() {
-  const scripted = await scriptedSandbox();
-  const result = scripted.sandbox.exec("a");
-  scripted.sockets.last.accept();
-  return { ...scripted, scripted, result };
-}
 
 /** A callback that another client's rollbacks reach. */
 async function watched() {
   const scripted = await scriptedSandbox();
-  return { ...scripted, scripted, elsewhere: await scripted.client.sandboxes.connect(scripted.sandbox.id) };
+  return { ...scripted, elsewhere: await scripted.client.sandboxes.connect(scripted.sandbox.id) };
 }
 
-/** Moves the sandbox, and reconnects the client. */
-async function move({ sockets, timing }: Scripted): Promise<void> {
-  sockets.last.restart();
-  await timing.advance(100);
+async function attached(options: AttachOptions = {}) {
+  const scripted = await scriptedSandbox();
+  const { sandbox, sockets } = scripted;
+  const attaching = sandbox.attach("p", options);
   sockets.last.accept();
+  sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
+  return { ...scripted, process: await attaching };
 }
 
 describe("output of a sandbox that was rolled back", () => {
   it("fails the command with the position that it had reached", async () => {
-    const { scripted, sockets, result } = await executing();
+    const { sockets, move, result } = await executing();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
     sockets.last.data({ stream: 0, source: "stdout", offset: 0, bytes: text("hello") });
-    await move(scripted);
+    await move();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 3 });
     const error = await rejection(result);
     expect(error).toMatchObject({ code: "data_loss", reason: "rolled_back", details: { position: 5, rollbacks: 3 } });
@@ -42,13 +33,12 @@ describe("output of a sandbox that was rolled back", () => {
   });
 
   it("is also detected from the error when the process is newer than the checkpoint", async () => {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
+    const { sandbox, sockets, move } = await scriptedSandbox();
     const [undone, forgotten] = [sandbox.exec("a"), sandbox.exec("b")];
     sockets.last.accept();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
     sockets.last.reply({ type: "opened", stream: 1, pid: 1, rollbacks: 1 });
-    await move(scripted);
+    await move();
     sockets.last.reply({ type: "error", stream: 0, error: notFound, rollbacks: 1 });
     sockets.last.reply({ type: "error", stream: 1, error: notFound, rollbacks: 1 });
     expect(await rejection(undone)).toMatchObject({ reason: "rolled_back" });
@@ -56,17 +46,17 @@ describe("output of a sandbox that was rolled back", () => {
   });
 
   it("continues when the number of rollbacks is the same", async () => {
-    const { scripted, sockets, result } = await executing();
+    const { sockets, move, result } = await executing();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
-    await move(scripted);
+    await move();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 2 });
     sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
     expect((await result).exitCode).toBe(0);
   });
 
   it("starts a command again whose start was never confirmed", async () => {
-    const { scripted, sockets, result } = await executing();
-    await move(scripted);
+    const { sockets, move, result } = await executing();
+    await move();
     expect(sockets.last.open).toHaveProperty("spawn");
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 9 });
     sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
@@ -74,13 +64,8 @@ describe("output of a sandbox that was rolled back", () => {
   });
 
   it("can be read again from the start after another attach", async () => {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
-    const attaching = sandbox.attach("p", { offset: 5 });
-    sockets.last.accept();
-    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
-    const process = await attaching;
-    await move(scripted);
+    const { sandbox, sockets, move, process } = await attached({ offset: 5 });
+    await move();
     sockets.last.reply({ type: "opened", stream: 0, pid: 1, rollbacks: 1 });
     expect(await rejection(process.wait())).toMatchObject({ reason: "rolled_back" });
     expect(await rejection(Array.fromAsync(process.output))).toMatchObject({ reason: "rolled_back" });
@@ -89,28 +74,18 @@ describe("output of a sandbox that was rolled back", () => {
     sockets.last.reply({ type: "opened", stream: 1, pid: 1, rollbacks: 1 });
     expect(await again).toMatchObject({ reason: "rolled_back" });
 
-    const attached = sandbox.attach("p");
+    const attaching = sandbox.attach("p");
     expect(sockets.last.open).toMatchObject({ stream: 2, offset: 0 });
     sockets.last.reply({ type: "opened", stream: 2, pid: 1, rollbacks: 1 });
     sockets.last.data({ stream: 2, source: "stdout", offset: 0, bytes: text("new") });
     sockets.last.reply({ type: "end", stream: 2, exit: EXIT, offset: 3 });
-    expect(await Array.fromAsync((await attached).output)).toMatchObject([{ offset: 0, bytes: text("new") }]);
+    expect(await Array.fromAsync((await attaching).output)).toMatchObject([{ offset: 0, bytes: text("new") }]);
   });
 });
 
 describe("input of a sandbox that was rolled back", () => {
-  async function writing() {
-    const scripted = await scriptedSandbox();
-    const { sandbox, sockets } = scripted;
-    const attaching = sandbox.attach("p");
-    sockets.last.accept();
-    sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
-    const process = await attaching;
-    return { ...scripted, scripted, process };
-  }
-
   it("is not sent into another history", async () => {
-    const { scripted, sockets, process } = await writing();
+    const { sockets, move, process } = await attached();
     const first = process.write("hello");
     sockets.last.reply({ type: "opened", stream: 1, offset: 10 });
     sockets.last.reply({ type: "ack", stream: 1, offset: 15 });
@@ -118,7 +93,7 @@ describe("input of a sandbox that was rolled back", () => {
     const second = process.write("there");
     second.catch(() => {});
     const closing = process.closeStdin();
-    await move(scripted);
+    await move();
     sockets.last.reply({ type: "opened", stream: 1, offset: 2, rollbacks: 1 });
     expect(await rejection(second)).toMatchObject({
       code: "data_loss",
@@ -130,17 +105,17 @@ describe("input of a sandbox that was rolled back", () => {
   });
 
   it("does not count as closed when the process is gone", async () => {
-    const { scripted, sockets, process } = await writing();
+    const { sockets, move, process } = await attached();
     const closing = process.closeStdin();
     sockets.last.reply({ type: "opened", stream: 1, offset: 0 });
-    await move(scripted);
+    await move();
     sockets.last.reply({ type: "error", stream: 1, error: notFound, rollbacks: 1 });
     expect(await rejection(closing)).toMatchObject({ reason: "rolled_back" });
   });
 
   it("is refused even if its stream was not open before", async () => {
-    const { scripted, sockets, process } = await writing();
-    await move(scripted);
+    const { sockets, move, process } = await attached();
+    await move();
     const write = process.write("x");
     sockets.last.reply({ type: "opened", stream: 1, offset: 0, rollbacks: 1 });
     expect(await rejection(write)).toMatchObject({ reason: "rolled_back" });
@@ -178,14 +153,14 @@ describe("a callback for rollbacks", () => {
   });
 
   it("gets a rollback that happened without a connection", async () => {
-    const { scripted, sandbox, sockets, elsewhere } = await watched();
+    const { sandbox, sockets, move, elsewhere } = await watched();
     await elsewhere.checkpoint();
     const reported: string[] = [];
     sandbox.onRollback(({ at }) => reported.push(at));
     sockets.last.accept();
     sockets.last.reply({ type: "opened", stream: 0 });
     const { rolledBackTo } = await elsewhere.rollback();
-    await move(scripted);
+    await move();
     expect(sockets.last.open).toMatchObject({ kind: "events", after: 0 });
     sockets.last.reply({ type: "opened", stream: 0 });
     await settle();
@@ -193,7 +168,7 @@ describe("a callback for rollbacks", () => {
   });
 
   it("gets a rollback that a stream detects", async () => {
-    const { scripted, sandbox, sockets, elsewhere } = await watched();
+    const { sandbox, sockets, timing, elsewhere } = await watched();
     await elsewhere.checkpoint();
     let reported = 0;
     sandbox.onRollback(() => reported++);
@@ -204,7 +179,7 @@ describe("a callback for rollbacks", () => {
     await elsewhere.rollback();
     const restoring = { ...notFound, code: "unavailable", reason: "restoring" } as const;
     sockets.last.reply({ type: "error", stream: 1, error: restoring });
-    await scripted.timing.advance(50);
+    await timing.advance(50);
     sockets.last.reply({ type: "opened", stream: 2, pid: 1, rollbacks: 1 });
     expect(await rejection(result)).toMatchObject({ reason: "rolled_back" });
     await settle();

@@ -2,17 +2,13 @@ import { rejection, settle } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
 import { Client } from "../client.ts";
 import { createMemoryServer } from "../testing/create-memory-server.ts";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
-
-const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
+import { EXIT, executing, scriptedSandbox } from "../testing/scripted-sandbox.ts";
 
 type Scripted = Awaited<ReturnType<typeof scriptedSandbox>>;
 
 /** After its only command. */
 async function idleSandbox(): Promise<Scripted> {
-  const scripted = await scriptedSandbox();
-  const result = scripted.sandbox.exec("a");
-  scripted.sockets.last.accept();
+  const { result, ...scripted } = await executing();
   scripted.sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
   await result;
   scripted.sockets.last.reply({ type: "end", stream: 1, exit: EXIT, offset: 0 });
@@ -21,9 +17,7 @@ async function idleSandbox(): Promise<Scripted> {
 
 /** With a command that runs. */
 async function busySandbox(): Promise<Scripted> {
-  const scripted = await scriptedSandbox();
-  scripted.sandbox.exec("a").catch(() => {});
-  scripted.sockets.last.accept();
+  const scripted = await executing();
   scripted.sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
   return scripted;
 }
@@ -115,12 +109,11 @@ describe("a client's connection", () => {
     expect(await rejection(result)).toMatchObject({ code: "unavailable", reason: "node_unreachable" });
     expect((await rejection(result)).hint).toContain("npm start");
 
-    const second = await scriptedSandbox();
+    const second = await executing();
     let isFailed = false;
-    second.sandbox.exec("a").catch(() => {
+    second.result.catch(() => {
       isFailed = true;
     });
-    second.sockets.last.accept();
     await cutFor(59_000, second);
     expect(isFailed).toBe(false);
     await cutFor(4_000, second);
@@ -158,12 +151,11 @@ describe("a client's connection", () => {
   });
 
   it("ignores events of a connection that it has replaced", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
+    const { sockets, timing, result } = await executing();
     let isDone = false;
-    sandbox.exec("a").then(() => {
+    result.then(() => {
       isDone = true;
     });
-    sockets.last.accept();
     sockets.last.cut();
     sockets.last.reply({ type: "end", stream: 0, exit: EXIT, offset: 0 });
     await timing.advance(10);
@@ -180,9 +172,7 @@ describe("a client's connection", () => {
   });
 
   it("fails everything when the client is closed", async () => {
-    const { client, sandbox, sockets } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { client, sockets, result } = await executing();
     client.close();
     expect(await rejection(result)).toMatchObject({ code: "canceled", reason: "client_closed" });
     expect(sockets.last.isClosed).toBe(true);

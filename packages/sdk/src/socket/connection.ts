@@ -13,7 +13,6 @@ import { isMoving, isPaused } from "../moving.ts";
 import { unreachable } from "../unreachable.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import { parseServerMessage } from "./server-message.ts";
-import { SignOfLife } from "./sign-of-life.ts";
 import type { SocketStream, StreamMessage, StreamPort } from "./socket-stream.ts";
 import { openWebSocket, type WebSocketEvent, type WebSocketLike } from "./web-socket.ts";
 
@@ -289,9 +288,14 @@ export class Connection {
     this.#isOpen = false;
   }
 
+  /** Opens a stream of events only to get an answer, and closes it with the first one. */
   #askForLife(): void {
-    const sign = new SignOfLife();
-    sign.attach(this.open(sign));
+    const port = this.open({
+      openMessage: (stream) => ({ type: "open", stream, kind: "events", after: Number.MAX_SAFE_INTEGER, window: 1 }),
+      opened: () => port.close(),
+      end() {},
+      fail() {},
+    });
   }
 
   #sendOpen(entry: Entry): void {

@@ -7,7 +7,7 @@ const event = (id: number) =>
 
 describe("events", () => {
   it("continue after the last one that arrived", async () => {
-    const { client, sockets, timing } = await scriptedSandbox();
+    const { client, sockets, cut } = await scriptedSandbox();
     const events = client.events({ after: 3 });
     sockets.last.accept();
     expect(sockets.last.open).toMatchObject({ kind: "events", after: 3, window: 1024 });
@@ -15,9 +15,7 @@ describe("events", () => {
     await events.ready;
     sockets.last.reply({ type: "item", stream: 0, item: event(4) });
     sockets.last.reply({ type: "item", stream: 0, item: event(5) });
-    sockets.last.cut();
-    await timing.advance(100);
-    sockets.last.accept();
+    await cut();
     expect(sockets.last.open).toMatchObject({ after: 5, window: 1022 });
     sockets.last.reply({ type: "opened", stream: 0 });
     sockets.last.reply({ type: "item", stream: 0, item: event(6) });
@@ -53,16 +51,14 @@ describe("events", () => {
 
 describe("a watch", () => {
   it("is set again after a lost connection, with an overflow event", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
+    const { sandbox, sockets, cut } = await scriptedSandbox();
     const watching = sandbox.watch("/data", { recursive: true });
     sockets.last.accept();
     expect(sockets.last.open).toMatchObject({ kind: "watch", path: "/data", recursive: true });
     sockets.last.reply({ type: "opened", stream: 0 });
     const watcher = await watching;
     sockets.last.reply({ type: "item", stream: 0, item: { kind: "create", path: "a", to: null } });
-    sockets.last.cut();
-    await timing.advance(100);
-    sockets.last.accept();
+    await cut();
     sockets.last.reply({ type: "opened", stream: 0 });
     sockets.last.reply({ type: "item", stream: 0, item: { kind: "write", path: "a", to: null } });
     const kinds = [];

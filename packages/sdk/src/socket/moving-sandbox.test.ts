@@ -1,9 +1,6 @@
 import { rejection } from "@sandpiper/protocol/testing";
 import { describe, expect, it } from "vitest";
-import { scriptedSandbox } from "../testing/scripted-sandbox.ts";
-
-const EXIT = { exitCode: 0, signal: null, timedOut: false, outOfMemory: false, durationMs: 1 };
-const text = (value: string) => new TextEncoder().encode(value);
+import { EXIT, executing, scriptedSandbox, text } from "../testing/scripted-sandbox.ts";
 
 function unavailable(reason: string) {
   return { code: "unavailable", reason, message: "?", details: {}, requestId: "r" } as const;
@@ -13,9 +10,7 @@ describe("a stream of a sandbox that moves to another node", () => {
   it.each(["restoring", "handoff_under_way", "owner_unreachable", "sandbox_moved"])(
     "is opened again, under another number and from its offset, after %s",
     async (reason) => {
-      const { sandbox, sockets, timing } = await scriptedSandbox();
-      const result = sandbox.exec("a");
-      sockets.last.accept();
+      const { sockets, timing, result } = await executing();
       sockets.last.reply({ type: "opened", stream: 0, pid: 1 });
       sockets.last.data({ stream: 0, source: "stdout", offset: 0, bytes: text("hello ") });
       sockets.last.reply({ type: "error", stream: 0, error: unavailable(reason) });
@@ -37,9 +32,7 @@ describe("a stream of a sandbox that moves to another node", () => {
   );
 
   it("starts a new wait, with the first pause, when the sandbox moves again", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    sandbox.exec("a").catch(() => {});
-    sockets.last.accept();
+    const { sockets, timing } = await executing();
     for (let stream = 0; stream < 4; stream++) {
       sockets.last.reply({ type: "opened", stream, pid: 1 });
       sockets.last.reply({ type: "error", stream, error: unavailable("restoring") });
@@ -49,9 +42,7 @@ describe("a stream of a sandbox that moves to another node", () => {
   });
 
   it("starts its command only with the accepted message", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { sockets, timing, result } = await executing();
     const { spawn } = sockets.last.open as { spawn?: object };
     sockets.last.reply({ type: "error", stream: 0, error: unavailable("restoring") });
     await timing.advance(38);
@@ -61,14 +52,11 @@ describe("a stream of a sandbox that moves to another node", () => {
   });
 
   it("fails when the move takes longer than the reconnect timeout", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    result.catch(() => {});
+    const { sockets, timing, result } = await executing();
     let isFailed = false;
     result.catch(() => {
       isFailed = true;
     });
-    sockets.last.accept();
     const refuse = () => {
       const { stream } = sockets.last.open;
       sockets.last.reply({ type: "error", stream, error: unavailable("restoring") });
@@ -86,17 +74,13 @@ describe("a stream of a sandbox that moves to another node", () => {
   });
 
   it("fails immediately for any other reason", async () => {
-    const { sandbox, sockets } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { sockets, result } = await executing();
     sockets.last.reply({ type: "error", stream: 0, error: unavailable("instance_crashed") });
     expect(await rejection(result)).toMatchObject({ reason: "instance_crashed" });
   });
 
   it("keeps its pause when the connection is lost", async () => {
-    const { sandbox, sockets, timing } = await scriptedSandbox();
-    const result = sandbox.exec("a");
-    sockets.last.accept();
+    const { sockets, timing, result } = await executing();
     sockets.last.reply({ type: "error", stream: 0, error: unavailable("restoring") });
     sockets.last.restart();
     await timing.advance(0);

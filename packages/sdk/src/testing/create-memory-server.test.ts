@@ -60,11 +60,8 @@ describe("the in-memory server", () => {
     const { clientOptions } = createMemoryServer();
     await using client = new Client(clientOptions);
     for (const name of ["a", "b", "c"]) await client.sandboxes.create({ name, labels: { odd: String(name !== "b") } });
-    const names = async (options: object) => {
-      const found = [];
-      for await (const { info } of client.sandboxes.list(options)) found.push(info.name);
-      return found;
-    };
+    const names = async (options: object) =>
+      (await Array.fromAsync(client.sandboxes.list(options))).map(({ info }) => info.name);
     expect(await names({ pageSize: 2 })).toEqual(["c", "b", "a"]);
     expect(await names({ labels: { odd: "true" } })).toEqual(["c", "a"]);
     expect(await names({ name: "b" })).toEqual(["b"]);

@@ -3,9 +3,11 @@ import { MemoryFiles } from "./memory-files.ts";
 import type { MemoryState } from "./memory-state.ts";
 
 interface Call {
-  readonly path: Readonly<Record<string, string>>;
+  /** Its handler reads only the parameters of its own route. */
+  readonly path: { readonly id: string; readonly checkpoint: string; readonly process: string };
   readonly query: URLSearchParams;
   readonly request: Request;
+  readonly json: <Body = object>() => Promise<Body>;
 }
 
 type Handler = (state: MemoryState, call: Call) => unknown;
@@ -13,8 +15,7 @@ type Handler = (state: MemoryState, call: Call) => unknown;
 /** The operations of the in-memory server; all others are `unimplemented`. */
 const handlers: Partial<Record<OperationId, Handler>> = {
   getHealth: () => ({ status: "ok", version: "memory" }),
-  createSandbox: async (state, { request }) =>
-    state.create((await request.json()) as object, request.headers.get("idempotency-key")),
+  createSandbox: async (state, { json, request }) => state.create(await json(), request.headers.get("idempotency-key")),
   listSandboxes: (state, { query }) => {
     const labels = query.getAll("label").map((label) => label.split("="));
     const items = [...state.sandboxes.values()]
@@ -26,39 +27,36 @@ const handlers: Partial<Record<OperationId, Handler>> = {
     const to = from + Number(query.get("limit") ?? 100);
     return { items: items.slice(from, to), nextCursor: to < items.length ? String(to) : null };
   },
-  getSandbox: (state, { path }) => state.sandbox(path["id"] ?? "").resource,
-  updateSandbox: async (state, { path, request }) => {
-    const sandbox = state.sandbox(path["id"] ?? "");
-    sandbox.resource = { ...sandbox.resource, ...((await request.json()) as object) };
+  getSandbox: (state, { path }) => state.sandbox(path.id).resource,
+  updateSandbox: async (state, { path, json }) => {
+    const sandbox = state.sandbox(path.id);
+    sandbox.resource = { ...sandbox.resource, ...(await json()) };
     state.emit("sandbox.updated", sandbox.resource.id);
     return sandbox.resource;
   },
-  deleteSandbox: (state, { path }) => state.destroy(path["id"] ?? ""),
-  createCheckpoint: async (state, { path, request }) =>
-    state.checkpoints.create(path["id"] ?? "", (await request.json()) as object),
-  listCheckpoints: (state, { path }) => ({ items: state.checkpoints.list(path["id"] ?? "") }),
-  getCheckpoint: (state, { path }) => state.checkpoints.get(path["id"] ?? "", path["checkpoint"] ?? ""),
-  deleteCheckpoint: (state, { path }) => state.checkpoints.remove(path["id"] ?? "", path["checkpoint"] ?? ""),
-  forkSandbox: async (state, { path, request }) => ({
-    items: state.checkpoints.fork(path["id"] ?? "", (await request.json()) as object),
-  }),
-  pauseSandbox: (state, { path }) => state.pause(path["id"] ?? ""),
-  resumeSandbox: (state, { path }) => state.resume(path["id"] ?? ""),
-  rollbackSandbox: async (state, { path, request }) => {
-    const { checkpoint } = (await request.json()) as { checkpoint?: string };
-    return state.checkpoints.rollback(path["id"] ?? "", checkpoint);
+  deleteSandbox: (state, { path }) => state.destroy(path.id),
+  createCheckpoint: async (state, { path, json }) => state.checkpoints.create(path.id, await json()),
+  listCheckpoints: (state, { path }) => ({ items: state.checkpoints.list(path.id) }),
+  getCheckpoint: (state, { path }) => state.checkpoints.get(path.id, path.checkpoint),
+  deleteCheckpoint: (state, { path }) => state.checkpoints.remove(path.id, path.checkpoint),
+  forkSandbox: async (state, { path, json }) => ({ items: state.checkpoints.fork(path.id, await json()) }),
+  pauseSandbox: (state, { path }) => state.pause(path.id),
+  resumeSandbox: (state, { path }) => state.resume(path.id),
+  rollbackSandbox: async (state, { path, json }) => {
+    const { checkpoint } = await json<{ checkpoint?: string }>();
+    return state.checkpoints.rollback(path.id, checkpoint);
   },
-  rebuildSandbox: (state, { path }) => state.rebuild(path["id"] ?? ""),
-  pullImage: async (_, { request }) => {
-    const { image } = (await request.json()) as { image: string };
+  rebuildSandbox: (state, { path }) => state.rebuild(path.id),
+  pullImage: async (_, { json }) => {
+    const { image } = await json<{ image: string }>();
     return new TextEncoder().encode(`event: done\ndata: ${JSON.stringify({ image })}\n\n`);
   },
   listCaches: () => ({ items: [] }),
   listProcesses: (state, { path }) => ({
-    items: [...state.sandbox(path["id"] ?? "").processes.values()].map(({ resource }) => resource),
+    items: [...state.sandbox(path.id).processes.values()].map(({ resource }) => resource),
   }),
   waitForProcess: (state, { path }) => {
-    const process = state.process(path["id"] ?? "", path["process"] ?? "");
+    const process = state.process(path.id, path.process);
     return new Promise((resolve) => {
       const stop = process.listen(() => check());
       const check = () => {
@@ -69,15 +67,15 @@ const handlers: Partial<Record<OperationId, Handler>> = {
       check();
     });
   },
-  signalProcess: async (state, { path, request }) => {
-    const { signal } = (await request.json()) as { signal: string };
+  signalProcess: async (state, { path, json }) => {
+    const { signal } = await json<{ signal: string }>();
     const isKill = /^(SIG)?KILL$/.test(signal);
-    state.process(path["id"] ?? "", path["process"] ?? "").end(isKill ? 137 : 143, isKill ? "SIGKILL" : "SIGTERM");
+    state.process(path.id, path.process).end(isKill ? 137 : 143, isKill ? "SIGKILL" : "SIGTERM");
   },
-  resizeProcess: (state, { path }) => void state.process(path["id"] ?? "", path["process"] ?? ""),
+  resizeProcess: (state, { path }) => void state.process(path.id, path.process),
   deleteProcess: (state, { path }) => {
-    state.process(path["id"] ?? "", path["process"] ?? "").end(137, "SIGKILL");
-    state.sandbox(path["id"] ?? "").processes.delete(path["process"] ?? "");
+    state.process(path.id, path.process).end(137, "SIGKILL");
+    state.sandbox(path.id).processes.delete(path.process);
   },
   readFile: (state, call) => {
     const from = Number(call.query.get("offset") ?? 0);
@@ -98,7 +96,7 @@ const handlers: Partial<Record<OperationId, Handler>> = {
   statFile: (state, call) => filesOf(state, call).stat(pathOf(call)),
   listFiles: (state, call) => ({ items: filesOf(state, call).list(pathOf(call)) }),
   moveFile: async (state, call) => {
-    const { from, to } = (await call.request.json()) as { from: string; to: string };
+    const { from, to } = await call.json<{ from: string; to: string }>();
     filesOf(state, call).move(from, to);
   },
   listNodes: (state) => ({ items: [state.node] }),
@@ -129,16 +127,17 @@ async function answer(state: MemoryState, request: Request): Promise<Response> {
   const route = patterns.find(({ method, pattern }) => method === request.method && pattern.test(pathname));
   if (route === undefined) throw new SandboxError("no_such_route", { message: pathname });
   const { access, status } = routes[route.operation];
-  const path = Object.fromEntries(
-    Object.entries(route.pattern.exec(pathname)?.groups ?? {}).map(([name, value]) => [
-      name,
-      decodeURIComponent(value),
-    ]),
-  );
+  const groups = Object.entries(route.pattern.exec(pathname)?.groups ?? {});
+  const path = Object.fromEntries(groups.map(([name, value]) => [name, decodeURIComponent(value)]));
   if (access !== "anyone") requireCredential(state, request.headers.get("authorization")?.replace(/^Bearer /, ""));
   const handler = handlers[route.operation];
   if (handler === undefined) throw unimplemented(route.operation);
-  const result = await handler(state, { path, query, request });
+  const result = await handler(state, {
+    path: path as Call["path"],
+    query,
+    request,
+    json: <Body>() => request.json() as Promise<Body>,
+  });
   if (status === 204) return new Response(null, { status });
   return result instanceof Uint8Array
     ? new Response(result as Uint8Array<ArrayBuffer>, { status })
@@ -159,8 +158,7 @@ function unimplemented(operation: string): SandboxError {
 }
 
 function filesOf(state: MemoryState, { path }: Call): MemoryFiles {
-  const id = path["id"] ?? "";
-  return new MemoryFiles(state.readySandbox(id).files, (kind, file) => state.fileChanged(id, kind, file));
+  return new MemoryFiles(state.readySandbox(path.id).files, (kind, file) => state.fileChanged(path.id, kind, file));
 }
 
 function pathOf({ query }: Call): string {

@@ -1,4 +1,10 @@
-import type { OutputSource, ProcessExitBody, ProcessResource, StartProcessBody } from "@sandpiper/protocol";
+import type {
+  OutputChunk,
+  OutputSource,
+  ProcessExitBody,
+  ProcessResource,
+  StartProcessBody,
+} from "@sandpiper/protocol";
 import { createDeferred } from "../deferred.ts";
 
 export interface ExecCall {
@@ -21,11 +27,7 @@ export interface ExecAnswer {
 
 export type ExecHandler = (call: ExecCall) => ExecAnswer | Promise<ExecAnswer>;
 
-export interface MemoryChunk {
-  readonly source: OutputSource;
-  readonly bytes: Uint8Array;
-  readonly offset: number;
-}
+type MemoryChunk = Omit<OutputChunk, "dropped">;
 
 /** A process of the in-memory server; the handler supplies its output and exit. */
 export class MemoryProcess {

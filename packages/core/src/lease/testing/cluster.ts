@@ -1,5 +1,5 @@
 import { type Clock, createSandboxId, type SandboxId } from "@sandpiper/protocol";
-import { FakeClock } from "../../testing/fake-clock.ts";
+import { FakeClock } from "@sandpiper/protocol/testing";
 import { MemoryStore } from "../../testing/memory-store.ts";
 import { FencedStates } from "../fenced-states.ts";
 import { type Acquisition, Leases } from "../leases.ts";
@@ -56,6 +56,14 @@ export class Cluster {
     const stored = await this.store.get(`locks/${this.id}.lock`);
     return stored && JSON.parse(new TextDecoder().decode(stored.bytes));
   }
+}
+
+/** Three nodes, of which `a` holds the lease of the sandbox. */
+export async function heldByA() {
+  const cluster = new Cluster();
+  const [a, b, c] = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+  const { lease } = acquired(await a.leases.acquire(cluster.id));
+  return { cluster, id: cluster.id, a, b, c, lease };
 }
 
 /** The node cannot reach the store. */

@@ -21,13 +21,9 @@ export class World {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  chance(probability: number): boolean {
-    return this.random() < probability;
-  }
+  readonly chance = (probability: number): boolean => this.random() < probability;
 
-  between(least: number, most: number): number {
-    return least + this.random() * (most - least);
-  }
+  readonly between = (least: number, most: number): number => least + this.random() * (most - least);
 
   after(delayMs: number, callback: () => void): void {
     const atMs = this.nowMs + Math.max(0, delayMs);

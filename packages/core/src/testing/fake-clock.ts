@@ -1,1 +1,0 @@
-export { FakeClock, settle } from "@sandpiper/protocol/testing";

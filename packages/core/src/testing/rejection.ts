@@ -1,1 +1,0 @@
-export { rejection } from "@sandpiper/protocol/testing";
