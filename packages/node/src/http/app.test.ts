@@ -1,26 +1,15 @@
 import { connect } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NodePhase } from "../sandboxes/node-phase.ts";
-import { createTestNode, errorOf, type TestNodeOptions } from "./testing/test-node.ts";
+import { errorOf, nodeOfTest } from "./testing/test-node.ts";
 
 const UUID = /^[0-9a-f-]{36}$/;
-const stack: AsyncDisposable[] = [];
-afterEach(async () => {
-  for (const each of stack.splice(0)) await each[Symbol.asyncDispose]();
-});
-
-async function setUp(deps: TestNodeOptions["deps"] = {}) {
-  const node = await createTestNode({ provider: new MockProvider(), deps });
-  stack.push(node);
-  return node;
-}
 
 describe("an answer", () => {
   it("carries the request's id, which is the caller's own if it is valid", async () => {
-    const { request } = await setUp();
+    const { request } = await nodeOfTest();
     for (const path of ["/health", "/v1/sandboxes", "/nowhere", "/openapi.json"]) {
       const own = await request("GET", path, { headers: { "x-request-id": "mine-1" } });
       expect(own.headers.get("x-request-id")).toBe("mine-1");
@@ -33,7 +22,7 @@ describe("an answer", () => {
   });
 
   it("has the usual error body for an unknown path and an unsupported method", async () => {
-    const { request } = await setUp();
+    const { request } = await nodeOfTest();
     expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_route" });
     expect(await errorOf(await request("GET", "/v1/sandboxes/"))).toMatchObject({ status: 404 });
     const wrong = await request("PATCH", "/v1/sandboxes");
@@ -49,7 +38,7 @@ describe("an answer", () => {
       },
       admit: () => Promise.reject(new TypeError("cannot read /secret/place")),
     };
-    const { request, logged } = await setUp({ authenticator });
+    const { request, logged } = await nodeOfTest({ authenticator });
     const response = await request("GET", "/v1/sandboxes", { headers: { "x-request-id": "r1" } });
     const text = await response.text();
     expect(response.status).toBe(500);
@@ -71,7 +60,7 @@ describe("a request with an invalid target", () => {
     "GET * HTTP/1.1\r\nHost: x",
     "NONSENSE",
   ])("gets the usual error body: %j", async (head) => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     await using server = await node.listen();
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
     socket.end(`${head}${head.includes("1.1") ? "\r\nConnection: close" : ""}\r\n\r\n`);
@@ -85,7 +74,7 @@ describe("a request with an invalid target", () => {
 describe("GET /health", () => {
   it("needs no credential, and reports that the node is stopping, which refuses requests then", async () => {
     const phase = new NodePhase();
-    const { request } = await setUp({ phase });
+    const { request } = await nodeOfTest({ phase });
     const ask = async () => healthSchema.parse(await (await request("GET", "/health", { key: undefined })).json());
     expect(await ask()).toEqual({ status: "ok", version: "1.2.3" });
     phase.stop();
@@ -99,7 +88,7 @@ describe("GET /health", () => {
 
 describe("the API documents", () => {
   it("need any valid credential", async () => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     const { token } = await node.create();
     for (const path of ["/openapi.json", "/docs"]) {
       for (const key of [undefined, "spk_00000000_x"]) {
@@ -112,7 +101,7 @@ describe("the API documents", () => {
   });
 
   it("describe every operation, without dangling references", async () => {
-    const { request } = await setUp();
+    const { request } = await nodeOfTest();
     const text = await (await request("GET", "/openapi.json")).text();
     const document = JSON.parse(text);
     expect(document.openapi).toBe("3.1.0");
@@ -138,7 +127,7 @@ describe("the API documents", () => {
   });
 
   it("include a reference page that loads nothing from other servers", async () => {
-    const { request } = await setUp();
+    const { request } = await nodeOfTest();
     const response = await request("GET", "/docs");
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const page = await response.text();
@@ -151,8 +140,8 @@ describe("a web page", () => {
   const origin = "https://app.example.com";
 
   it("may read answers only if its origin is configured", async () => {
-    const closed = await setUp();
-    const open = await setUp({ corsOrigins: [origin] });
+    const closed = await nodeOfTest();
+    const open = await nodeOfTest({ corsOrigins: [origin] });
     const allowedTo = async (node: typeof open, from: string) =>
       (await node.request("GET", "/v1/sandboxes", { headers: { origin: from } })).headers.get(
         "access-control-allow-origin",
@@ -163,7 +152,7 @@ describe("a web page", () => {
   });
 
   it("gets an answer to its preflight request, without cookies", async () => {
-    const { request } = await setUp({ corsOrigins: [origin] });
+    const { request } = await nodeOfTest({ corsOrigins: [origin] });
     const headers = { origin, "access-control-request-method": "PUT" };
     const preflight = await request("OPTIONS", "/v1/sandboxes", { key: undefined, headers });
     expect(preflight.status).toBe(204);
@@ -176,7 +165,7 @@ describe("a web page", () => {
 
 describe("the audit log", () => {
   it("records changes and refusals, but no reads", async () => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     const { id } = await node.create();
     await node.request("GET", `/v1/sandboxes/${id}`);
     await node.request("DELETE", `/v1/sandboxes/${id}`, { key: undefined, headers: { "x-request-id": "no" } });
@@ -196,7 +185,7 @@ describe("the audit log", () => {
 
 describe("an anonymous caller", () => {
   it("cannot evict other entries from the audit log", async () => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     await node.create();
     for (let turn = 0; turn < 100; turn++) await node.request("POST", "/v1/sandboxes", { key: "wrong", json: {} });
     const entries = node.audit.list({ after: 0, limit: 1000 });
@@ -215,7 +204,7 @@ describe("an error of a handler", () => {
       details: { limit: 1 },
     });
     const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => Promise.reject(error) };
-    const node = await setUp({ keys });
+    const node = await nodeOfTest({ keys });
     const key = node.key({ scopes: ["admin"] });
     expect(await errorOf(await node.request("POST", "/v1/keys", { key, json: { name: "x" } }))).toMatchObject({
       status: 429,

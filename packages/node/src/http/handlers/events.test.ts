@@ -1,19 +1,7 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { eventListSchema, eventSchema } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { createTestNode, errorOf, type TestNodeOptions } from "../testing/test-node.ts";
-
-const stack: AsyncDisposable[] = [];
-afterEach(async () => {
-  for (const each of stack.splice(0).reverse()) await each[Symbol.asyncDispose]();
-});
-
-async function setUp(deps: TestNodeOptions["deps"] = {}) {
-  const node = await createTestNode({ provider: new MockProvider(), deps });
-  stack.push(node);
-  return node;
-}
+import { describe, expect, it } from "vitest";
+import { errorOf, nodeOfTest } from "../testing/test-node.ts";
 
 /** Reads the given number of server-sent events. */
 async function take(response: Response, count: number) {
@@ -36,7 +24,7 @@ const sse = { accept: "text/event-stream" };
 
 describe("events", () => {
   it("are listed for their tenant, after an id, and by sandbox", async () => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     const { id } = await node.create();
     await node.create();
     await node.create({}, { key: node.key({ tenant: "other" }) });
@@ -55,7 +43,7 @@ describe("events", () => {
   });
 
   it("are replayed after the last seen id, then sent as they happen", async () => {
-    const node = await setUp();
+    const node = await nodeOfTest();
     await using server = await node.listen();
     await node.create();
     const first = await server.fetch("GET", "/v1/events", { headers: sse });
@@ -74,7 +62,7 @@ describe("events", () => {
 
   it("include a heartbeat while nothing happens", async () => {
     const clock = new FakeClock();
-    const node = await setUp({ clock });
+    const node = await nodeOfTest({ clock });
     const response = await node.request("GET", "/v1/events", { headers: sse });
     const reader = response.body?.getReader();
     const next = async () => Buffer.from((await reader?.read())?.value ?? []).toString();

@@ -9,6 +9,8 @@ import {
   type SandboxResource,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
+import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
@@ -119,6 +121,13 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A node with a mock provider for one test, which disposes of it at its end. */
+export async function nodeOfTest(deps: TestNodeOptions["deps"] = {}, provider: Provider = new MockProvider()) {
+  const node = await createTestNode({ provider, deps });
+  onTestFinished(() => node[Symbol.asyncDispose]());
+  return node;
 }
 
 /** The status and the error of a refused request. */
