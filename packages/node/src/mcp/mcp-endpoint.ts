@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
@@ -11,7 +12,6 @@ import { type Exchange, RequestLog } from "../http/request-log.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import type { Conversation } from "./http-session.ts";
 import { HttpSessions, type SessionOwner } from "./http-sessions.ts";
-import { requireKnownHost } from "./require-known-host.ts";
 
 /** Error codes of JSON-RPC and MCP. */
 const codeOfReason: Readonly<Record<string, number>> = {
@@ -101,6 +101,19 @@ export class McpEndpoint {
     if (this.#isClosing) throw stopping();
     return { keyId: actorOf(principal), credential: credential as string };
   }
+}
+
+/**
+ * Protects against DNS rebinding: a malicious page whose name resolves to this machine sends that name as the host. An
+ * IP address is safe.
+ */
+function requireKnownHost(host: string | undefined, known: readonly string[]): void {
+  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (name !== undefined && (name === "localhost" || isIP(name) !== 0 || known.includes(name))) return;
+  throw new SandboxError("host_not_allowed", {
+    message: `the host name ${JSON.stringify(host ?? "")} is not allowed for /mcp`,
+    details: { host: host ?? null },
+  });
 }
 
 /** Has the same status and headers as in REST, and a JSON-RPC error as its body. */
