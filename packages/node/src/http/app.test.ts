@@ -1,15 +1,18 @@
 import { connect } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { NodePhase } from "../sandboxes/node-phase.ts";
-import { errorOf, nodeOfTest } from "./testing/test-node.ts";
+import { errorOf, nodeOfTest, type TestNodeOptions } from "./testing/test-node.ts";
 
 const UUID = /^[0-9a-f-]{36}$/;
 
+const setUp = (deps: TestNodeOptions["deps"] = {}) => nodeOfTest({ provider: new MockProvider(), deps });
+
 describe("an answer", () => {
   it("carries the request's id, which is the caller's own if it is valid", async () => {
-    const { request } = await nodeOfTest();
+    const { request } = await setUp();
     for (const path of ["/health", "/v1/sandboxes", "/nowhere", "/openapi.json"]) {
       const own = await request("GET", path, { headers: { "x-request-id": "mine-1" } });
       expect(own.headers.get("x-request-id")).toBe("mine-1");
@@ -22,7 +25,7 @@ describe("an answer", () => {
   });
 
   it("has the usual error body for an unknown path and an unsupported method", async () => {
-    const { request } = await nodeOfTest();
+    const { request } = await setUp();
     expect(await errorOf(await request("GET", "/v2"))).toMatchObject({ status: 404, reason: "no_such_route" });
     expect(await errorOf(await request("GET", "/v1/sandboxes/"))).toMatchObject({ status: 404 });
     const wrong = await request("PATCH", "/v1/sandboxes");
@@ -38,7 +41,7 @@ describe("an answer", () => {
       },
       admit: () => Promise.reject(new TypeError("cannot read /secret/place")),
     };
-    const { request, logged } = await nodeOfTest({ authenticator });
+    const { request, logged } = await setUp({ authenticator });
     const response = await request("GET", "/v1/sandboxes", { headers: { "x-request-id": "r1" } });
     const text = await response.text();
     expect(response.status).toBe(500);
@@ -60,7 +63,7 @@ describe("a request with an invalid target", () => {
     "GET * HTTP/1.1\r\nHost: x",
     "NONSENSE",
   ])("gets the usual error body: %j", async (head) => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     await using server = await node.listen();
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
     socket.end(`${head}${head.includes("1.1") ? "\r\nConnection: close" : ""}\r\n\r\n`);
@@ -74,7 +77,7 @@ describe("a request with an invalid target", () => {
 describe("GET /health", () => {
   it("needs no credential, and reports that the node is stopping, which refuses requests then", async () => {
     const phase = new NodePhase();
-    const { request } = await nodeOfTest({ phase });
+    const { request } = await setUp({ phase });
     const ask = async () => healthSchema.parse(await (await request("GET", "/health", { key: undefined })).json());
     expect(await ask()).toEqual({ status: "ok", version: "1.2.3" });
     phase.stop();
@@ -88,7 +91,7 @@ describe("GET /health", () => {
 
 describe("the API documents", () => {
   it("need any valid credential", async () => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     const { token } = await node.create();
     for (const path of ["/openapi.json", "/docs"]) {
       for (const key of [undefined, "spk_00000000_x"]) {
@@ -101,7 +104,7 @@ describe("the API documents", () => {
   });
 
   it("describe every operation, without dangling references", async () => {
-    const { request } = await nodeOfTest();
+    const { request } = await setUp();
     const text = await (await request("GET", "/openapi.json")).text();
     const document = JSON.parse(text);
     expect(document.openapi).toBe("3.1.0");
@@ -127,7 +130,7 @@ describe("the API documents", () => {
   });
 
   it("include a reference page that loads nothing from other servers", async () => {
-    const { request } = await nodeOfTest();
+    const { request } = await setUp();
     const response = await request("GET", "/docs");
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     const page = await response.text();
@@ -140,8 +143,8 @@ describe("a web page", () => {
   const origin = "https://app.example.com";
 
   it("may read answers only if its origin is configured", async () => {
-    const closed = await nodeOfTest();
-    const open = await nodeOfTest({ corsOrigins: [origin] });
+    const closed = await setUp();
+    const open = await setUp({ corsOrigins: [origin] });
     const allowedTo = async (node: typeof open, from: string) =>
       (await node.request("GET", "/v1/sandboxes", { headers: { origin: from } })).headers.get(
         "access-control-allow-origin",
@@ -152,7 +155,7 @@ describe("a web page", () => {
   });
 
   it("gets an answer to its preflight request, without cookies", async () => {
-    const { request } = await nodeOfTest({ corsOrigins: [origin] });
+    const { request } = await setUp({ corsOrigins: [origin] });
     const headers = { origin, "access-control-request-method": "PUT" };
     const preflight = await request("OPTIONS", "/v1/sandboxes", { key: undefined, headers });
     expect(preflight.status).toBe(204);
@@ -165,7 +168,7 @@ describe("a web page", () => {
 
 describe("the audit log", () => {
   it("records changes and refusals, but no reads", async () => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     const { id } = await node.create();
     await node.request("GET", `/v1/sandboxes/${id}`);
     await node.request("DELETE", `/v1/sandboxes/${id}`, { key: undefined, headers: { "x-request-id": "no" } });
@@ -185,7 +188,7 @@ describe("the audit log", () => {
 
 describe("an anonymous caller", () => {
   it("cannot evict other entries from the audit log", async () => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     await node.create();
     for (let turn = 0; turn < 100; turn++) await node.request("POST", "/v1/sandboxes", { key: "wrong", json: {} });
     const entries = node.audit.list({ after: 0, limit: 1000 });
@@ -204,7 +207,7 @@ describe("an error of a handler", () => {
       details: { limit: 1 },
     });
     const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => Promise.reject(error) };
-    const node = await nodeOfTest({ keys });
+    const node = await setUp({ keys });
     const key = node.key({ scopes: ["admin"] });
     expect(await errorOf(await node.request("POST", "/v1/keys", { key, json: { name: "x" } }))).toMatchObject({
       status: 429,

@@ -1,8 +1,9 @@
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
 import { errorOf, nodeOfTest } from "./testing/test-node.ts";
 
 async function setUp() {
-  const node = await nodeOfTest();
+  const node = await nodeOfTest({ provider: new MockProvider() });
   return { ...(await node.create()), node };
 }
 

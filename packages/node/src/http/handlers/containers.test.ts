@@ -10,7 +10,7 @@ function containerMock() {
 }
 
 async function setUp(provider = containerMock()) {
-  const node = await nodeOfTest({}, provider);
+  const node = await nodeOfTest({ provider });
   const engine = provider.containers as MockContainers;
   const caches = async (key: string): Promise<CacheResource[]> => {
     const answer = await node.request("GET", "/v1/caches", { key });

@@ -1,7 +1,10 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { eventListSchema, eventSchema } from "@sandpiper/protocol";
+import { MockProvider } from "@sandpiper/providers";
 import { describe, expect, it } from "vitest";
-import { errorOf, nodeOfTest } from "../testing/test-node.ts";
+import { errorOf, nodeOfTest, type TestNodeOptions } from "../testing/test-node.ts";
+
+const setUp = (deps: TestNodeOptions["deps"] = {}) => nodeOfTest({ provider: new MockProvider(), deps });
 
 /** Reads the given number of server-sent events. */
 async function take(response: Response, count: number) {
@@ -24,7 +27,7 @@ const sse = { accept: "text/event-stream" };
 
 describe("events", () => {
   it("are listed for their tenant, after an id, and by sandbox", async () => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     const { id } = await node.create();
     await node.create();
     await node.create({}, { key: node.key({ tenant: "other" }) });
@@ -43,7 +46,7 @@ describe("events", () => {
   });
 
   it("are replayed after the last seen id, then sent as they happen", async () => {
-    const node = await nodeOfTest();
+    const node = await setUp();
     await using server = await node.listen();
     await node.create();
     const first = await server.fetch("GET", "/v1/events", { headers: sse });
@@ -62,7 +65,7 @@ describe("events", () => {
 
   it("include a heartbeat while nothing happens", async () => {
     const clock = new FakeClock();
-    const node = await nodeOfTest({ clock });
+    const node = await setUp({ clock });
     const response = await node.request("GET", "/v1/events", { headers: sse });
     const reader = response.body?.getReader();
     const next = async () => Buffer.from((await reader?.read())?.value ?? []).toString();

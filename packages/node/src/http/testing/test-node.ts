@@ -9,7 +9,6 @@ import {
   type SandboxResource,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
-import { MockProvider } from "@sandpiper/providers";
 import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
@@ -123,9 +122,9 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
   };
 }
 
-/** A node with a mock provider for one test, which disposes of it at its end. */
-export async function nodeOfTest(deps: TestNodeOptions["deps"] = {}, provider: Provider = new MockProvider()) {
-  const node = await createTestNode({ provider, deps });
+/** A node for one test, which disposes of it at its end. */
+export async function nodeOfTest(options: TestNodeOptions) {
+  const node = await createTestNode(options);
   onTestFinished(() => node[Symbol.asyncDispose]());
   return node;
 }
