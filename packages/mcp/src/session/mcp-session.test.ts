@@ -85,12 +85,12 @@ describe("a session", () => {
   });
 
   it("reports that the default sandbox is gone, and creates another in the next call", async () => {
-    const { node, client, session, call } = await connectMcp();
+    const { node, client, session, call, refusal } = await connectMcp();
     const first = await call("run_command", { command: "true" });
     await (await client.sandboxes.connect(first.structured.sandbox_id)).destroy();
-    const lost = await call("run_command", { command: "true" });
-    expect(lost).toMatchObject({ isError: true });
-    expect(lost.text).toContain("The next call without sandbox_id creates a new one.");
+    expect(await refusal("run_command", { command: "true" })).toContain(
+      "The next call without sandbox_id creates a new one.",
+    );
     const second = await call("run_command", { command: "true" });
     expect(second.structured.sandbox_id).not.toBe(first.structured.sandbox_id);
     expect(session.defaultId).toBe(second.structured.sandbox_id);
@@ -126,10 +126,8 @@ describe("a session", () => {
   });
 
   it("refuses to keep a sandbox when its node ends with the session", async () => {
-    const { node, call } = await connectMcp({ keep: "never" });
-    const answer = await call("create_sandbox", { keep: true });
-    expect(answer).toMatchObject({ isError: true });
-    expect(answer.text).toContain("sandpiper up");
+    const { node, refusal } = await connectMcp({ keep: "never" });
+    expect(await refusal("create_sandbox", { keep: true })).toContain("sandpiper up");
     expect(node.sandboxes).toHaveLength(0);
   });
 });

@@ -1,18 +1,10 @@
 import { type CallToolResult, Client as McpClient } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { Client } from "@sandpiper/sdk";
-import { createMemoryServer, type MemoryServer } from "@sandpiper/sdk/testing";
-import { onTestFinished } from "vitest";
+import { createMemoryServer } from "@sandpiper/sdk/testing";
+import { expect, onTestFinished } from "vitest";
 import { createMcpServer } from "../create-mcp-server.ts";
 import { McpSession, type McpSessionOptions } from "../session/mcp-session.ts";
-
-export interface McpBed {
-  readonly node: MemoryServer;
-  readonly client: Client;
-  readonly session: McpSession;
-  readonly mcp: McpClient;
-  call(name: string, input?: Record<string, unknown>): Promise<Answer>;
-}
 
 export interface Answer {
   readonly isError: boolean;
@@ -22,7 +14,7 @@ export interface Answer {
 }
 
 /** A session with an in-memory node, and its MCP client. */
-export async function connectMcp(options: Partial<McpSessionOptions> = {}): Promise<McpBed> {
+export async function connectMcp(options: Partial<McpSessionOptions> = {}) {
   const node = createMemoryServer();
   const client = new Client(node.clientOptions);
   const session = new McpSession({ client, ...options });
@@ -37,7 +29,12 @@ export async function connectMcp(options: Partial<McpSessionOptions> = {}): Prom
   });
   const call = async (name: string, input: Record<string, unknown> = {}) =>
     answerOf((await mcp.callTool({ name, arguments: input })) as CallToolResult);
-  return { node, client, session, mcp, call };
+  const refusal = async (name: string, input?: Record<string, unknown>) => {
+    const { isError, text } = await call(name, input);
+    expect(isError, text).toBe(true);
+    return text;
+  };
+  return { node, client, session, mcp, call, refusal };
 }
 
 export function answerOf(result: CallToolResult): Answer {

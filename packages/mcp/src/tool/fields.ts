@@ -15,14 +15,11 @@ export const processIdInput = z
   .describe("The process_id that start_process, run_command or list_processes returned.");
 
 /** A file that is read in parts. */
-export const filePartInput = z.object({
-  sandbox_id: sandboxIdInput,
+export const filePartInput = {
   path: z.string().min(1).describe("Relative paths start at the user's home directory."),
   offset: z.int().min(0).optional().describe("The first byte to read; the default is 0."),
   length: z.int().min(1).optional().describe("The maximum number of bytes."),
-});
-
-export const filePartStart = { sandbox_id: sandboxIdOutput, path: z.string() };
+};
 
 export const filePartEnd = {
   size_bytes: z.int().describe("The size of the whole file."),

@@ -34,22 +34,19 @@ describe("every tool", () => {
 
 describe("a failure", () => {
   it("is an answer that lists the wrong arguments", async () => {
-    const { call } = await connectMcp();
-    const { isError, text } = await call("run_command", { command: 7 });
-    expect(isError).toBe(true);
-    expect(text).toContain("command");
+    const { refusal } = await connectMcp();
+    expect(await refusal("run_command", { command: 7 })).toContain("command");
   });
 
   it("names the next step", async () => {
-    const { call } = await connectMcp();
-    const { isError, text } = await call("read_file", { path: "nothing" });
-    expect(isError).toBe(true);
+    const { refusal } = await connectMcp();
+    const text = await refusal("read_file", { path: "nothing" });
     expect(text).toContain("(not_found: no_such_file)");
     expect(text).toContain("Call list_directory to see the files.");
   });
 
   it("about a quota names the quota and the next step", async () => {
-    const { client, call } = await connectMcp();
+    const { client, refusal } = await connectMcp();
     client.sandboxes.create = () =>
       Promise.reject(
         SandboxError.fromFields({
@@ -59,17 +56,16 @@ describe("a failure", () => {
           hint: "destroy a sandbox of this key, ask for less, or use a key with a larger quota",
         }),
       );
-    const { isError, text } = await call("run_command", { command: "true" });
-    expect(isError).toBe(true);
+    const text = await refusal("run_command", { command: "true" });
     expect(text).toContain("the key k may have 1 sandbox");
     expect(text).toContain("destroy_sandbox");
   });
 
   it("about an unknown sandbox_id suggests how to find one", async () => {
-    const { call } = await connectMcp();
-    const { isError, text } = await call("run_command", { sandbox_id: crypto.randomUUID(), command: "true" });
-    expect(isError).toBe(true);
-    expect(text).toContain("Omit sandbox_id");
+    const { refusal } = await connectMcp();
+    expect(await refusal("run_command", { sandbox_id: crypto.randomUUID(), command: "true" })).toContain(
+      "Omit sandbox_id",
+    );
   });
 });
 

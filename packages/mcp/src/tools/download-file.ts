@@ -1,18 +1,17 @@
 import { z } from "zod";
 import { fileUri, mediaTypeOf } from "../resources/file-uri.ts";
-import { filePartEnd, filePartInput, filePartStart } from "../tool/fields.ts";
-import { defineTool } from "../tool/tool.ts";
+import { filePartEnd, filePartInput } from "../tool/fields.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 
-export const downloadFile = defineTool({
+export const downloadFile = defineSandboxTool({
   name: "download_file",
   title: "Download a binary file",
   description:
     "Reads a file of a sandbox as bytes, in base64; images can be viewed. A long file comes in parts: next_offset is the start of the next part. Use read_file for text.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input: filePartInput,
-  output: z.object({ ...filePartStart, content_base64: z.string(), ...filePartEnd }),
-  async run({ sandbox_id, path, offset = 0, length }, { session, signal }) {
-    const sandbox = await session.sandbox(sandbox_id, signal);
+  output: { path: z.string(), content_base64: z.string(), ...filePartEnd },
+  async run({ path, offset = 0, length }, { sandbox, session, signal }) {
     const { transferBytes } = session.limits;
     const lengthBytes = Math.min(length ?? transferBytes, transferBytes);
     const { path: absolute, sizeBytes } = await sandbox.files.stat(path, { signal });
@@ -30,7 +29,7 @@ export const downloadFile = defineTool({
           ? { type: "image", data: blob, mimeType }
           : { type: "resource", resource: { uri: fileUri(sandbox.id, absolute), mimeType, blob } },
       ],
-      structured: { sandbox_id: sandbox.id, path, content_base64: blob, size_bytes: sizeBytes, next_offset: next },
+      structured: { path, content_base64: blob, size_bytes: sizeBytes, next_offset: next },
     };
   },
 });

@@ -30,15 +30,13 @@ describe("files", () => {
   });
 
   it("that are binary are refused with a pointer to download_file", async () => {
-    const { call } = await connectMcp();
+    const { call, refusal } = await connectMcp();
     await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
-    const { isError, text } = await call("read_file", { path: "/p.bin" });
-    expect(isError).toBe(true);
-    expect(text).toContain("download_file");
+    expect(await refusal("read_file", { path: "/p.bin" })).toContain("download_file");
   });
 
   it("are transferred as bytes in both directions, long ones in parts", async () => {
-    const { node, session, call } = await connectMcp({ limits: { transferBytes: 8 } });
+    const { node, session, call, refusal } = await connectMcp({ limits: { transferBytes: 8 } });
     await call("upload_file", { path: "/p.bin", content_base64: picture.toBase64() });
     expect(node.files(session.defaultId as string).get("/p.bin")).toEqual(picture);
     const part = await call("download_file", { path: "/p.bin", length: 5 });
@@ -47,9 +45,9 @@ describe("files", () => {
     expect(rest.structured.next_offset).toBeNull();
     const both = [part, rest].flatMap(({ structured }) => [...Uint8Array.fromBase64(structured.content_base64)]);
     expect(both).toEqual([...picture]);
-    const large = await call("upload_file", { path: "/q", content_base64: new Uint8Array(9).toBase64() });
-    expect(large).toMatchObject({ isError: true });
-    expect(large.text).toContain("at most 8");
+    expect(await refusal("upload_file", { path: "/q", content_base64: new Uint8Array(9).toBase64() })).toContain(
+      "at most 8",
+    );
     expect(await call("upload_file", { path: "/q", content_base64: "no base64!" })).toMatchObject({ isError: true });
   });
 
@@ -91,9 +89,7 @@ describe("code", () => {
   });
 
   it("in an unknown language is refused with the known ones", async () => {
-    const { call } = await connectMcp();
-    const { isError, text } = await call("execute_code", { code: "x", language: "cobol" });
-    expect(isError).toBe(true);
-    expect(text).toContain("python");
+    const { refusal } = await connectMcp();
+    expect(await refusal("execute_code", { code: "x", language: "cobol" })).toContain("python");
   });
 });

@@ -1,29 +1,27 @@
 import { z } from "zod";
-import { processIdInput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { processIdInput } from "../tool/fields.ts";
 import { findProcess, processFields, processRow, processState } from "../tool/process-row.ts";
-import { defineTool } from "../tool/tool.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 import { within } from "../tool/within.ts";
 
 /** Time for a process to clean up after a signal; one that ignores it keeps running. */
 const PATIENCE_MS = 2000;
 
-export const killProcess = defineTool({
+export const killProcess = defineSandboxTool({
   name: "kill_process",
   title: "Kill a process",
   description: "Sends a signal, SIGKILL by default, to a process and its descendants. Its output can still be read.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
+  input: {
     process_id: processIdInput,
     signal: z
       .string()
       .regex(/^(SIG)?[A-Z0-9]{1,10}$/)
       .optional()
       .describe('For example "SIGTERM" or "SIGINT"; the default is SIGKILL.'),
-  }),
-  output: z.object({ sandbox_id: sandboxIdOutput, ...processFields }),
-  async run({ sandbox_id, process_id, signal: name = "SIGKILL" }, { session, signal }) {
-    const sandbox = await session.sandbox(sandbox_id, signal);
+  },
+  output: processFields,
+  async run({ process_id, signal: name = "SIGKILL" }, { sandbox, signal }) {
     const before = await findProcess(sandbox, process_id, signal);
     if (before.isRunning) {
       const process = await sandbox.attach(process_id, { offset: before.endOffset, signal });
@@ -36,9 +34,6 @@ export const killProcess = defineTool({
     }
     const after = await findProcess(sandbox, process_id, signal);
     const note = after.isRunning ? ` It received ${name}; use SIGKILL to end it.` : "";
-    return {
-      text: `Process ${process_id} ${processState(after)}.${note}`,
-      structured: { sandbox_id: sandbox.id, ...processRow(after) },
-    };
+    return { text: `Process ${process_id} ${processState(after)}.${note}`, structured: processRow(after) };
   },
 });

@@ -1,16 +1,14 @@
 import { z } from "zod";
-import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
-import { defineTool } from "../tool/tool.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 
 const MAX_DEPTH = 16;
 
-export const listDirectory = defineTool({
+export const listDirectory = defineSandboxTool({
   name: "list_directory",
   title: "List a directory",
   description: "Lists the entries of a directory of a sandbox, sorted by path.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
+  input: {
     path: z
       .string()
       .min(1)
@@ -22,9 +20,8 @@ export const listDirectory = defineTool({
       .max(MAX_DEPTH)
       .optional()
       .describe("1, the default, lists its own entries; 2 also lists those of its subdirectories, and so on."),
-  }),
-  output: z.object({
-    sandbox_id: sandboxIdOutput,
+  },
+  output: {
     path: z.string(),
     entries: z.array(
       z.object({
@@ -36,9 +33,8 @@ export const listDirectory = defineTool({
       }),
     ),
     has_more: z.boolean().describe("True if the directory has more entries than are listed."),
-  }),
-  async run({ sandbox_id, path = ".", depth = 1 }, { session, signal }) {
-    const sandbox = await session.sandbox(sandbox_id, signal);
+  },
+  async run({ path = ".", depth = 1 }, { sandbox, session, signal }) {
     const { directoryEntries } = session.limits;
     const all = await sandbox.files.list(path, { depth, signal });
     const entries = all
@@ -61,7 +57,7 @@ export const listDirectory = defineTool({
     if (hasMore) lines.push(`… and ${all.length - entries.length} more; list a subdirectory, or use find.`);
     return {
       text: lines.length === 0 ? "The directory is empty." : lines.join("\n"),
-      structured: { sandbox_id: sandbox.id, path, entries, has_more: hasMore },
+      structured: { path, entries, has_more: hasMore },
     };
   },
 });

@@ -1,19 +1,18 @@
 import { z } from "zod";
 import { readOutput } from "../output/read-output.ts";
-import { processIdInput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { processIdInput } from "../tool/fields.ts";
 import { findProcess, processState } from "../tool/process-row.ts";
-import { defineTool } from "../tool/tool.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 
 const MAX_WAIT_SECONDS = 600;
 
-export const readProcessOutput = defineTool({
+export const readProcessOutput = defineSandboxTool({
   name: "read_process_output",
   title: "Read a process's output",
   description:
     "Reads the output of a process from an offset: standard output and standard error in the order of arrival. Continue at next_offset. Can wait for new output or for the end of the process. Also reads output that run_command left out.",
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
+  input: {
     process_id: processIdInput,
     offset: z.int().min(0).optional().describe("The first byte to read; the default is 0, the start."),
     wait_seconds: z
@@ -26,9 +25,8 @@ export const readProcessOutput = defineTool({
       .enum(["output", "exit"])
       .optional()
       .describe("What to wait for: any new output, the default, or the end of the process."),
-  }),
-  output: z.object({
-    sandbox_id: sandboxIdOutput,
+  },
+  output: {
     process_id: z.string(),
     output: z.string(),
     offset: z
@@ -39,9 +37,8 @@ export const readProcessOutput = defineTool({
     is_running: z.boolean(),
     exit_code: z.int().nullable(),
     signal: z.string().nullable(),
-  }),
-  async run({ sandbox_id, process_id, offset = 0, wait_seconds = 0, wait_for = "output" }, call) {
-    const sandbox = await call.session.sandbox(sandbox_id, call.signal);
+  },
+  async run({ process_id, offset = 0, wait_seconds = 0, wait_for = "output" }, { sandbox, ...call }) {
     const waitMs = wait_seconds * 1000;
     const read = await readOutput(sandbox, process_id, { offset, waitMs, waitFor: wait_for, call });
     const after = await findProcess(sandbox, process_id, call.signal);
@@ -52,7 +49,6 @@ export const readProcessOutput = defineTool({
     return {
       text: `${dropped}${read.text}${read.text === "" || read.text.endsWith("\n") ? "" : "\n"}${state}`,
       structured: {
-        sandbox_id: sandbox.id,
         process_id,
         output: read.text,
         offset: read.offset,

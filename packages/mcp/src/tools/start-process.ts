@@ -1,27 +1,24 @@
 import { z } from "zod";
-import { sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
-import { defineTool } from "../tool/tool.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 
-export const startProcess = defineTool({
+export const startProcess = defineSandboxTool({
   name: "start_process",
   title: "Start a background process",
   description:
     "Starts a shell command in a sandbox and returns immediately: for servers, watchers, long jobs and interactive programs. Read its output with read_process_output, send input with write_process_input, end it with kill_process.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
+  input: {
     command: z.string().min(1).describe("Run by /bin/sh -c."),
     cwd: z.string().min(1).optional().describe("The working directory; the default is the user's home directory."),
     env: z.record(z.string(), z.string()).optional().describe("Environment variables of this process."),
-  }),
-  output: z.object({ sandbox_id: sandboxIdOutput, process_id: z.string(), pid: z.int() }),
-  async run({ sandbox_id, command, cwd, env }, { session, signal }) {
-    const sandbox = await session.sandbox(sandbox_id, signal);
+  },
+  output: { process_id: z.string(), pid: z.int() },
+  async run({ command, cwd, env }, { sandbox, signal }) {
     const process = await sandbox.start(command, { cwd, env, stdin: true, signal });
     process.detach();
     return {
       text: `Process ${process.id} is running. Read its output with read_process_output.`,
-      structured: { sandbox_id: sandbox.id, process_id: process.id, pid: process.pid },
+      structured: { process_id: process.id, pid: process.pid },
     };
   },
 });

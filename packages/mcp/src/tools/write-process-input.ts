@@ -1,33 +1,30 @@
 import { SandboxError } from "@sandpiper/sdk";
 import { z } from "zod";
-import { processIdInput, sandboxIdInput, sandboxIdOutput } from "../tool/fields.ts";
+import { processIdInput } from "../tool/fields.ts";
 import { findProcess } from "../tool/process-row.ts";
-import { defineTool } from "../tool/tool.ts";
+import { defineSandboxTool } from "../tool/tool.ts";
 import { within } from "../tool/within.ts";
 
 /** A program that reads its input needs far less time. */
 const PATIENCE_MS = 10_000;
 
-export const writeProcessInput = defineTool({
+export const writeProcessInput = defineSandboxTool({
   name: "write_process_input",
   title: "Write to a process",
   description:
     "Sends text to the standard input of a process that start_process started. Most programs read lines: end the text with a newline.",
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
-  input: z.object({
-    sandbox_id: sandboxIdInput,
+  input: {
     process_id: processIdInput,
     input: z.string().describe("The text, sent unchanged."),
     close: z.boolean().optional().describe("If true, the input ends after this text."),
-  }),
-  output: z.object({
-    sandbox_id: sandboxIdOutput,
+  },
+  output: {
     process_id: z.string(),
     bytes: z.int(),
     output_offset: z.int().describe("The offset at which read_process_output finds later output."),
-  }),
-  async run({ sandbox_id, process_id, input, close = false }, { session, signal }) {
-    const sandbox = await session.sandbox(sandbox_id, signal);
+  },
+  async run({ process_id, input, close = false }, { sandbox, signal }) {
     const { endOffset, isRunning } = await findProcess(sandbox, process_id, signal);
     if (!isRunning) throw hasEnded(process_id);
     const process = await sandbox.attach(process_id, { offset: endOffset, signal });
@@ -40,7 +37,7 @@ export const writeProcessInput = defineTool({
     }
     return {
       text: `Wrote ${bytes.length} bytes to process ${process_id}. Read its answer from offset ${endOffset}.`,
-      structured: { sandbox_id: sandbox.id, process_id, bytes: bytes.length, output_offset: endOffset },
+      structured: { process_id, bytes: bytes.length, output_offset: endOffset },
     };
   },
 });

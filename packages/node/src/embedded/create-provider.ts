@@ -21,17 +21,9 @@ import {
 
 export { findAgent, findCgroups, findRunsc, LOCAL_WARNING, stateDirectory } from "@sandpiper/providers";
 
-export type ComposedProviderName = "gvisor" | "qemu" | "firecracker" | "docker" | "vm-docker" | "local";
-
 /** All providers, the default first. */
-export const composedProviders: readonly ComposedProviderName[] = [
-  "gvisor",
-  "qemu",
-  "firecracker",
-  "docker",
-  "vm-docker",
-  "local",
-];
+export const composedProviders = ["gvisor", "qemu", "firecracker", "docker", "vm-docker", "local"] as const;
+export type ComposedProviderName = (typeof composedProviders)[number];
 /** Providers that many machines cannot run. */
 export const optionalProviders: readonly ComposedProviderName[] = ["qemu", "firecracker"];
 export const defaultProvider: ComposedProviderName = "gvisor";

@@ -31,18 +31,21 @@ function echo(name: string) {
     });
 }
 
-async function twoNodes() {
-  const [here, owner] = [await nodes.start("1", echo("here")), await nodes.start("2", echo("owner"))];
+/** Two nodes, of which the second owns the sandbox and gives this answer. `ask` asks the first about the sandbox. */
+async function twoNodes(answer: Parameters<ClusterNodes["start"]>[1] = echo("owner"), clock?: FakeClock) {
+  const [here, owner] = [await nodes.start("1", echo("here"), clock), await nodes.start("2", answer)];
   nodes.holders.set(id, "2");
-  return { here, owner };
+  const ask = (rest = "", { headers, ...init }: RequestInit & { headers?: Record<string, string> } = {}) =>
+    fetch(`${here}${pathTo(rest)}`, { ...init, headers: { authorization, ...headers } });
+  return { here, owner, ask };
 }
 
 describe("a request about a sandbox of another node", () => {
   it("reaches that node unchanged", async () => {
-    const { here, owner } = await twoNodes();
-    const response = await fetch(`${here}${pathTo("/files?path=a%20b&x=%C3%A4")}`, {
+    const { owner, ask } = await twoNodes();
+    const response = await ask("/files?path=a%20b&x=%C3%A4", {
       method: "PUT",
-      headers: { authorization, "x-request-id": "mine-1", "content-type": "text/plain", "proxy-connection": "close" },
+      headers: { "x-request-id": "mine-1", "content-type": "text/plain", "proxy-connection": "close" },
       body: "content",
     });
     expect(await response.json()).toMatchObject({
@@ -55,8 +58,8 @@ describe("a request about a sandbox of another node", () => {
   });
 
   it("gets a request id if it has none, and loses hop-by-hop headers", async () => {
-    const { here } = await twoNodes();
-    const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
+    const { here, ask } = await twoNodes();
+    const { headers } = await echoed(ask());
     expect(headers["x-request-id"]).toMatch(/^[0-9a-f-]{36}$/);
     const raw = connect(Number(new URL(here).port), "127.0.0.1");
     const head = [
@@ -75,8 +78,7 @@ describe("a request about a sandbox of another node", () => {
   });
 
   it("returns the answer's status, headers and cookies, also without a body", async () => {
-    const here = await nodes.start("1", echo("here"));
-    await nodes.start("2", (request) => {
+    const { ask } = await twoNodes((request) => {
       const headers = new Headers({ "content-range": "bytes 0-1/5", "x-own": "1" });
       headers.append("set-cookie", "a=1");
       headers.append("set-cookie", "b=2");
@@ -86,30 +88,21 @@ describe("a request about a sandbox of another node", () => {
         headers,
       });
     });
-    nodes.holders.set(id, "2");
-    const ask = (method: string) => fetch(`${here}${pathTo()}`, { method, headers: { authorization } });
-    const got = await ask("GET");
+    const got = await ask();
     expect([got.status, await got.text()]).toEqual([206, "ab"]);
     expect(got.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     expect(got.headers.get("content-range")).toBe("bytes 0-1/5");
-    expect((await ask("HEAD")).headers.get("content-length")).toBe("5");
-    expect((await ask("DELETE")).status).toBe(204);
+    expect((await ask("", { method: "HEAD" })).headers.get("content-length")).toBe("5");
+    expect((await ask("", { method: "DELETE" })).status).toBe(204);
   });
 
   it("streams both bodies at the same time", async () => {
-    const here = await nodes.start("1", echo("here"));
-    await nodes.start("2", (request) => new Response(request.body));
-    nodes.holders.set(id, "2");
+    const { ask } = await twoNodes((request) => new Response(request.body));
     const upload = new TransformStream<Uint8Array, Uint8Array>();
     const writer = upload.writable.getWriter();
     const encoder = new TextEncoder();
     const first = writer.write(encoder.encode("one"));
-    const response = await fetch(`${here}${pathTo()}`, {
-      method: "POST",
-      headers: { authorization },
-      body: upload.readable,
-      duplex: "half",
-    } as RequestInit);
+    const response = await ask("", { method: "POST", body: upload.readable, duplex: "half" } as object);
     await first;
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     expect((await reader?.read())?.value).toBe("one");
@@ -120,19 +113,16 @@ describe("a request about a sandbox of another node", () => {
   });
 
   it("reads the answer no faster than the client", async () => {
-    const here = await nodes.start("1", echo("here"));
     let made = 0;
     const piece = new Uint8Array(64 * 1024);
-    await nodes.start("2", () => {
+    const { ask } = await twoNodes(() => {
       const pull = (controller: ReadableStreamDefaultController) => {
         made++;
         controller.enqueue(piece);
       };
       return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
     });
-    nodes.holders.set(id, "2");
-    const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
-    const reader = response.body?.getReader();
+    const reader = (await ask()).body?.getReader();
     await reader?.read();
     await untilSettled(() => made);
     expect(made, "what the buffers on the way hold").toBeLessThan(512);
@@ -140,47 +130,41 @@ describe("a request about a sandbox of another node", () => {
   });
 
   it("is canceled when its client leaves, before the answer or during it", async () => {
-    const here = await nodes.start("1", echo("here"));
     const left: string[] = [];
     const arrived = Promise.withResolvers<void>();
-    await nodes.start("2", (request) => {
+    const { ask } = await twoNodes((request) => {
       const path = request.url.slice(request.url.indexOf(id) + id.length);
       request.signal.addEventListener("abort", () => left.push(path));
       arrived.resolve();
       if (path === "/wait") return new Promise<Response>(() => {});
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
     });
-    nodes.holders.set(id, "2");
     const leaving = new AbortController();
-    const waiting = fetch(`${here}${pathTo("/wait")}`, { headers: { authorization }, signal: leaving.signal });
+    const waiting = ask("/wait", { signal: leaving.signal });
     await arrived.promise;
     leaving.abort();
     await rejection(waiting);
-    const response = await fetch(`${here}${pathTo("/events")}`, { headers: { authorization } });
-    const reader = response.body?.getReader();
+    const reader = (await ask("/events")).body?.getReader();
     await reader?.read();
     await reader?.cancel();
     await expect.poll(() => left.toSorted()).toEqual(["/events", "/wait"]);
   });
 
   it("fails when the owner's answer is truncated", async () => {
-    const here = await nodes.start("1", echo("here"));
     let cut = () => {};
-    await nodes.start("2", (_, { outgoing }) => {
+    const { ask } = await twoNodes((_, { outgoing }) => {
       cut = () => outgoing?.destroy();
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) }));
     });
-    nodes.holders.set(id, "2");
-    const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
+    const response = await ask();
     cut();
     expect(await rejection(response.arrayBuffer())).toMatchObject({ message: "terminated" });
   });
 
   it("fails with a retryable error when its node does not answer", async () => {
-    const { here } = await twoNodes();
+    const { ask } = await twoNodes();
     await nodes.stop("2");
-    const headers = { authorization, "x-request-id": "mine-2" };
-    const response = await fetch(`${here}${pathTo("/exec")}`, { method: "POST", headers, body: "{}" });
+    const response = await ask("/exec", { method: "POST", headers: { "x-request-id": "mine-2" }, body: "{}" });
     expect(response.status).toBe(503);
     expect(response.headers.get("x-request-id")).toBe("mine-2");
     expect(errorBodySchema.parse(await response.json())).toMatchObject({
@@ -191,10 +175,9 @@ describe("a request about a sandbox of another node", () => {
   });
 
   it("succeeds when the other node has closed a kept-alive connection", async () => {
-    const here = await nodes.start("1", echo("here"));
     const known = new Set<unknown>();
     let cut = 0;
-    await nodes.start("2", (_, { incoming }) => {
+    const { ask } = await twoNodes((_, { incoming }) => {
       if (!known.has(incoming?.socket)) {
         known.add(incoming?.socket);
         return new Response("ok");
@@ -203,24 +186,18 @@ describe("a request about a sandbox of another node", () => {
       incoming?.socket.destroy();
       return new Promise<Response>(() => {});
     });
-    nodes.holders.set(id, "2");
-    for (let round = 0; round < 3; round++) {
-      const response = await fetch(`${here}${pathTo()}`, { headers: { authorization } });
-      expect(await response.text()).toBe("ok");
-    }
+    for (let round = 0; round < 3; round++) expect(await (await ask()).text()).toBe("ok");
     expect(cut).toBe(2);
   });
 
   it("fails when its node hangs and has lost the sandbox", async () => {
     const clock = new FakeClock();
-    const here = await nodes.start("1", echo("here"), clock);
     const arrived = Promise.withResolvers<void>();
-    await nodes.start("2", () => {
+    const { ask } = await twoNodes(() => {
       arrived.resolve();
       return new Promise<Response>(() => {});
-    });
-    nodes.holders.set(id, "2");
-    const waiting = fetch(`${here}${pathTo("/wait")}`, { headers: { authorization } });
+    }, clock);
+    const waiting = ask("/wait");
     await arrived.promise;
     await clock.advance(5000);
     nodes.holders.delete(id);
@@ -239,8 +216,8 @@ describe("a forwarded request", () => {
   });
 
   it("carries the client's credential, which the owner checks", async () => {
-    const { here } = await twoNodes();
-    const { headers } = await echoed(fetch(`${here}${pathTo()}`, { headers: { authorization } }));
+    const { ask } = await twoNodes();
+    const { headers } = await echoed(ask());
     expect(headers["authorization"]).toBe(authorization);
     expect(headers["x-sandpiper-node"]).toMatch(/^00000000-0000-4000-8000-000000000001 /);
   });

@@ -7,6 +7,7 @@ import type { Location } from "../handoff/locator.ts";
 import { untilSettled } from "../testing/until-settled.ts";
 import { type Owner, RelayNodes } from "./testing/relay-nodes.ts";
 
+const LOST = "lost the node that owns a sandbox";
 let nodes: RelayNodes;
 let owner: Owner;
 let id: SandboxId;
@@ -43,6 +44,23 @@ function ownerHeard(): string[] {
   return messages;
 }
 
+/** A client with a stream about the sandbox, and the owner's end of the connection that relays it. */
+async function connected(options?: Parameters<RelayNodes["connect"]>[0]) {
+  const client = await nodes.connect(options);
+  client.send(open(1));
+  await until(() => owner.sockets.length === 1);
+  return { client, socket: owner.sockets[0] as WebSocket };
+}
+
+/** A client that has opened these streams, and all that it got until each was answered. */
+async function answered(...streams: readonly number[]) {
+  const client = await nodes.connect();
+  const got = heard(client);
+  for (const stream of streams) client.send(open(stream));
+  await until(() => got.length === streams.length);
+  return { client, got, parsed: got.map((text) => JSON.parse(text)) };
+}
+
 async function until(isTrue: () => boolean): Promise<void> {
   await expect.poll(isTrue, { interval: 2 }).toBe(true);
 }
@@ -66,9 +84,7 @@ describe("a stream about a sandbox of another node", () => {
   });
 
   it("carries the client's credential and the proof of the relaying node", async () => {
-    const client = await nodes.connect();
-    client.send(open(1));
-    await until(() => owner.headers.length === 1);
+    await connected();
     expect(owner.headers[0]).toMatchObject({
       authorization: "Bearer spk_client",
       "x-request-id": "request-1",
@@ -152,11 +168,8 @@ describe("a stream about a sandbox of another node", () => {
   });
 
   it("is no longer relayed once it has ended", async () => {
-    const client = await nodes.connect();
-    const got = heard(client);
     owner.onMessage = (socket) => socket.send('{"type":"end","stream":1}');
-    client.send(open(1));
-    await until(() => got.length === 1);
+    const { client } = await answered(1);
     client.send(credit(1));
     await until(() => nodes.here.length === 1);
     expect(nodes.here).toEqual([credit(1)]);
@@ -172,33 +185,17 @@ describe("a stream about a sandbox of another node", () => {
     nodes.find = async () => {
       throw new SandboxError("store_unreachable", { message: "no store" });
     };
-    const client = await nodes.connect();
-    const got = heard(client);
-    client.send(open(1));
-    await until(() => got.length === 1);
-    expect(JSON.parse(got[0] ?? "")).toMatchObject({
-      type: "error",
-      stream: 1,
-      error: { reason: "store_unreachable" },
-    });
+    const { parsed } = await answered(1);
+    expect(parsed).toMatchObject([{ type: "error", stream: 1, error: { reason: "store_unreachable" } }]);
   });
 });
 
 describe("the node that owns a sandbox", () => {
   it("fails only its own streams if it cannot be reached", async () => {
     await owner.stop();
-    const client = await nodes.connect();
-    const got = heard(client);
-    client.send(open(1));
-    client.send(open(2));
-    await until(() => got.length === 2);
-    expect(got.map((text) => JSON.parse(text))).toMatchObject(
-      [1, 2].map((stream) => ({
-        type: "error",
-        stream,
-        error: { code: "unavailable", reason: "owner_unreachable", requestId: "request-1" },
-      })),
-    );
+    const { client, parsed } = await answered(1, 2);
+    const error = { code: "unavailable", reason: "owner_unreachable", requestId: "request-1" };
+    expect(parsed).toMatchObject([1, 2].map((stream) => ({ type: "error", stream, error })));
     expect(client.readyState).toBe(client.OPEN);
   });
 
@@ -207,21 +204,12 @@ describe("the node that owns a sandbox", () => {
     ["bad_credential", "unauthenticated", "bad_credential"],
   ] as const)("fails the stream if it refuses the client with %s", async (reason, code, reported) => {
     owner.refusal = SandboxError.fromFields({ code, reason, message: "no" });
-    const client = await nodes.connect();
-    const got = heard(client);
-    client.send(open(1));
-    await until(() => got.length === 1);
-    expect(JSON.parse(got[0] ?? "")).toMatchObject({ stream: 1, error: { code, reason: reported } });
+    expect((await answered(1)).parsed).toMatchObject([{ stream: 1, error: { code, reason: reported } }]);
   });
 
   it.each([
-    ["dies", (socket: WebSocket) => socket.terminate(), 1012, "lost the node that owns a sandbox"],
-    [
-      "stops",
-      (socket: WebSocket) => socket.close(1001, "the node is stopping"),
-      1012,
-      "lost the node that owns a sandbox",
-    ],
+    ["dies", (socket: WebSocket) => socket.terminate(), 1012, LOST],
+    ["stops", (socket: WebSocket) => socket.close(1001, "the node is stopping"), 1012, LOST],
     ["expels the client", (socket: WebSocket) => socket.close(1008, "bad_credential"), 1008, "bad_credential"],
   ])("closes the client's connection if it %s, so that the client reconnects", async (_, leave, code, reason) => {
     const client = await nodes.connect();
@@ -232,11 +220,8 @@ describe("the node that owns a sandbox", () => {
   });
 
   it("may go away while it has no streams, and is connected to again", async () => {
-    const client = await nodes.connect();
-    const got = heard(client);
     owner.onMessage = (socket) => socket.send('{"type":"end","stream":1}');
-    client.send(open(1));
-    await until(() => got.length === 1);
+    const { client } = await answered(1);
     owner.sockets[0]?.terminate();
     await once(owner.sockets[0] as WebSocket, "close");
     // By the time the relay answers this ping, it has handled the end of the other connection.
@@ -250,15 +235,12 @@ describe("the node that owns a sandbox", () => {
 
   it("is given up if it hangs", async () => {
     const clock = new FakeClock();
-    const client = await nodes.connect({ clock });
-    client.send(open(1));
-    await until(() => owner.sockets.length === 1);
+    const { client, socket } = await connected({ clock });
     const closed = once(client, "close");
     let isClosed = false;
     closed.then(() => {
       isClosed = true;
     });
-    const [socket] = owner.sockets as [WebSocket];
     for (let second = 0; second < 5; second++) {
       const pinged = once(socket, "ping");
       await clock.advance(1000);
@@ -279,41 +261,27 @@ describe("the node that owns a sandbox", () => {
   });
 
   it("is disconnected when the client leaves", async () => {
-    const client = await nodes.connect();
-    client.send(open(1));
-    await until(() => owner.sockets.length === 1);
-    const left = once(owner.sockets[0] as WebSocket, "close");
+    const { client, socket } = await connected();
+    const left = once(socket, "close");
     client.close();
     await left;
   });
 });
 
 describe("back-pressure in the relay", () => {
-  it("stops the other node's sending when the client does not read", async () => {
-    const client = await nodes.connect();
-    client.send(open(1));
-    await until(() => owner.sockets.length === 1);
-    const [socket] = owner.sockets as [WebSocket];
-    client.pause();
-    expect(await sentUntilItRests(socket), "of 400").toBeLessThan(200);
+  it.each([
+    ["stops the other node's sending when the client does not read", "socket"],
+    ["stops reading from the client when the other node does not read", "client"],
+  ] as const)("%s", async (_, sender) => {
+    const ends = await connected();
+    const [sending, reading] = [ends[sender], ends[sender === "client" ? "socket" : "client"]];
+    reading.pause();
+    expect(await sentUntilItRests(sending), "of 400").toBeLessThan(200);
     let got = 0;
-    client.on("message", () => got++);
-    client.resume();
+    reading.on("message", () => got++);
+    reading.resume();
     await until(() => got === 400);
-  });
-
-  it("stops reading from the client when the other node does not read", async () => {
-    const client = await nodes.connect();
-    client.send(open(1));
-    await until(() => owner.sockets.length === 1);
-    const [socket] = owner.sockets as [WebSocket];
-    socket.pause();
-    expect(await sentUntilItRests(client), "of 400").toBeLessThan(200);
-    let got = 0;
-    socket.on("message", () => got++);
-    socket.resume();
-    await until(() => got === 400);
-    expect(nodes.holds).toBeGreaterThan(0);
+    if (sender === "client") expect(nodes.holds).toBeGreaterThan(0);
   });
 
   it("stops reading from the client when the store does not answer", async () => {

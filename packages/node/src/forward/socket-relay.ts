@@ -4,7 +4,8 @@ import type { NodeProof } from "../cluster/node-proof.ts";
 import type { Location } from "../handoff/locator.ts";
 import { OwnerSocket, type RelayClient } from "./owner-socket.ts";
 
-const MAX_STREAMS = 1024;
+/** Streams of one connection, and as many relayed ones. */
+export const MAX_STREAMS = 1024;
 /** Limit for messages of streams that are still being located; above it, nothing is read from the client. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const POLICY = 1008;
@@ -201,7 +202,7 @@ export class SocketRelay {
   }
 }
 
-function tooManyStreams(): SandboxError {
+export function tooManyStreams(): SandboxError {
   return new SandboxError("stream_limit", {
     message: `a connection can have at most ${MAX_STREAMS} streams`,
     details: { maxStreams: MAX_STREAMS },

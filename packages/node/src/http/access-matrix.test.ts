@@ -74,10 +74,9 @@ function pathOf({ path }: Pick<Operation, "path">, params: Record<string, string
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => all[name] as string);
 }
 
-function send(
-  operation: Operation,
-  options: Parameters<TestNode["request"]>[2] & { query?: string; path?: string } = {},
-) {
+type SendOptions = Parameters<TestNode["request"]>[2] & { query?: string; path?: string };
+
+function send(operation: Operation, options: SendOptions) {
   const sample = samples[operation.id] ?? {};
   const { query = sample.query, path = pathOf(operation), ...rest } = options;
   const json = operation.body?.kind === "json" ? (sample.json ?? {}) : undefined;
@@ -104,65 +103,57 @@ async function everything() {
   };
 }
 
-async function expectRefused(
-  response: Response | Promise<Response>,
-  before: Awaited<ReturnType<typeof everything>>,
-  status: number,
-) {
-  const error = await errorOf(await response);
-  expect(error.status, JSON.stringify(error)).toBe(status);
-  expect(error.message).not.toBe("");
-  expect(await everything()).toEqual(before);
-  return error;
+/** Sends each request, and checks that it is refused with this status and changes nothing. */
+async function expectRefused(operation: Operation, status: number, ...requests: readonly SendOptions[]) {
+  const before = await everything();
+  const errors: Awaited<ReturnType<typeof errorOf>>[] = [];
+  for (const request of requests) {
+    const error = await errorOf(await send(operation, request));
+    expect(error.status, JSON.stringify(error)).toBe(status);
+    expect(error.message).not.toBe("");
+    expect(await everything()).toEqual(before);
+    errors.push(error);
+  }
+  return errors;
 }
+
+const adminKey = () => node.key({ scopes: ["admin"], tenant: "watcher" });
+const withQuery = ({ id }: Operation, more: string) => ({ query: `${samples[id]?.query ?? ""}&${more}` });
 
 describe.each(guarded)(title, (operation) => {
   it("requires a valid credential", async () => {
     const revoked = node.keys.create({ name: "revoked", tenant: "watcher" });
     node.keys.revoke(revoked.id);
     const almost = `${node.owner.slice(0, -2)}xx`;
-    const wrong = [
-      "nonsense",
-      `spk_00000000_${"a".repeat(43)}`,
-      almost,
-      revoked.key,
-      `${sandbox.token.slice(0, -2)}xx`,
-    ];
-    const before = await everything();
-    for (const key of [undefined, ...wrong]) {
-      const error = await expectRefused(send(operation, { key }), before, 401);
-      expect(error.code).toBe("unauthenticated");
-    }
+    const unknown = `spk_00000000_${"a".repeat(43)}`;
+    const wrong = [undefined, "nonsense", unknown, almost, revoked.key, `${sandbox.token.slice(0, -2)}xx`];
     const basic = `Basic ${Buffer.from(`:${node.owner}`).toString("base64")}`;
-    await expectRefused(send(operation, { key: undefined, headers: { authorization: basic } }), before, 401);
-    await expectRefused(
-      send(operation, { key: undefined, query: `${samples[operation.id]?.query ?? ""}&key=${node.owner}` }),
-      before,
+    const errors = await expectRefused(
+      operation,
       401,
+      ...wrong.map((key) => ({ key })),
+      { key: undefined, headers: { authorization: basic } },
+      { key: undefined, ...withQuery(operation, `key=${node.owner}`) },
     );
+    for (const { code } of errors) expect(code).toBe("unauthenticated");
   });
 
   it("refuses an unknown query parameter", async () => {
-    const query = `${samples[operation.id]?.query ?? ""}&unknown=1`;
-    const before = await everything();
-    const key = node.key({ scopes: ["admin"], tenant: "watcher" });
-    expect((await expectRefused(send(operation, { key, query }), before, 400)).reason).toBe("invalid_query");
+    const [error] = await expectRefused(operation, 400, { key: adminKey(), ...withQuery(operation, "unknown=1") });
+    expect(error?.reason).toBe("invalid_query");
   });
 });
 
 describe.each(guarded.filter(({ readOnly }) => !readOnly))(title, (operation) => {
   it("is refused with a read-only key", async () => {
-    const key = node.key({ tenant: "mine", scopes: ["read"] });
-    const before = await everything();
-    expect((await expectRefused(send(operation, { key }), before, 403)).code).toBe("permission_denied");
+    const [error] = await expectRefused(operation, 403, { key: node.key({ tenant: "mine", scopes: ["read"] }) });
+    expect(error?.code).toBe("permission_denied");
   });
 });
 
 describe.each(guarded.filter(({ access }) => access === "admin"))(title, (operation) => {
   it("is refused without the scope admin", async () => {
-    const before = await everything();
-    await expectRefused(send(operation), before, 403);
-    await expectRefused(send(operation, { key: sandbox.token }), before, 403);
+    await expectRefused(operation, 403, {}, { key: sandbox.token });
   });
 });
 
@@ -170,20 +161,17 @@ describe.each(ofSandbox)(title, (operation) => {
   it("answers not found to another tenant, and with another sandbox's token", async () => {
     const otherTenant = node.key({ tenant: "other" });
     const neighbour = await node.create();
-    const before = await everything();
-    const unknown = pathOf(operation, { id: crypto.randomUUID() });
+    const path = pathOf(operation, { id: crypto.randomUUID() });
     for (const key of [otherTenant, neighbour.token]) {
-      const hidden = await expectRefused(send(operation, { key }), before, 404);
-      const missing = await expectRefused(send(operation, { key, path: unknown }), before, 404);
-      expect({ code: hidden.code, reason: hidden.reason }).toEqual({ code: missing.code, reason: missing.reason });
+      const [hidden, missing] = await expectRefused(operation, 404, { key }, { key, path });
+      expect([hidden?.code, hidden?.reason]).toEqual([missing?.code, missing?.reason]);
     }
   });
 
   it.each(["..%2f..%2fetc%2fpasswd", "%00", "..", `${"a".repeat(300)}`])(
     "answers not found for the id %s",
     async (id) => {
-      const before = await everything();
-      await expectRefused(send(operation, { path: pathOf(operation, { id }) }), before, 404);
+      await expectRefused(operation, 404, { path: pathOf(operation, { id }) });
     },
   );
 });
@@ -193,56 +181,41 @@ describe.each(guarded.filter(({ path }) => /\{(process|key|webhook|checkpoint|ca
   (operation) => {
     it.each(["..%2f..%2fetc", "%00", "unknown"])("answers not found for the name %s", async (name) => {
       const path = pathOf(operation, { process: name, key: name, webhook: name, checkpoint: name, cache: name });
-      const key = node.key({ scopes: ["admin"], tenant: "watcher" });
-      await expectRefused(send(operation, { key, path }), await everything(), 404);
+      await expectRefused(operation, 404, { key: adminKey(), path });
     });
   },
 );
 
 describe.each(guarded.filter(({ query }) => query !== undefined && "path" in query.shape))(title, (operation) => {
   it("refuses a path that is empty, too long, or contains NUL", async () => {
-    const before = await everything();
-    for (const path of ["%00", "/tmp/a%00b", "a".repeat(5000), ""]) {
-      await expectRefused(send(operation, { query: `path=${path}` }), before, 400);
-    }
+    const paths = ["%00", "/tmp/a%00b", "a".repeat(5000), ""];
+    await expectRefused(operation, 400, ...paths.map((path) => ({ query: `path=${path}` })));
   });
 });
 
 describe.each(withJson)(title, (operation) => {
-  const key = () => node.key({ scopes: ["admin"], tenant: "watcher" });
-
   it("refuses an invalid body", async () => {
-    const before = await everything();
     const headers = { "content-type": "application/json" };
     const bodies = ['{"a":', "[]", "null", '"text"', '{"unknown":1}', "\u0000", new Uint8Array([0x7b, 0xff, 0x7d])];
-    for (const bytes of bodies) {
-      await expectRefused(send(operation, { key: key(), json: undefined, bytes, headers }), before, 400);
-    }
+    const key = adminKey();
+    await expectRefused(operation, 400, ...bodies.map((bytes) => ({ key, json: undefined, bytes, headers })));
     const sample = JSON.stringify(samples[operation.id]?.json ?? {});
-    const plain = { key: key(), json: undefined, bytes: sample, headers: { "content-type": "text/plain" } };
-    await expectRefused(send(operation, plain), before, 415);
+    const plain = { key, json: undefined, bytes: sample, headers: { "content-type": "text/plain" } };
+    await expectRefused(operation, 415, plain);
   });
 
   it("refuses a body that is too large, with and without Content-Length", async () => {
-    const before = await everything();
     const bytes = `{"a":"${"x".repeat(64 * 1024)}"}`;
+    const request = { key: adminKey(), json: undefined, bytes };
     const headers = { "content-type": "application/json" };
     const withLength = { ...headers, "content-length": String(bytes.length) };
-    for (const each of [headers, withLength]) {
-      const error = await expectRefused(
-        send(operation, { key: key(), json: undefined, bytes, headers: each }),
-        before,
-        413,
-      );
-      expect(error.reason).toBe("body_too_large");
-    }
+    const errors = await expectRefused(operation, 413, { ...request, headers }, { ...request, headers: withLength });
+    for (const { reason } of errors) expect(reason).toBe("body_too_large");
   });
 });
 
 describe.each(withBytes)(title, (operation) => {
   it("refuses a body that is larger than the sandbox's disk", async () => {
-    const before = await everything();
-    const headers = { "content-length": String(1e13) };
-    await expectRefused(send(operation, { bytes: "x", headers }), before, 413);
+    await expectRefused(operation, 413, { bytes: "x", headers: { "content-length": String(1e13) } });
   });
 });

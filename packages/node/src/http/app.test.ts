@@ -2,21 +2,13 @@ import { connect } from "node:net";
 import { SandboxError } from "@sandpiper/core";
 import { errorBodySchema, healthSchema, routes } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NodePhase } from "../sandboxes/node-phase.ts";
-import { createTestNode, errorOf, type TestNodeOptions } from "./testing/test-node.ts";
+import { errorOf, nodeOfTest, type TestNodeOptions } from "./testing/test-node.ts";
 
 const UUID = /^[0-9a-f-]{36}$/;
-const stack: AsyncDisposable[] = [];
-afterEach(async () => {
-  for (const each of stack.splice(0)) await each[Symbol.asyncDispose]();
-});
 
-async function setUp(deps: TestNodeOptions["deps"] = {}) {
-  const node = await createTestNode({ provider: new MockProvider(), deps });
-  stack.push(node);
-  return node;
-}
+const setUp = (deps: TestNodeOptions["deps"] = {}) => nodeOfTest({ provider: new MockProvider(), deps });
 
 describe("an answer", () => {
   it("carries the request's id, which is the caller's own if it is valid", async () => {
@@ -214,7 +206,7 @@ describe("an error of a handler", () => {
       hint: "less",
       details: { limit: 1 },
     });
-    const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => {} };
+    const keys = { create: () => Promise.reject(error), list: () => [], revoke: () => Promise.reject(error) };
     const node = await setUp({ keys });
     const key = node.key({ scopes: ["admin"] });
     expect(await errorOf(await node.request("POST", "/v1/keys", { key, json: { name: "x" } }))).toMatchObject({

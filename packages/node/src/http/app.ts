@@ -4,7 +4,6 @@ import { type Context, Hono } from "hono";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { NODE_PROOF_HEADER } from "../cluster/node-proof.ts";
 import { NUDGE_PATH } from "../cluster/nudge.ts";
-import { AnonymousBudget } from "./anonymous-budget.ts";
 import type { AnyHandler, Bindings } from "./call.ts";
 import { corsHeaders, preflightResponse } from "./cors.ts";
 import { errorResponse, methodNotAllowed, noSuchPath, publicError } from "./error-response.ts";
@@ -13,6 +12,7 @@ import type { HttpDependencies } from "./http-dependencies.ts";
 import { openApiDocument } from "./openapi.ts";
 import { referencePage } from "./reference-page.ts";
 import { credentialOf, type RequestContext, requestIdOf } from "./request-context.ts";
+import { RequestLog } from "./request-log.ts";
 import { serveOperation } from "./serve-operation.ts";
 
 type Serve = (c: Context<{ Bindings: Bindings }>, context: RequestContext) => Response | Promise<Response>;
@@ -23,7 +23,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const app = new Hono<{ Bindings: Bindings }>();
   const { clock = systemClock } = deps;
   const credentials = new CredentialWatch(deps.authenticator, clock);
-  const anonymous = new AnonymousBudget(clock);
+  const log = new RequestLog(deps, clock);
 
   const contextOf = ({ req: { raw } }: Context): RequestContext => {
     const requestId = requestIdOf(raw, randomUuid);
@@ -38,11 +38,7 @@ export function createHttpApp(deps: HttpDependencies): Hono<{ Bindings: Bindings
   const methods = new Map<string, string[]>();
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
     const path = route.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    app.on(
-      route.method,
-      path,
-      served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials, anonymous })),
-    );
+    app.on(route.method, path, served(serveOperation(id, handlers[id] as AnyHandler, { deps, credentials, log })));
     methods.set(path, [...(methods.get(path) ?? []), route.method]);
   }
   const document = openApiDocument(deps.version);

@@ -18,14 +18,14 @@ type BodyOf<Id extends OperationId> = Routes[Id] extends {
   ? z.output<Body>
   : undefined;
 
-/** Handlers return JSON as a value, other bodies as a response, and undefined for a status without a body. */
+/** Handlers return JSON as a value, and other bodies as a response. The answer to a status without a body is ignored. */
 type AnswerOf<Id extends OperationId> = Routes[Id] extends {
   readonly answer: { readonly kind: "json"; readonly schema: infer Answer extends z.ZodType };
 }
   ? z.input<Answer> | Response
   : Routes[Id] extends { readonly answer: object }
     ? Response
-    : undefined;
+    : unknown;
 
 /** Parameters that the operation's path does not have are empty. */
 export interface PathParams {

@@ -1,15 +1,9 @@
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { createTestNode, errorOf, type TestNode } from "./testing/test-node.ts";
-
-const nodes: TestNode[] = [];
-afterEach(async () => {
-  for (const node of nodes.splice(0)) await node[Symbol.asyncDispose]();
-});
+import { describe, expect, it } from "vitest";
+import { errorOf, nodeOfTest } from "./testing/test-node.ts";
 
 async function setUp() {
-  const node = await createTestNode({ provider: new MockProvider() });
-  nodes.push(node);
+  const node = await nodeOfTest({ provider: new MockProvider() });
   return { ...(await node.create()), node };
 }
 

@@ -1,46 +1,28 @@
 import type { Clock } from "@sandpiper/core";
-import type {
-  AuditEntry,
-  CreatedKey,
-  CreateKeyBody,
-  CreateWebhookBody,
-  KeyResource,
-  WebhookResource,
-} from "@sandpiper/protocol";
+import type { CreateWebhookBody, WebhookResource } from "@sandpiper/protocol";
+import type { KeyService } from "../auth/key-service.ts";
 import type { Authenticator } from "../auth/principal.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import type { Forks } from "../checkpoints/forks.ts";
+import type { SharedKeyService } from "../cluster/shared-key-service.ts";
 import type { NodeDirectory } from "../cluster/standalone-nodes.ts";
 import type { NodeContainers } from "../containers/node-containers.ts";
 import type { Rebuilds } from "../containers/rebuilds.ts";
 import type { Peers } from "../forward/peers.ts";
 import type { Locator } from "../handoff/locator.ts";
 import type { EventLog } from "../records/event-log.ts";
+import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 import type { NodePhase } from "../sandboxes/node-phase.ts";
 import type { NodePool } from "../sandboxes/node-pool.ts";
 import type { SandboxAccess } from "../sandboxes/sandbox-access.ts";
 import type { SandboxService } from "../sandboxes/sandbox-service.ts";
 import type { RequestContext } from "./request-context.ts";
 
-type MaybePromise<T> = T | Promise<T>;
-
-interface KeyAdmin {
-  create(body: CreateKeyBody): MaybePromise<CreatedKey>;
-  list(): MaybePromise<readonly KeyResource[]>;
-  /** Throws `not_found`. */
-  revoke(id: string): MaybePromise<unknown>;
-}
-
 interface WebhookAdmin {
-  create(body: CreateWebhookBody): MaybePromise<WebhookResource & { readonly secret: string }>;
-  list(): MaybePromise<readonly WebhookResource[]>;
+  create(body: CreateWebhookBody): WebhookResource & { readonly secret: string };
+  list(): readonly WebhookResource[];
   /** Throws `not_found`. */
-  remove(id: string): MaybePromise<unknown>;
-}
-
-interface AuditLog {
-  add(entry: Omit<AuditEntry, "id" | "at">): unknown;
-  list(query: { readonly after: number; readonly limit: number }): MaybePromise<readonly AuditEntry[]>;
+  remove(id: string): Promise<void>;
 }
 
 interface HttpMetrics {
@@ -75,11 +57,11 @@ export interface HttpDependencies {
   /** Undefined on a standalone node, which forwards nothing. */
   readonly peers?: Peers | undefined;
   readonly authenticator: Authenticator;
-  readonly keys: KeyAdmin;
+  readonly keys: Pick<KeyService | SharedKeyService, "create" | "list" | "revoke">;
   readonly events: EventLog;
   readonly pool: Pick<NodePool, "list" | "set">;
   readonly webhooks: WebhookAdmin;
-  readonly audit: AuditLog;
+  readonly audit: Pick<SqliteAuditLog, "add" | "list">;
   readonly metrics: HttpMetrics;
   /** Serves /mcp; without it, the path does not exist. */
   readonly mcp?: Endpoint | undefined;

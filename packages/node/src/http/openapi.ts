@@ -2,33 +2,8 @@ import { type Content, errorBodySchema, type OperationId, type Route, routes } f
 import type { z } from "zod";
 import { JsonSchemas } from "./json-schemas.ts";
 
-interface OpenApiParameter {
-  readonly name: string;
-  readonly in: "path" | "query" | "header";
-  readonly required: boolean;
-  readonly schema: Readonly<Record<string, unknown>>;
-}
-
-export interface OpenApiOperation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly tags: readonly string[];
-  readonly security: readonly object[];
-  readonly parameters: readonly OpenApiParameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: Readonly<Record<string, object>> };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: object }>>;
-}
-
-export interface OpenApiDocument {
-  readonly openapi: "3.1.0";
-  readonly info: { readonly title: string; readonly version: string; readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, object>>;
-    readonly securitySchemes: Readonly<Record<string, object>>;
-  };
-}
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
+export type OpenApiOperation = ReturnType<typeof operationOf>;
 
 /** Request headers of single operations. */
 const headersOf: Partial<Record<OperationId, readonly string[]>> = {
@@ -46,30 +21,14 @@ const accessTexts = {
 } as const satisfies Record<Route["access"], string>;
 
 /** Describes the REST interface with the schemas that check its requests. */
-export function openApiDocument(version: string): OpenApiDocument {
+export function openApiDocument(version: string) {
   const schemas = new JsonSchemas();
   const error = { "application/json": { schema: schemas.of(errorBodySchema) } };
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const [id, route] of Object.entries(routes) as [OperationId, Route][]) {
-    const atPath = paths[route.path] ?? {};
-    paths[route.path] = atPath;
-    atPath[route.method.toLowerCase()] = {
-      operationId: id,
-      summary: route.summary,
-      description: accessTexts[route.access],
-      tags: [tagOf(route.path)],
-      security: route.access === "anyone" ? [] : [{ bearer: [] }],
-      parameters: parametersOf(id, route, schemas),
-      ...(route.body === undefined
-        ? {}
-        : { requestBody: { required: isRequired(route.body), content: contentOf(route.body, schemas) } }),
-      responses: {
-        [route.status]: {
-          description: "Success.",
-          ...(route.answer === undefined ? {} : { content: contentOf(route.answer, schemas) }),
-        },
-        default: { description: "Failure. The code tells the caller what to do next.", content: error },
-      },
+    paths[route.path] = {
+      ...paths[route.path],
+      [route.method.toLowerCase()]: operationOf(id, route, { schemas, error }),
     };
   }
   return {
@@ -79,6 +38,23 @@ export function openApiDocument(version: string): OpenApiDocument {
     components: {
       schemas: schemas.components,
       securitySchemes: { bearer: { type: "http", scheme: "bearer", description: "An API key, or a sandbox's token." } },
+    },
+  };
+}
+
+function operationOf(id: OperationId, route: Route, { schemas, error }: { schemas: JsonSchemas; error: object }) {
+  const { path, access, body, answer } = route;
+  return {
+    operationId: id,
+    summary: route.summary,
+    description: accessTexts[access],
+    tags: [tagOf(path)],
+    security: access === "anyone" ? [] : [{ bearer: [] }],
+    parameters: parametersOf(id, route, schemas),
+    ...(body && { requestBody: { required: isRequired(body), content: contentOf(body, schemas) } }),
+    responses: {
+      [route.status]: { description: "Success.", ...(answer && { content: contentOf(answer, schemas) }) },
+      default: { description: "Failure. The code tells the caller what to do next.", content: error },
     },
   };
 }
@@ -93,17 +69,17 @@ function tagOf(path: string): string {
   return first === "v1" ? (fourth ?? second) : "node";
 }
 
-function parametersOf(id: OperationId, route: Route, schemas: JsonSchemas): OpenApiParameter[] {
+function parametersOf(id: OperationId, route: Route, schemas: JsonSchemas) {
   const text = { type: "string" };
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
   return [
-    ...inPath.map((name) => ({ name, in: "path", required: true, schema: text }) as const),
+    ...inPath.map((name) => ({ name, in: "path", required: true, schema: text })),
     ...(route.query === undefined ? [] : queryParameters(route.query, schemas)),
-    ...(headersOf[id] ?? []).map((name) => ({ name, in: "header", required: false, schema: text }) as const),
+    ...(headersOf[id] ?? []).map((name) => ({ name, in: "header", required: false, schema: text })),
   ];
 }
 
-function queryParameters(query: z.ZodObject, schemas: JsonSchemas): OpenApiParameter[] {
+function queryParameters(query: z.ZodObject, schemas: JsonSchemas) {
   const { properties = {}, required = [] } = schemas.of(query) as {
     properties?: Record<string, Record<string, unknown>>;
     required?: readonly string[];

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { type McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { Clock } from "@sandpiper/core";
 import { RecentEvents } from "./recent-events.ts";
-import { watchedResponse } from "./watched-response.ts";
 
 /** Limit for messages that are kept for clients that reconnect. */
 const KEPT_BYTES = 2 * 1024 * 1024;
@@ -63,7 +62,13 @@ export class HttpSession {
       const response = await this.#transport.handleRequest(request, { parsedBody: body });
       // No client could use the session after an invalid `initialize`.
       if (this.#transport.sessionId === undefined) await this.end();
-      return watchedResponse(response, request, onFinished);
+      if (response.body === null) {
+        onFinished();
+        return response;
+      }
+      // Runs once, when the answer has been read completely or its reader has gone, even before it reads.
+      const watch = new TransformStream({ flush: onFinished, cancel: onFinished });
+      return new Response(response.body.pipeThrough(watch, { signal: request.signal }), response);
     } catch (thrown) {
       onFinished();
       throw thrown;

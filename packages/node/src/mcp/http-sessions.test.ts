@@ -44,10 +44,16 @@ function createServer(): McpServer {
   return server;
 }
 
-function requestOf(method: string, session: string, headers: Record<string, string> = {}): Request {
+function requestOf(
+  method: string,
+  session: string,
+  headers: Record<string, string> = {},
+  signal: AbortSignal | null = null,
+): Request {
   const accept = "application/json, text/event-stream";
   return new Request("http://node/mcp", {
     method,
+    signal,
     headers: { accept, "content-type": "application/json", "mcp-session-id": session, ...headers },
   });
 }
@@ -86,6 +92,20 @@ describe("an MCP session over HTTP", () => {
     await listening.body?.cancel();
     await clock.advance(IDLE_MS);
     expect(sessions.count).toBe(0);
+  });
+
+  it("counts a client that leaves once, so that another one still keeps it from being idle", async () => {
+    const session = await open();
+    const leaving = new AbortController();
+    const listening = await session.handle(requestOf("GET", session.id, {}, leaving.signal), undefined);
+    leaving.abort();
+    await listening.body?.cancel().catch(() => {});
+    const answer = await session.handle(requestOf("POST", session.id), call);
+    await (await session.handle(requestOf("POST", session.id), { jsonrpc: "2.0", id: 2, method: "ping" })).text();
+    await clock.advance(10 * IDLE_MS);
+    expect(sessions.count).toBe(1);
+    waiting.resolve("done");
+    expect(await answer.text()).toContain("done");
   });
 
   it("sends the answer to a client that lost its connection and reconnects", async () => {

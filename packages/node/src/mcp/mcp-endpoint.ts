@@ -1,17 +1,17 @@
+import { isIP } from "node:net";
 import { type Clock, SandboxError } from "@sandpiper/core";
 import { type ErrorBody, errorBody } from "@sandpiper/protocol";
 import { requireAccess } from "../auth/access.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
-import { type Authenticator, actorOf, type Principal } from "../auth/principal.ts";
-import { AnonymousBudget } from "../http/anonymous-budget.ts";
-import { errorResponse, publicError } from "../http/error-response.ts";
+import { type Authenticator, actorOf } from "../auth/principal.ts";
+import { errorResponse } from "../http/error-response.ts";
 import type { HttpDependencies } from "../http/http-dependencies.ts";
 import { readJson } from "../http/read-body.ts";
 import { credentialOf, type RequestContext } from "../http/request-context.ts";
+import { type Exchange, RequestLog } from "../http/request-log.ts";
 import { requireOrigin } from "../http/require-origin.ts";
 import type { Conversation } from "./http-session.ts";
 import { HttpSessions, type SessionOwner } from "./http-sessions.ts";
-import { requireKnownHost } from "./require-known-host.ts";
 
 /** Error codes of JSON-RPC and MCP. */
 const codeOfReason: Readonly<Record<string, number>> = {
@@ -33,14 +33,6 @@ export interface McpEndpointOptions
   readonly clock: Clock;
 }
 
-/** Names for metrics and the audit log. */
-type Operation = "openMcpSession" | "callMcp" | "listenMcp" | "closeMcpSession";
-
-interface Exchange {
-  operation: Operation;
-  principal: Principal | undefined;
-}
-
 /**
  * `/mcp`: the Model Context Protocol over streamable HTTP, in sessions. The caller is authenticated before the body is
  * read. A session uses the node's REST interface with the caller's key.
@@ -48,7 +40,7 @@ interface Exchange {
 export class McpEndpoint {
   readonly #options: McpEndpointOptions;
   readonly #sessions: HttpSessions;
-  readonly #anonymous: AnonymousBudget;
+  readonly #log: RequestLog;
   #isClosing = false;
 
   constructor(options: McpEndpointOptions) {
@@ -57,7 +49,7 @@ export class McpEndpoint {
     const onError = (thrown: unknown) => logger.error({ err: thrown }, "could not clean up an MCP session");
     this.#options = options;
     this.#sessions = new HttpSessions({ converse, credentials, maxPerKey, idleMs, clock, onError });
-    this.#anonymous = new AnonymousBudget(clock);
+    this.#log = new RequestLog(options, clock);
   }
 
   get sessionCount(): number {
@@ -65,22 +57,13 @@ export class McpEndpoint {
   }
 
   async serve(request: Request, context: RequestContext): Promise<Response> {
-    const { clock, metrics } = this.#options;
-    const startedAtMs = clock.monotonicMs();
-    const exchange: Exchange = { operation: operationOf(request), principal: undefined };
-    let response: Response;
-    let failure: SandboxError | undefined;
-    try {
-      response = await this.#answer(request, exchange);
-    } catch (thrown) {
-      failure = request.signal.aborted ? SandboxError.from(thrown, "canceled") : publicError(thrown);
-      response = mcpErrorResponse(failure, context);
-    }
-    const { operation } = exchange;
-    const { status } = response;
-    const durationMs = clock.monotonicMs() - startedAtMs;
-    metrics.observeRequest({ operation, status, seconds: durationMs / 1000 });
-    this.#record(exchange, { status, failure, durationMs, requestId: context.requestId });
+    const operation = operationOf(request);
+    const exchange: Exchange = { operation, isAudited: operation === "closeMcpSession", sandboxId: null };
+    const response = await this.#log.serve(request, exchange, {
+      requestId: context.requestId,
+      answer: () => this.#answer(request, exchange),
+      refuse: (error) => mcpErrorResponse(error, context),
+    });
     for (const [name, value] of Object.entries(context.headers)) response.headers.set(name, value);
     return response;
   }
@@ -100,6 +83,7 @@ export class McpEndpoint {
     if (id !== null) return await this.#sessions.get(id, owner).handle(request, body);
     if (!isInitialize(body)) requireId(id);
     exchange.operation = "openMcpSession";
+    exchange.isAudited = true;
     return await this.#sessions.open(owner).handle(request, body);
   }
 
@@ -117,24 +101,19 @@ export class McpEndpoint {
     if (this.#isClosing) throw stopping();
     return { keyId: actorOf(principal), credential: credential as string };
   }
+}
 
-  /** Audits the opening and closing of sessions, and refusals. The sandboxes' operations are audited by REST. */
-  #record(
-    { operation, principal }: Exchange,
-    outcome: { status: number; failure: SandboxError | undefined; durationMs: number; requestId: string },
-  ): void {
-    const { logger, audit } = this.#options;
-    const { status, failure, durationMs, requestId } = outcome;
-    const actor = principal === undefined ? null : actorOf(principal);
-    const fields = { requestId, operation, status, durationMs, actor, reason: failure?.reason };
-    const isAudited = operation === "openMcpSession" || operation === "closeMcpSession";
-    if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
-    else if (isAudited) logger.info(fields, "request");
-    else logger.debug(fields, "request");
-    if (!isAudited && status !== 401 && status !== 403) return;
-    if (principal === undefined && !this.#anonymous.take()) return;
-    audit.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId: null, status, requestId });
-  }
+/**
+ * Protects against DNS rebinding: a malicious page whose name resolves to this machine sends that name as the host. An
+ * IP address is safe.
+ */
+function requireKnownHost(host: string | undefined, known: readonly string[]): void {
+  const name = URL.parse(`http://${host}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (name !== undefined && (name === "localhost" || isIP(name) !== 0 || known.includes(name))) return;
+  throw new SandboxError("host_not_allowed", {
+    message: `the host name ${JSON.stringify(host ?? "")} is not allowed for /mcp`,
+    details: { host: host ?? null },
+  });
 }
 
 /** Has the same status and headers as in REST, and a JSON-RPC error as its body. */
@@ -147,7 +126,8 @@ function mcpErrorResponse(error: SandboxError, context: RequestContext): Respons
   return new Response(JSON.stringify(body), { status, headers });
 }
 
-function operationOf({ method }: Request): Operation {
+/** The name for metrics and the audit log. The operations of the session's sandboxes are audited by REST. */
+function operationOf({ method }: Request): string {
   if (method === "GET") return "listenMcp";
   return method === "DELETE" ? "closeMcpSession" : "callMcp";
 }

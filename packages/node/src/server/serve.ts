@@ -1,13 +1,14 @@
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createServer, type Server, type ServerOptions } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { createSecureContext } from "node:tls";
 import { getRequestListener } from "@hono/node-server";
-import { type Clock, systemClock } from "@sandpiper/core";
+import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { answerBadTarget, answerClientError } from "./answer-client-error.ts";
 import { explainListenError } from "./listen-error.ts";
-import { readTlsFiles, type TlsFiles } from "./tls-files.ts";
 
 /** For example, a Hono app. */
 interface FetchHandler {
@@ -25,6 +26,11 @@ export interface ServeOptions {
   /** How long a client may take to send the headers of a request. */
   readonly headersTimeoutMs?: number | undefined;
   readonly clock?: Clock | undefined;
+}
+
+interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
 }
 
 interface CloseOptions {
@@ -73,6 +79,21 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server,
     close: ({ graceMs }) => connections.close(graceMs, clock),
   };
+}
+
+async function readTlsFiles({ certFile, keyFile }: TlsFiles): Promise<{ cert: Buffer; key: Buffer }> {
+  try {
+    const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)]);
+    // Otherwise a key that does not match the certificate would only fail at the first connection.
+    createSecureContext({ cert, key });
+    return { cert, key };
+  } catch (thrown) {
+    throw new SandboxError("bad_tls_files", {
+      message: `cannot use the TLS files ${certFile} and ${keyFile}: ${(thrown as Error).message}`,
+      details: { certFile, keyFile },
+      cause: thrown,
+    });
+  }
 }
 
 /** Tracks every open connection, including upgraded ones. */

@@ -43,7 +43,7 @@ export async function attachSession(context: SessionContext, { id, query }: Atta
     return;
   }
   slot.session?.detach();
-  session = new Session({ ownership: context.dependencies.ownership, socket, slot, logger, audit });
+  session = new Session(context, slot);
   const { rolledBackTo } = restored ?? {};
   const isNew = rolledBackTo && new Date(rolledBackTo.at) >= startedAt;
   session.begin(isNew ? { rolledBackTo } : {});

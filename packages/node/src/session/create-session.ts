@@ -7,7 +7,7 @@ import { errorText, statusUpdate } from "./session-event.ts";
 /** `WS /create`: creates a sandbox and attaches the client to it. */
 export async function createSession(context: SessionContext, query: URLSearchParams): Promise<void> {
   const { socket, principal, dependencies, sessions, logger, audit } = context;
-  const { sandboxes, access, ownership } = dependencies;
+  const { sandboxes, access } = dependencies;
   const leaving = new AbortController();
   socket.closed.then(() => leaving.abort());
   let session: Session | undefined;
@@ -25,7 +25,7 @@ export async function createSession(context: SessionContext, query: URLSearchPar
     // A client that has left finds its sandbox by the id that it received.
     if (socket.isClosed) return;
     const slot = sessions.slotOf(access.open(principal, id, { readOnly: false }));
-    session = new Session({ ownership, socket, slot, logger, audit });
+    session = new Session(context, slot);
     session.begin();
   } catch (thrown) {
     const error = SandboxError.from(thrown);

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type SocketNode, startSocketNode } from "../socket/testing/socket-node.ts";
 import type { TestClient } from "../socket/testing/test-client.ts";
 import { watchHolds } from "../socket/testing/watch-holds.ts";
+import { executed, status } from "./testing/session-messages.ts";
 
 let node: SocketNode;
 let provider: MockProvider;
@@ -14,11 +15,6 @@ beforeEach(async () => {
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
-const status = (name: string, fields: object = {}) => ({
-  event: "status_update",
-  status: `SANDBOX_${name}`,
-  ...fields,
-});
 const run = (code: string, language = "sh") => ({ language, code });
 const isStatus = (name: string) => (message: object) => "status" in message && message.status === `SANDBOX_${name}`;
 const text = (messages: readonly object[], source = "stdout") =>
@@ -32,6 +28,12 @@ async function create(query = "") {
   const [, named] = await client.take(3);
   const { sandbox_id: id, token } = named as unknown as { readonly sandbox_id: string; readonly token: string };
   return { client, id, token, live: node.access.open(node.owner, id, { readOnly: false }) };
+}
+
+/** Runs code; returns what it printed. */
+async function outputOf(client: TestClient, code: string): Promise<string> {
+  await client.send(run(code));
+  return text(await client.until(isStatus("EXECUTION_DONE")));
 }
 
 async function attach(id: string): Promise<TestClient> {
@@ -114,8 +116,7 @@ describe("running code in a session", () => {
   it("gives the code the sandbox's environment and working directory", async () => {
     const { id } = await node.sandboxes.create(node.owner, { env: { GREETING: "hello" }, cwd: "/tmp" });
     const client = await attach(id);
-    await client.send(run("echo $GREETING; pwd"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("hello\n/tmp\n");
+    expect(await outputOf(client, "echo $GREETING; pwd")).toBe("hello\n/tmp\n");
   });
 
   it("rejects a second piece of code while the first one runs, without disturbing it", async () => {
@@ -127,8 +128,7 @@ describe("running code in a session", () => {
       status("EXECUTION_ERROR", { message: expect.stringContaining("already runs code") }),
     );
     expect(text(messages)).toBe("first\n");
-    await client.send(run("echo third"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("third\n");
+    expect(await outputOf(client, "echo third")).toBe("third\n");
   });
 
   it.each([
@@ -142,8 +142,7 @@ describe("running code in a session", () => {
     const { client } = await create();
     await client.send(request);
     expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message: expect.stringContaining("malformed") }));
-    await client.send(run("echo fine"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
+    expect(await outputOf(client, "echo fine")).toBe("fine\n");
   });
 
   it("lists the sandbox's languages when it lacks the requested one, and stays usable", async () => {
@@ -151,8 +150,7 @@ describe("running code in a session", () => {
     await client.send(run("say hello", "klingon"));
     const message = expect.stringMatching(/klingon.*languages in this sandbox: sh/);
     expect(await client.next()).toEqual(status("EXECUTION_ERROR", { message }));
-    await client.send(run("echo fine"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("fine\n");
+    expect(await outputOf(client, "echo fine")).toBe("fine\n");
   });
 
   it("never breaks a character that is split between two chunks", async () => {
@@ -163,8 +161,7 @@ describe("running code in a session", () => {
     const messages = await client.until(isStatus("EXECUTION_DONE"));
     expect(text(messages)).toBe("né€𝄞");
     expect(text(messages, "stderr")).toBe("between\n");
-    await client.send(run("cat /a"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("né\ufffd");
+    expect(await outputOf(client, "cat /a")).toBe("né\ufffd");
   });
 
   it("delivers long output completely to a slow client", async () => {
@@ -186,11 +183,7 @@ describe("WS /attach/<id>", () => {
     await client.close();
     const next = await attach(id);
     await next.send(run("cat /state"));
-    expect(await next.take(3)).toEqual([
-      status("EXECUTION_RUNNING"),
-      { event: "stdout", data: "kept" },
-      status("EXECUTION_DONE", { exit_code: 0 }),
-    ]);
+    expect(await next.take(3)).toEqual(executed("kept"));
   });
 
   it("answers not found for a sandbox that does not exist, is destroyed, or belongs to another tenant", async () => {
@@ -233,8 +226,7 @@ describe("WS /attach/<id>", () => {
     const second = node.client(`/attach/${id}`);
     expect(await second.next()).toEqual(status("IN_USE", { message: expect.any(String) }));
     await second.closed;
-    await client.send(run("echo undisturbed"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("undisturbed\n");
+    expect(await outputOf(client, "echo undisturbed")).toBe("undisturbed\n");
     await client.close();
     await attach(id);
   });
@@ -259,12 +251,7 @@ describe("WS /attach/<id>", () => {
     const keyed = node.client(`/attach/${id}?takeover=true`);
     expect(await keyed.next()).toEqual(status("IN_USE", { message: expect.stringContaining("token") }));
     const holder = node.client(`/attach/${id}?takeover=true`, { credential: token });
-    expect(await holder.until(isStatus("EXECUTION_DONE"))).toEqual([
-      status("RUNNING"),
-      status("EXECUTION_RUNNING"),
-      { event: "stdout", data: "after\n" },
-      status("EXECUTION_DONE", { exit_code: 0 }),
-    ]);
+    expect(await holder.until(isStatus("EXECUTION_DONE"))).toEqual([status("RUNNING"), ...executed("after\n")]);
     expect(await client.next()).toEqual({ event: "error", message: expect.stringContaining("taken over") });
     expect((await client.closed).code).toBe(1008);
   });
@@ -275,13 +262,8 @@ describe("WS /attach/<id>", () => {
     await client.take(2);
     await client.close();
     const next = await attach(id);
-    expect(await next.take(3)).toEqual([
-      status("EXECUTION_RUNNING"),
-      { event: "stdout", data: "two\n" },
-      status("EXECUTION_DONE", { exit_code: 0 }),
-    ]);
-    await next.send(run("echo three"));
-    expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("three\n");
+    expect(await next.take(3)).toEqual(executed("two\n"));
+    expect(await outputOf(next, "echo three")).toBe("three\n");
   });
 
   it("reports to the next client that the code has ended if the previous one did not receive it", async () => {
@@ -291,16 +273,11 @@ describe("WS /attach/<id>", () => {
     client.terminate();
     await expect.poll(async () => (await live.processes()).map(({ exitCode }) => exitCode)).toEqual([3]);
     const next = await attach(id);
-    expect(await next.take(3)).toEqual([
-      status("EXECUTION_RUNNING"),
-      { event: "stdout", data: "done\n" },
-      status("EXECUTION_DONE", { exit_code: 3 }),
-    ]);
+    expect(await next.take(3)).toEqual(executed("done\n", 3));
     await expect.poll(() => live.processes()).toEqual([]);
     await next.close();
     const last = await attach(id);
-    await last.send(run("echo fresh"));
-    expect(text(await last.until(isStatus("EXECUTION_DONE")))).toBe("fresh\n");
+    expect(await outputOf(last, "echo fresh")).toBe("fresh\n");
   });
 
   it("finds code that was started before a restart of the node", async () => {
@@ -337,8 +314,7 @@ describe("a session whose sandbox is saved", () => {
     const { client, id } = await create();
     await node.checkpoints.create(node.owner, id, {});
     expect(await client.take(2)).toEqual([status("CHECKPOINTING"), status("CHECKPOINTED")]);
-    await client.send(run("echo still"));
-    expect(text(await client.until(isStatus("EXECUTION_DONE")))).toBe("still\n");
+    expect(await outputOf(client, "echo still")).toBe("still\n");
   });
 
   it("reports that the sandbox still runs when the checkpoint fails", async () => {
@@ -373,7 +349,6 @@ describe("a session whose sandbox is saved", () => {
     expect(await client.until(isStatus("MOVED"))).toContainEqual(lost);
     const next = node.client(`/attach/${id}`);
     expect(await next.take(2)).toEqual([status("RESTORING"), status("RUNNING")]);
-    await next.send(run("cat file"));
-    expect(text(await next.until(isStatus("EXECUTION_DONE")))).toBe("kept\n");
+    expect(await outputOf(next, "cat file")).toBe("kept\n");
   });
 });

@@ -2,7 +2,6 @@ import { type InstanceExit, SandboxError } from "@sandpiper/core";
 import { type SessionEvent, type SessionStatus, sessionRequestSchema } from "@sandpiper/protocol";
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
-import type { Ownership } from "../ownership/ownership.ts";
 import type { SavePhase } from "../sandboxes/live-sandbox.ts";
 import { closeCodes, type MessageSocket } from "../socket/message-socket.ts";
 import type { SocketAudit } from "../socket/socket-audit.ts";
@@ -28,17 +27,9 @@ export interface SessionContext {
   readonly audit: SocketAudit;
 }
 
-export interface SessionOptions {
-  readonly ownership: Pick<Ownership, "setAttached">;
-  readonly socket: MessageSocket;
-  readonly slot: SessionSlot;
-  readonly logger: Logger;
-  readonly audit: SocketAudit;
-}
-
 /** A client that is attached to a sandbox and runs code in it, one piece at a time. */
 export class Session implements ExecutionListener {
-  readonly #options: SessionOptions;
+  readonly #options: SessionContext & { readonly slot: SessionSlot };
   readonly #leaving = new AbortController();
   readonly #hold: Disposable;
   readonly #saves: Disposable;
@@ -46,14 +37,13 @@ export class Session implements ExecutionListener {
   #delivery: Promise<void> = Promise.resolve();
 
   /** The slot must be free. */
-  constructor(options: SessionOptions) {
-    const { slot, socket } = options;
-    this.#options = options;
+  constructor(context: SessionContext, slot: SessionSlot) {
+    this.#options = { ...context, slot };
     this.#hold = slot.live.hold("client");
     this.#saves = slot.live.onSave((phase) => this.send(statusUpdate(SAVE_STATUS[phase])));
     slot.session = this;
     this.#setAttached(true);
-    socket.closed.then(() => this.#leave());
+    context.socket.closed.then(() => this.#leave());
   }
 
   get signal(): AbortSignal {
@@ -167,8 +157,8 @@ export class Session implements ExecutionListener {
   }
 
   #setAttached(isAttached: boolean): void {
-    const { ownership, slot, logger } = this.#options;
-    ownership
+    const { dependencies, slot, logger } = this.#options;
+    dependencies.ownership
       .setAttached(slot.live.id, isAttached)
       .catch((thrown) => logger.warn({ err: thrown, sandboxId: slot.live.id }, "could not update a sandbox's lock"));
   }

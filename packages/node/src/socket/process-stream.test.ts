@@ -34,8 +34,7 @@ const isEnd = (message: object) => "type" in message && message.type === "end";
 
 describe("a process stream", () => {
   it("starts the process, sends its output with offsets, and reports its exit", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
+    const client = await node.connect(open({ spawn: { command: "echo one; echo two >&2; exit 3" } }));
     const [opened, first, second, end] = await client.take(4);
     expect(opened).toEqual({ type: "opened", stream: 1, pid: expect.any(Number) });
     expect(first).toMatchObject({ stream: 1, source: "stdout", offset: 0 });
@@ -52,24 +51,21 @@ describe("a process stream", () => {
       [2, "llo\n"],
       [6, ""],
     ] as const) {
-      const client = node.client("/v1/socket");
-      await client.send(open({ offset, spawn: { command: "echo hello" } }));
+      const client = await node.connect(open({ offset, spawn: { command: "echo hello" } }));
       expect(text(await client.until(isEnd))).toBe(expected);
     }
     expect(await live.processes()).toHaveLength(1);
   });
 
   it("never starts a process for a client that has already received output of it", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ offset: 5, spawn: { command: "echo hello" } }));
+    const client = await node.connect(open({ offset: 5, spawn: { command: "echo hello" } }));
     const error = { reason: "no_such_process", message: expect.stringContaining("has no process p1") };
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error });
     expect(await live.processes()).toEqual([]);
   });
 
   it("sends no more than its credit, and continues when it gets more", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ window: 3, spawn: { command: "echo hello; sleep 60" } }));
+    const client = await node.connect(open({ window: 3, spawn: { command: "echo hello; sleep 60" } }));
     const [, first] = await client.take(2);
     expect(text([first as object])).toBe("hel");
     await client.send({ type: "credit", stream: 1, amount: 1 });
@@ -79,8 +75,7 @@ describe("a process stream", () => {
   });
 
   it("forgets an ended process on request, but not a running one", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "true" } }));
+    const client = await node.connect(open({ spawn: { command: "true" } }));
     await client.until(isEnd);
     await client.send(open({ stream: 2, process: "p2", spawn: { command: "sleep 100" } }));
     await client.next();
@@ -93,18 +88,15 @@ describe("a process stream", () => {
   });
 
   it("reports the exit again to the next client until the process is forgotten", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "echo hello" } }));
+    const client = await node.connect(open({ spawn: { command: "echo hello" } }));
     await client.until(isEnd);
     client.terminate();
-    const next = node.client("/v1/socket");
-    await next.send(open({ offset: 6, spawn: { command: "echo hello" } }));
+    const next = await node.connect(open({ offset: 6, spawn: { command: "echo hello" } }));
     expect((await next.until(isEnd)).at(-1)).toMatchObject({ exit: { exitCode: 0 }, offset: 6 });
   });
 
   it("leaves the process running when the stream is closed", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "sleep 60" } }));
+    const client = await node.connect(open({ spawn: { command: "sleep 60" } }));
     await client.next();
     await client.send({ type: "close", stream: 1 });
     await client.send(open({ stream: 2, process: "p2", spawn: { command: "true" } }));
@@ -131,8 +123,7 @@ describe("a process stream", () => {
   });
 
   it("fails with the sandbox's error when the sandbox is destroyed", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open({ spawn: { command: "sleep 60" } }));
+    const client = await node.connect(open({ spawn: { command: "sleep 60" } }));
     await client.next();
     await node.sandboxes.remove(node.owner, live.id);
     const error = await client.next();
@@ -141,11 +132,13 @@ describe("a process stream", () => {
   });
 
   it("opens only for clients that may use the sandbox", async () => {
-    const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
-    await other.send(open({ spawn: { command: "echo hello" } }));
+    const other = await node.connect(open({ spawn: { command: "echo hello" } }), {
+      credential: node.makeKey({ tenant: "other" }).key,
+    });
     expect(await other.next()).toMatchObject({ type: "error", error: { code: "not_found" } });
-    const reader = node.client("/v1/socket", { credential: node.makeKey({ scopes: ["read"] }).key });
-    await reader.send(open({ spawn: { command: "echo hello" } }));
+    const reader = await node.connect(open({ spawn: { command: "echo hello" } }), {
+      credential: node.makeKey({ scopes: ["read"] }).key,
+    });
     expect(await reader.next()).toMatchObject({ type: "error", error: { code: "permission_denied" } });
     expect(await live.processes()).toEqual([]);
     const denied = { operation: "startProcess", sandboxId: live.id };
@@ -158,8 +151,7 @@ describe("a process stream", () => {
     expect(text(await reader.until(isEnd))).toBe("hello\n");
     await reader.send({ type: "open", kind: "forget", stream: 3, sandbox: live.id, process: "p0" });
     expect(await reader.next()).toMatchObject({ type: "error", stream: 3, error: { code: "permission_denied" } });
-    const holder = node.client("/v1/socket", { credential: token });
-    await holder.send(open({ spawn: { command: "echo hello" } }));
+    const holder = await node.connect(open({ spawn: { command: "echo hello" } }), { credential: token });
     expect(text(await holder.until(isEnd))).toBe("hello\n");
     expect(node.audit.at(-1)).toMatchObject({ ...denied, status: 201, actor: `sandbox:${live.id}` });
   });
@@ -206,8 +198,7 @@ describe("a client that does not read", () => {
     await untilSettled(produced);
     // The connection's buffers, and for each stream its journal and the data in transit to the node.
     expect(await produced()).toBeLessThan(64 * 1024 * 1024);
-    const other = node.client("/v1/socket");
-    await other.send(open({ stream: 1, process: "other", spawn: { command: "echo hello" } }));
+    const other = await node.connect(open({ stream: 1, process: "other", spawn: { command: "echo hello" } }));
     expect(text(await other.until(isEnd))).toBe("hello\n");
     stalled.webSocket.resume();
     const ends = await stalled.until(

@@ -48,8 +48,7 @@ describe("a client on gVisor that often loses its connection", () => {
     const sum = await live.start({ process: "sum", argv: ["sha256sum"], stdin: true });
     let acknowledged = 0;
     while (acknowledged < input.length) {
-      const client = node.client("/v1/socket");
-      await client.send({ type: "open", stream: 1, kind: "stdin", sandbox: live.id, process: "sum" });
+      const client = await node.connect({ type: "open", stream: 1, kind: "stdin", sandbox: live.id, process: "sum" });
       await client.next();
       for (let at = acknowledged; at < Math.min(input.length, acknowledged + 100_000); at += 10_000) {
         await client.sendStdin(1, at, input.slice(at, at + 10_000));
@@ -57,8 +56,7 @@ describe("a client on gVisor that often loses its connection", () => {
       ({ offset: acknowledged } = (await client.next()) as unknown as { readonly offset: number });
       client.terminate();
     }
-    const last = node.client("/v1/socket");
-    await last.send({ type: "open", stream: 1, kind: "stdin", sandbox: live.id, process: "sum" });
+    const last = await node.connect({ type: "open", stream: 1, kind: "stdin", sandbox: live.id, process: "sum" });
     await last.send({ type: "finish", stream: 1, offset: input.length });
     await last.until((message) => "type" in message && message.type === "end");
     const digest = Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(input))).toString("hex");

@@ -1,10 +1,9 @@
 import type { SandboxError } from "@sandpiper/core";
-import { type AuditEntry, errorCodes, type OperationId, routes } from "@sandpiper/protocol";
+import { errorCodes, type OperationId, routes } from "@sandpiper/protocol";
 import { actorOf, type Principal } from "../auth/principal.ts";
+import type { SqliteAuditLog } from "../records/sqlite-audit-log.ts";
 
-export interface AuditSink {
-  add(entry: Omit<AuditEntry, "id" | "at">): unknown;
-}
+export type AuditSink = Pick<SqliteAuditLog, "add">;
 
 export interface SocketAuditOptions {
   readonly sink: AuditSink | undefined;

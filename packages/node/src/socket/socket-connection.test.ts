@@ -19,8 +19,14 @@ const field = (message: object, name: string) => (message as Record<string, unkn
 describe("a watch stream", () => {
   it("sends the changes below a path, one for each credit", async () => {
     await live.files.mkdir("/watched");
-    const client = node.client("/v1/socket");
-    await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/watched", window: 1 });
+    const client = await node.connect({
+      type: "open",
+      stream: 1,
+      kind: "watch",
+      sandbox: live.id,
+      path: "/watched",
+      window: 1,
+    });
     expect(await client.next()).toEqual({ type: "opened", stream: 1 });
     await live.files.write("/watched/a", "1");
     await live.files.write("/watched/b", "1");
@@ -32,8 +38,14 @@ describe("a watch stream", () => {
   });
 
   it("fails when the path does not exist", async () => {
-    const client = node.client("/v1/socket");
-    await client.send({ type: "open", stream: 1, kind: "watch", sandbox: live.id, path: "/missing", window: 1 });
+    const client = await node.connect({
+      type: "open",
+      stream: 1,
+      kind: "watch",
+      sandbox: live.id,
+      path: "/missing",
+      window: 1,
+    });
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { code: "not_found" } });
   });
 });
@@ -43,27 +55,26 @@ describe("an events stream", () => {
   const next = async (client: ReturnType<SocketNode["client"]>) => field(await client.next(), "item") as EventBody;
 
   it("replays the events after an id, then sends new ones", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open);
+    const client = await node.connect(open);
     expect(await client.next()).toEqual({ type: "opened", stream: 1 });
     const created = await next(client);
     const ready = await next(client);
     expect([created.kind, ready.kind]).toEqual(["sandbox.created", "sandbox.ready"]);
     await live.start({ process: "p1", command: "sleep 60" });
     expect(await next(client)).toMatchObject({ kind: "process.started", sandboxId: live.id });
-    const later = node.client("/v1/socket");
-    await later.send({ ...open, after: created.id });
+    const later = await node.connect({ ...open, after: created.id });
     await later.next();
     expect(await next(later)).toEqual(ready);
   });
 
   it("hides the events of other tenants, and shows a token only its own sandbox's", async () => {
-    const other = node.client("/v1/socket", { credential: node.makeKey({ tenant: "other" }).key });
-    await other.send({ ...open, sandbox: live.id });
+    const other = await node.connect(
+      { ...open, sandbox: live.id },
+      { credential: node.makeKey({ tenant: "other" }).key },
+    );
     await other.next();
     const { live: second } = await node.createSandbox();
-    const holder = node.client("/v1/socket", { credential: token });
-    await holder.send(open);
+    const holder = await node.connect(open, { credential: token });
     await holder.next();
     await second.start({ command: "true" });
     await live.start({ command: "sleep 60" });
@@ -90,8 +101,7 @@ describe("a connection", () => {
   });
 
   it("fails only the stream that a malformed message names, and says what is wrong", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(process(1, { spawn: { command: "sleep 60" } }));
+    const client = await node.connect(process(1, { spawn: { command: "sleep 60" } }));
     await client.next();
     for (const fields of [{ offset: -1 }, { process: "../x" }, { window: 0 }, { sandbox: "no id" }, { extra: 1 }]) {
       await client.send(process(2, fields));
@@ -106,8 +116,7 @@ describe("a connection", () => {
   });
 
   it.each(["{", "[]", "null", '"open"', '{"type":"open"}', '{"stream":-1}'])("is closed after %s", async (message) => {
-    const client = node.client("/v1/socket");
-    await client.send(message);
+    const client = await node.connect(message);
     const error = await client.next();
     expect(error).toMatchObject({ type: "error", error: { reason: "malformed_message" } });
     expect(error).not.toHaveProperty("stream");
@@ -121,8 +130,7 @@ describe("a connection", () => {
   });
 
   it("is closed after a message that is too long, and after an invalid binary frame", async () => {
-    const long = node.client("/v1/socket");
-    await long.send("x".repeat(3 * 1024 * 1024));
+    const long = await node.connect("x".repeat(3 * 1024 * 1024));
     expect((await long.closed).code).toBe(1009);
     const short = node.client("/v1/socket");
     await short.opened();
@@ -145,8 +153,7 @@ describe("a connection", () => {
   });
 
   it("ends a stream whose number is used twice, and ignores messages about ended streams", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(process(1, { spawn: { command: "sleep 60" } }));
+    const client = await node.connect(process(1, { spawn: { command: "sleep 60" } }));
     await client.next();
     await client.send(process(1));
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "stream_in_use" } });

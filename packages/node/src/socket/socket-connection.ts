@@ -10,7 +10,7 @@ import {
 import type { Logger } from "pino";
 import type { Principal } from "../auth/principal.ts";
 import { movedOn } from "../cluster/peer-errors.ts";
-import { SocketRelay } from "../forward/socket-relay.ts";
+import { MAX_STREAMS, SocketRelay, tooManyStreams } from "../forward/socket-relay.ts";
 import type { Location } from "../handoff/locator.ts";
 import type { LiveSandbox } from "../sandboxes/live-sandbox.ts";
 import { runEventStream } from "./event-stream.ts";
@@ -24,7 +24,6 @@ import { SocketStream, type StreamEnd } from "./socket-stream.ts";
 import { runStdinStream } from "./stdin-stream.ts";
 import { runWatchStream } from "./watch-stream.ts";
 
-const MAX_STREAMS = 1024;
 /** A client that sends more malformed messages is broken or hostile. */
 const MAX_MALFORMED = 32;
 
@@ -272,13 +271,6 @@ function operationOf(message: OpenMessage): OperationId {
 
 function numberInUse(stream: number): SandboxError {
   return new SandboxError("stream_in_use", { message: `stream ${stream} was closed because it was opened twice` });
-}
-
-function tooManyStreams(): SandboxError {
-  return new SandboxError("stream_limit", {
-    message: `a connection can have at most ${MAX_STREAMS} streams`,
-    details: { maxStreams: MAX_STREAMS },
-  });
 }
 
 function noInput(stream: number): SandboxError {

@@ -21,8 +21,7 @@ describe("a stdin stream", () => {
   it("reports the offset of earlier input, acknowledges new input, and ends the input", async () => {
     const cat = await startCat();
     await cat.write("abc");
-    const client = node.client("/v1/socket");
-    await client.send(open());
+    const client = await node.connect(open());
     expect(await client.next()).toEqual({ type: "opened", stream: 1, offset: 3 });
     await client.sendStdin(1, 3, "def");
     expect(await client.next()).toEqual({ type: "ack", stream: 1, offset: 6 });
@@ -53,8 +52,7 @@ describe("a stdin stream", () => {
       acknowledged = offset;
       client.terminate();
     }
-    const last = node.client("/v1/socket");
-    await last.send(open());
+    const last = await node.connect(open());
     await last.send({ type: "finish", stream: 1, offset: input.length });
     await last.take(2);
     expect((await outputOf(cat)) === input).toBe(true);
@@ -63,8 +61,7 @@ describe("a stdin stream", () => {
 
   it("accepts input before it answers that it is open", async () => {
     const cat = await startCat();
-    const client = node.client("/v1/socket");
-    await client.send(open());
+    const client = await node.connect(open());
     await client.sendStdin(1, 0, "at once");
     await client.send({ type: "finish", stream: 1, offset: 7 });
     expect((await client.take(3)).map((message) => (message as Record<string, unknown>)["type"])).toEqual([
@@ -77,8 +74,7 @@ describe("a stdin stream", () => {
 
   it("refuses input after a gap, and an end after a gap", async () => {
     await startCat();
-    const client = node.client("/v1/socket");
-    await client.send(open());
+    const client = await node.connect(open());
     await client.sendStdin(1, 5, "gap");
     await client.next();
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "stdin_gap" } });
@@ -91,8 +87,7 @@ describe("a stdin stream", () => {
 
   it("fails when more input waits than the window allows", async () => {
     await startCat();
-    const client = node.client("/v1/socket");
-    await client.send(open());
+    const client = await node.connect(open());
     await client.sendStdin(1, 0, "x".repeat(STDIN_WINDOW_BYTES));
     await client.sendStdin(1, STDIN_WINDOW_BYTES, "x");
     const failed = await client.until((message) => "error" in message);
@@ -100,8 +95,7 @@ describe("a stdin stream", () => {
   });
 
   it("fails for a process that does not exist or takes no input", async () => {
-    const client = node.client("/v1/socket");
-    await client.send(open());
+    const client = await node.connect(open());
     expect(await client.next()).toMatchObject({ type: "error", stream: 1, error: { reason: "no_such_process" } });
     await live.start({ process: "deaf", command: "sleep 60" });
     await client.send({ ...open(), stream: 2, process: "deaf" });
@@ -110,8 +104,7 @@ describe("a stdin stream", () => {
   });
 
   it("is the only kind of stream that accepts input", async () => {
-    const client = node.client("/v1/socket");
-    await client.send({ type: "open", stream: 1, kind: "events", after: 0, window: 1 });
+    const client = await node.connect({ type: "open", stream: 1, kind: "events", after: 0, window: 1 });
     await client.sendStdin(1, 0, "hello");
     const messages = await client.until((message) => "error" in message);
     expect(messages.at(-1)).toMatchObject({ stream: 1, error: { reason: "stream_without_input" } });

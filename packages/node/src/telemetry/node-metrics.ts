@@ -25,6 +25,9 @@ export interface RequestObservation {
 /** From a call to an agent to a boot on a slow machine. */
 const QUICK_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
+/** Few, because there is a time series for each operation and status. */
+const REQUEST_SECONDS = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
+
 /** The metrics of one node, in its own registry. */
 export class NodeMetrics {
   readonly #registry = new Registry();
@@ -37,32 +40,24 @@ export class NodeMetrics {
 
   constructor() {
     const registers = [this.#registry];
-    const duration = { registers, buckets: QUICK_SECONDS };
-    this.#create = new Histogram({
-      ...duration,
-      name: "sandpiper_create_duration_seconds",
-      help: "Time from the request for a sandbox until it is ready or has failed.",
-      labelNames: ["provider", "start"],
-    });
-    this.#exec = new Histogram({
-      ...duration,
-      name: "sandpiper_exec_duration_seconds",
-      help: "Time from the request for a command until its end.",
-      labelNames: ["provider"],
-    });
-    this.#checkpoint = new Histogram({
-      ...duration,
-      name: "sandpiper_checkpoint_duration_seconds",
-      help: "Time to save a sandbox.",
-      labelNames: ["provider"],
-    });
-    this.#request = new Histogram({
-      registers,
-      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
-      name: "sandpiper_http_request_duration_seconds",
-      help: "Time from a request's headers until the end of its answer.",
-      labelNames: ["operation", "status"],
-    });
+    const histogram = <Label extends string>(
+      name: string,
+      help: string,
+      labelNames: Label[],
+      buckets = QUICK_SECONDS,
+    ) => new Histogram({ registers, name: `sandpiper_${name}_duration_seconds`, help, labelNames, buckets });
+    this.#create = histogram("create", "Time from the request for a sandbox until it is ready or has failed.", [
+      "provider",
+      "start",
+    ]);
+    this.#exec = histogram("exec", "Time from the request for a command until its end.", ["provider"]);
+    this.#checkpoint = histogram("checkpoint", "Time to save a sandbox.", ["provider"]);
+    this.#request = histogram(
+      "http_request",
+      "Time from a request's headers until the end of its answer.",
+      ["operation", "status"],
+      REQUEST_SECONDS,
+    );
     this.#webhooks = new Counter({
       registers,
       name: "sandpiper_webhook_deliveries_total",

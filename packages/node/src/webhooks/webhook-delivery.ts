@@ -1,14 +1,11 @@
 import { type Clock, pause } from "@sandpiper/core";
-import type { EventBody, WebhookResource } from "@sandpiper/protocol";
+import type { EventBody } from "@sandpiper/protocol";
+import type { EventLog } from "../records/event-log.ts";
+import type { WebhookRecord } from "../records/sqlite-webhook-records.ts";
 import { postWebhook } from "./post-webhook.ts";
 
-export interface DeliverableWebhook extends WebhookResource {
-  readonly secret: string;
-}
-
 export interface WebhookDeliveryOptions {
-  /** Yields the events after an id, and then new ones as they happen. */
-  readonly follow: (query: { readonly after: number }, signal: AbortSignal) => AsyncIterable<EventBody>;
+  readonly events: Pick<EventLog, "follow">;
   /** Called when an event was delivered or given up. */
   readonly settled: (event: EventBody) => void;
   readonly attempted: (outcome: "delivered" | "failed" | "given_up", event: EventBody, error?: Error) => void;
@@ -27,9 +24,9 @@ const ATTEMPT_TIMEOUT_MS = 10_000;
  * Sends a webhook its events in order until the signal aborts. Each event is settled before the next one is sent: after
  * a restart, the receiver may get one event twice, but none out of order.
  */
-export async function deliverEvents(webhook: DeliverableWebhook, options: WebhookDeliveryOptions): Promise<void> {
-  const { follow, settled, signal } = options;
-  for await (const event of follow({ after: webhook.lastEventId }, signal)) {
+export async function deliverEvents(webhook: WebhookRecord, options: WebhookDeliveryOptions): Promise<void> {
+  const { events, settled, signal } = options;
+  for await (const event of events.follow({ after: webhook.lastEventId }, signal)) {
     if (webhook.kinds !== null && !webhook.kinds.includes(event.kind)) continue;
     await deliver(webhook, event, options);
     if (signal.aborted) return;
@@ -37,7 +34,7 @@ export async function deliverEvents(webhook: DeliverableWebhook, options: Webhoo
   }
 }
 
-async function deliver(webhook: DeliverableWebhook, event: EventBody, options: WebhookDeliveryOptions): Promise<void> {
+async function deliver(webhook: WebhookRecord, event: EventBody, options: WebhookDeliveryOptions): Promise<void> {
   const { attempted, clock, signal } = options;
   for (let attempt = 1; !signal.aborted; attempt++) {
     try {
@@ -55,7 +52,7 @@ async function deliver(webhook: DeliverableWebhook, event: EventBody, options: W
   }
 }
 
-async function attemptOnce(webhook: DeliverableWebhook, event: EventBody, options: WebhookDeliveryOptions) {
+async function attemptOnce(webhook: WebhookRecord, event: EventBody, options: WebhookDeliveryOptions) {
   const { allowPrivate, clock, signal } = options;
   const timeout = new AbortController();
   const onTimeout = () => timeout.abort(new Error(`the receiver did not answer within ${ATTEMPT_TIMEOUT_MS} ms`));

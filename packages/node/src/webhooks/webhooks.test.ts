@@ -1,16 +1,13 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { FakeClock } from "@sandpiper/core/testing";
 import type { EventKind } from "@sandpiper/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type NodeDatabase, openDatabase } from "../records/database.ts";
 import { SqliteEventLog } from "../records/sqlite-event-log.ts";
 import { SqliteWebhookRecords } from "../records/sqlite-webhook-records.ts";
+import { ScratchHome } from "../testing/scratch-home.ts";
 import { type WebhookFailure, Webhooks, type WebhooksOptions } from "./webhooks.ts";
 
 interface Received {
@@ -18,8 +15,7 @@ interface Received {
   readonly body: string;
 }
 
-let directory: string;
-let database: NodeDatabase;
+let home: ScratchHome;
 let events: SqliteEventLog;
 let records: SqliteWebhookRecords;
 let clock: FakeClock;
@@ -32,11 +28,10 @@ let failures: WebhookFailure[];
 const opened: Webhooks[] = [];
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), "sandpiper-webhooks-"));
-  database = openDatabase(join(directory, "node.db"));
+  home = new ScratchHome();
   clock = new FakeClock();
-  events = new SqliteEventLog(database, { clock });
-  records = new SqliteWebhookRecords(database);
+  events = new SqliteEventLog(home.database, { clock });
+  records = new SqliteWebhookRecords(home.database);
   received = [];
   failures = [];
   answer = () => 204;
@@ -55,8 +50,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((one) => one[Symbol.asyncDispose]()));
   server.closeAllConnections();
   server.close();
-  database[Symbol.dispose]();
-  await rm(directory, { recursive: true, force: true });
+  home[Symbol.dispose]();
 });
 
 function open(options: Partial<WebhooksOptions> = {}): Webhooks {

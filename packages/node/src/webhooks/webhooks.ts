@@ -1,24 +1,13 @@
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
-import type { CreateWebhookBody, EventBody, WebhookResource } from "@sandpiper/protocol";
+import type { CreateWebhookBody, WebhookResource } from "@sandpiper/protocol";
+import type { SqliteEventLog } from "../records/sqlite-event-log.ts";
+import { type SqliteWebhookRecords, type WebhookRecord, webhookResource } from "../records/sqlite-webhook-records.ts";
 import { canBePublic } from "./post-webhook.ts";
-import { type DeliverableWebhook, deliverEvents } from "./webhook-delivery.ts";
-
-interface WebhookRecords {
-  add(body: CreateWebhookBody, options: { readonly lastEventId: number }): DeliverableWebhook;
-  list(): readonly DeliverableWebhook[];
-  /** Throws `not_found`. */
-  remove(id: string): void;
-  setLastEventId(id: string, lastEventId: number): void;
-}
-
-interface WebhookEvents {
-  readonly newestId: number;
-  follow(query: { readonly after: number }, signal: AbortSignal): AsyncIterable<EventBody>;
-}
+import { deliverEvents } from "./webhook-delivery.ts";
 
 export interface WebhooksOptions {
-  readonly records: WebhookRecords;
-  readonly events: WebhookEvents;
+  readonly records: SqliteWebhookRecords;
+  readonly events: SqliteEventLog;
   readonly allowPrivate: boolean;
   readonly clock?: Clock | undefined;
   readonly countDelivery?: ((outcome: "delivered" | "failed" | "given_up") => void) | undefined;
@@ -53,16 +42,16 @@ export class Webhooks implements AsyncDisposable {
   }
 
   /** The webhook gets the events from now on. */
-  create(body: CreateWebhookBody): WebhookResource & { readonly secret: string } {
+  create(body: CreateWebhookBody): WebhookRecord {
     const { records, events, allowPrivate } = this.#options;
     if (!allowPrivate && !canBePublic(new URL(body.url))) throw privateWebhook(body.url);
     const webhook = records.add(body, { lastEventId: events.newestId });
     this.#deliver(webhook);
-    return { ...withoutSecret(webhook), secret: webhook.secret };
+    return webhook;
   }
 
   list(): readonly WebhookResource[] {
-    return this.#options.records.list().map(withoutSecret);
+    return this.#options.records.list().map(webhookResource);
   }
 
   /** Nothing is sent after this resolves. */
@@ -75,12 +64,12 @@ export class Webhooks implements AsyncDisposable {
     await Promise.all([...this.#deliveries.keys()].map((id) => this.#stop(id)));
   }
 
-  #deliver(webhook: DeliverableWebhook): void {
+  #deliver(webhook: WebhookRecord): void {
     const { records, events, allowPrivate, clock = systemClock, countDelivery, onFailure } = this.#options;
     const { id: webhookId } = webhook;
     const stop = new AbortController();
     const done = deliverEvents(webhook, {
-      follow: (query, signal) => events.follow(query, signal),
+      events,
       settled: (event) => records.setLastEventId(webhookId, event.id),
       attempted: (outcome, event, error) => {
         countDelivery?.(outcome);
@@ -104,10 +93,6 @@ export class Webhooks implements AsyncDisposable {
     delivery?.stop.abort();
     await delivery?.done;
   }
-}
-
-function withoutSecret({ id, url, kinds, createdAt, lastEventId }: DeliverableWebhook): WebhookResource {
-  return { id, url, kinds, createdAt, lastEventId };
 }
 
 function privateWebhook(url: string): SandboxError {

@@ -8,7 +8,7 @@ const MIB = 1024 * 1024;
 /** Allows for the headers and the padding of an archive. */
 const ARCHIVE_OVERHEAD = 2;
 
-export const archiveHandlers: Handlers<"readArchive" | "writeArchive"> = {
+export const archiveHandlers = {
   async readArchive(call) {
     const live = call.open();
     const { path } = call.query;
@@ -27,4 +27,4 @@ export const archiveHandlers: Handlers<"readArchive" | "writeArchive"> = {
     const { path } = call.query;
     return await unpackArchive(live, archive, { path, limitBytes, signal: call.request.signal });
   },
-};
+} satisfies Partial<Handlers>;

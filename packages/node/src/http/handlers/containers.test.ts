@@ -1,14 +1,8 @@
 import type { Provider } from "@sandpiper/core";
 import type { CacheResource } from "@sandpiper/protocol";
 import { MockContainers, MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { createTestNode, errorOf } from "../testing/test-node.ts";
-
-let undo = new AsyncDisposableStack();
-afterEach(async () => {
-  await undo.disposeAsync();
-  undo = new AsyncDisposableStack();
-});
+import { describe, expect, it } from "vitest";
+import { errorOf, nodeOfTest } from "../testing/test-node.ts";
 
 function containerMock() {
   const images = { "base:1": "sha256:one", "python:3.13-slim": "sha256:default" };
@@ -16,7 +10,7 @@ function containerMock() {
 }
 
 async function setUp(provider = containerMock()) {
-  const node = undo.use(await createTestNode({ provider }));
+  const node = await nodeOfTest({ provider });
   const engine = provider.containers as MockContainers;
   const caches = async (key: string): Promise<CacheResource[]> => {
     const answer = await node.request("GET", "/v1/caches", { key });

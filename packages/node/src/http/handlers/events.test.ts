@@ -1,19 +1,10 @@
 import { FakeClock } from "@sandpiper/core/testing";
 import { eventListSchema, eventSchema } from "@sandpiper/protocol";
 import { MockProvider } from "@sandpiper/providers";
-import { afterEach, describe, expect, it } from "vitest";
-import { createTestNode, errorOf, type TestNodeOptions } from "../testing/test-node.ts";
+import { describe, expect, it } from "vitest";
+import { errorOf, nodeOfTest, type TestNodeOptions } from "../testing/test-node.ts";
 
-const stack: AsyncDisposable[] = [];
-afterEach(async () => {
-  for (const each of stack.splice(0).reverse()) await each[Symbol.asyncDispose]();
-});
-
-async function setUp(deps: TestNodeOptions["deps"] = {}) {
-  const node = await createTestNode({ provider: new MockProvider(), deps });
-  stack.push(node);
-  return node;
-}
+const setUp = (deps: TestNodeOptions["deps"] = {}) => nodeOfTest({ provider: new MockProvider(), deps });
 
 /** Reads the given number of server-sent events. */
 async function take(response: Response, count: number) {

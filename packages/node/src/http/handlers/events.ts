@@ -5,7 +5,7 @@ import { eventResponse } from "../server-sent-events.ts";
 
 const DEFAULT_LIMIT = 100;
 
-export const eventHandlers: Handlers<"listEvents"> = {
+export const eventHandlers = {
   listEvents(call) {
     const { principal, query, request, deps } = call;
     const wanted = { tenant: tenantOf(principal), sandboxId: query.sandbox, after: query.after ?? 0 };
@@ -19,7 +19,7 @@ export const eventHandlers: Handlers<"listEvents"> = {
       }
     });
   },
-};
+} satisfies Partial<Handlers>;
 
 /** A browser that reconnects sends the last id it has seen, which overrides the query. */
 function lastEventId(request: Request): number | undefined {

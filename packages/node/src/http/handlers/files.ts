@@ -10,17 +10,7 @@ const MIB = 1024 * 1024;
 /** The whole list is held in memory. */
 const MAX_LISTED = 100_000;
 
-export const fileHandlers: Handlers<
-  | "readFile"
-  | "writeFile"
-  | "removeFile"
-  | "statFile"
-  | "listFiles"
-  | "makeDirectory"
-  | "moveFile"
-  | "changeMode"
-  | "watchFiles"
-> = {
+export const fileHandlers = {
   async readFile(call) {
     const { path, offset, lengthBytes } = call.query;
     const live = call.open();
@@ -54,7 +44,6 @@ export const fileHandlers: Handlers<
   async removeFile({ query, request, open }) {
     const { path, recursive, missingOk } = query;
     await open().files.remove(path, { recursive, missingOk, signal: request.signal });
-    return undefined;
   },
 
   async statFile({ query, request, open }) {
@@ -77,12 +66,10 @@ export const fileHandlers: Handlers<
 
   async moveFile({ body, request, open }) {
     await open().files.move(body.from, body.to, { overwrite: body.overwrite, signal: request.signal });
-    return undefined;
   },
 
   async changeMode({ body, request, open }) {
     await open().files.chmod(body.path, body.mode, { recursive: body.recursive, signal: request.signal });
-    return undefined;
   },
 
   async watchFiles(call) {
@@ -100,7 +87,7 @@ export const fileHandlers: Handlers<
     if (call.request.method === "HEAD") await watcher[Symbol.asyncDispose]();
     return eventResponse(call, source);
   },
-};
+} satisfies Partial<Handlers>;
 
 function tooManyFiles(path: string): SandboxError {
   return new SandboxError("too_many_files", {

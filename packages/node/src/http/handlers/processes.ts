@@ -6,17 +6,7 @@ import { readWholeBody } from "../read-body.ts";
 import { streamResponse } from "../stream-response.ts";
 import { processOutput } from "./process-output.ts";
 
-export const processHandlers: Handlers<
-  | "startProcess"
-  | "listProcesses"
-  | "getProcess"
-  | "readProcessOutput"
-  | "writeProcessInput"
-  | "signalProcess"
-  | "resizeProcess"
-  | "waitForProcess"
-  | "deleteProcess"
-> = {
+export const processHandlers = {
   async startProcess({ body, open }) {
     const live = open();
     const { id } = await live.start(body);
@@ -64,12 +54,10 @@ export const processHandlers: Handlers<
   async signalProcess({ params, body, open }) {
     const process = await open().attach(params.process, 0);
     await process.signal(body.signal.startsWith("SIG") ? body.signal : `SIG${body.signal}`, { target: body.target });
-    return undefined;
   },
 
   async resizeProcess({ params, body, open }) {
     await (await open().attach(params.process, 0)).resize(body);
-    return undefined;
   },
 
   async waitForProcess({ request, params, query, deps, open }) {
@@ -96,9 +84,8 @@ export const processHandlers: Handlers<
   async deleteProcess({ params, open }) {
     const process = await open().attach(params.process, 0);
     await process[Symbol.asyncDispose]();
-    return undefined;
   },
-};
+} satisfies Partial<Handlers>;
 
 function processResource(process: ProcessSummary): ProcessResource {
   const { stdinOffset: _, argv, startedAt, ...rest } = process;

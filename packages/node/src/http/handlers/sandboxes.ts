@@ -6,15 +6,7 @@ const MISSING_NODES_HEADER = "sandpiper-missing-nodes";
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
-export const sandboxHandlers: Handlers<
-  | "createSandbox"
-  | "listSandboxes"
-  | "getSandbox"
-  | "updateSandbox"
-  | "deleteSandbox"
-  | "execInSandbox"
-  | "getSandboxMetrics"
-> = {
+export const sandboxHandlers = {
   createSandbox({ request, principal, body, deps }) {
     const idempotencyKey = request.headers.get("idempotency-key") ?? undefined;
     if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) throw invalidIdempotencyKey();
@@ -30,18 +22,6 @@ export const sandboxHandlers: Handlers<
     return Response.json(page, { headers: { ...headers, ...missing } });
   },
 
-  getSandbox: ({ principal, params, saved, deps }) =>
-    saved === undefined
-      ? deps.sandboxes.get(principal, params.id)
-      : deps.access.resource(principal, saved.record, null),
-
-  updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
-
-  async deleteSandbox({ principal, params, deps }) {
-    await deps.sandboxes.remove(principal, params.id);
-    return undefined;
-  },
-
   async execInSandbox({ request, body, deps, open }) {
     const live = open();
     const { stdin, ...command } = body;
@@ -53,9 +33,7 @@ export const sandboxHandlers: Handlers<
       deps.metrics.observeExec(live.record.provider, (clock.monotonicMs() - startedAtMs) / 1000);
     }
   },
-
-  getSandboxMetrics: ({ open }) => open().metrics(),
-};
+} satisfies Partial<Handlers>;
 
 function invalidIdempotencyKey(): SandboxError {
   return new SandboxError("invalid_idempotency_key", {

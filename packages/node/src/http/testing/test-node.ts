@@ -9,6 +9,7 @@ import {
   type SandboxResource,
   sandboxResourceSchema,
 } from "@sandpiper/protocol";
+import { onTestFinished } from "vitest";
 import { parseNodeConfig } from "../../config/load-node-config.ts";
 import { SqliteAuditLog } from "../../records/sqlite-audit-log.ts";
 import { SqliteWebhookRecords } from "../../records/sqlite-webhook-records.ts";
@@ -119,6 +120,13 @@ export async function createTestNode({ provider, deps: overrides }: TestNodeOpti
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** A node for one test, which disposes of it at its end. */
+export async function nodeOfTest(options: TestNodeOptions) {
+  const node = await createTestNode(options);
+  onTestFinished(() => node[Symbol.asyncDispose]());
+  return node;
 }
 
 /** The status and the error of a refused request. */

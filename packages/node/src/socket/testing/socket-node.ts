@@ -41,6 +41,11 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
   const { port } = server.address() as AddressInfo;
   const clients: TestClient[] = [];
 
+  const client = (path: string, options: ConnectOptions = { credential: ownerKey }): TestClient => {
+    const connected = new TestClient(`ws://127.0.0.1:${port}${path}`, options);
+    clients.push(connected);
+    return connected;
+  };
   const makeKey = (body: Partial<CreateKeyBody> = {}) => keys.create({ name: "test", ...body });
   const ownerKey = makeKey().key;
   const owner = authenticator.authenticate(ownerKey);
@@ -53,10 +58,12 @@ export async function startSocketNode({ provider, clock, corsOrigins }: SocketNo
     makeKey,
     sockets,
     /** Connects as the owner by default. */
-    client(path: string, options: ConnectOptions = { credential: ownerKey }): TestClient {
-      const client = new TestClient(`ws://127.0.0.1:${port}${path}`, options);
-      clients.push(client);
-      return client;
+    client,
+    /** Connects to `/v1/socket`, and sends a message. */
+    async connect(message: object | string, options?: ConnectOptions): Promise<TestClient> {
+      const connected = client("/v1/socket", options);
+      await connected.send(message);
+      return connected;
     },
     async createSandbox(): Promise<{
       readonly resource: SandboxResource;

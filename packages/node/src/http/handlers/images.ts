@@ -5,9 +5,7 @@ import { publicError } from "../error-response.ts";
 import { eventResponse } from "../server-sent-events.ts";
 import { PullReport } from "./pull-report.ts";
 
-export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listCaches" | "clearCache"> = {
-  rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
-
+export const imageHandlers = {
   pullImage(call) {
     const { body, deps, requestId } = call;
     const pull = deps.containers.pull(body);
@@ -27,13 +25,4 @@ export const containerHandlers: Handlers<"rebuildSandbox" | "pullImage" | "listC
       }
     });
   },
-
-  async listCaches({ principal, deps }) {
-    return { items: [...(await deps.containers.listCaches(principal))] };
-  },
-
-  async clearCache({ principal, params: { project, cache: name }, deps }) {
-    await deps.containers.clearCache(principal, { project, name });
-    return undefined;
-  },
-};
+} satisfies Partial<Handlers>;

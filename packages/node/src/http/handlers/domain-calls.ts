@@ -1,0 +1,58 @@
+import { findCheckpoint } from "../../checkpoints/find-checkpoint.ts";
+import type { Handlers } from "../call.ts";
+
+const DEFAULT_LIMIT = 100;
+
+/** Operations that are one call of another part of the node; the table names the call and its arguments. */
+export const domainCalls = {
+  getSandbox: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.sandboxes.get(principal, params.id)
+      : deps.access.resource(principal, saved.record, null),
+  updateSandbox: ({ principal, params, body, deps }) => deps.sandboxes.update(principal, params.id, body),
+  deleteSandbox: ({ principal, params, deps }) => deps.sandboxes.remove(principal, params.id),
+  getSandboxMetrics: ({ open }) => open().metrics(),
+  forkSandbox: ({ principal, params, body, deps }) => itemsOf(deps.forks.fork(principal, params.id, body)),
+  pauseSandbox: ({ principal, params, deps }) => deps.checkpoints.pause(principal, params.id),
+  resumeSandbox: ({ principal, params, deps }) => deps.checkpoints.resume(principal, params.id),
+  rollbackSandbox: ({ principal, params, body, deps }) => deps.checkpoints.rollback(principal, params.id, body),
+  rebuildSandbox: ({ principal, params, deps }) => deps.rebuilds.rebuild(principal, params.id),
+  handoffSandbox: ({ principal, params, body, request, deps }) =>
+    deps.locator.bring(principal, params.id, { takeover: body.takeover ?? false, signal: request.signal }),
+
+  createCheckpoint: ({ principal, params, body, deps }) => deps.checkpoints.create(principal, params.id, body),
+  listCheckpoints: ({ principal, params, saved, deps }) =>
+    itemsOf(saved?.checkpoints.toReversed() ?? deps.checkpoints.list(principal, params.id)),
+  getCheckpoint: ({ principal, params, saved, deps }) =>
+    saved === undefined
+      ? deps.checkpoints.get(principal, params.id, params.checkpoint)
+      : findCheckpoint(saved, params.checkpoint),
+  deleteCheckpoint: ({ principal, params, deps }) => deps.checkpoints.remove(principal, params.id, params.checkpoint),
+
+  listCaches: ({ principal, deps }) => itemsOf(deps.containers.listCaches(principal)),
+  clearCache: ({ principal, params: { project, cache: name }, deps }) =>
+    deps.containers.clearCache(principal, { project, name }),
+
+  createKey: ({ body, deps }) => deps.keys.create(body),
+  listKeys: ({ deps }) => itemsOf(deps.keys.list()),
+  revokeKey: ({ params, deps }) => deps.keys.revoke(params.key),
+  listPools: ({ deps }) => itemsOf(deps.pool.list()),
+  setPool: ({ body, deps }) => deps.pool.set(body),
+  createWebhook: ({ body, deps }) => deps.webhooks.create(body),
+  listWebhooks: ({ deps }) => itemsOf(deps.webhooks.list()),
+  deleteWebhook: ({ params, deps }) => deps.webhooks.remove(params.webhook),
+
+  getHealth: ({ deps }) => ({ status: deps.phase.isDraining ? "stopping" : "ok", version: deps.version }),
+  listAudit: ({ query, deps }) =>
+    itemsOf(deps.audit.list({ after: query.after ?? 0, limit: query.limit ?? DEFAULT_LIMIT })),
+  async getNodeMetrics({ headers, deps }) {
+    const { contentType, text } = await deps.metrics.render();
+    return new Response(text, { headers: { ...headers, "content-type": contentType } });
+  },
+  listNodes: ({ deps }) => itemsOf(deps.nodes.list()),
+  drainNode: ({ body, deps }) => deps.nodes.drain(body),
+} satisfies Partial<Handlers>;
+
+async function itemsOf<Item>(list: readonly Item[] | Promise<readonly Item[]>): Promise<{ items: Item[] }> {
+  return { items: [...(await list)] };
+}

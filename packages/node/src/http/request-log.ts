@@ -1,0 +1,73 @@
+import { type Clock, SandboxError } from "@sandpiper/core";
+import { actorOf, type Principal } from "../auth/principal.ts";
+import { publicError } from "./error-response.ts";
+import type { HttpDependencies } from "./http-dependencies.ts";
+
+/** How many entries anonymous callers add to the audit log in a period, so that they cannot evict all others. */
+const ANONYMOUS_ENTRIES = 10;
+const PERIOD_MS = 60_000;
+
+/** A request, as far as it is known. */
+export interface Exchange {
+  /** Its name in logs, metrics and the audit log. */
+  operation: string;
+  /** Successful requests are audited, too. Refusals always are. */
+  isAudited: boolean;
+  sandboxId: string | null;
+  principal?: Principal;
+  /** Another node serves the request: it measures and audits it. */
+  isForwarded?: boolean;
+}
+
+export interface Answers {
+  readonly requestId: string;
+  readonly answer: () => Promise<Response>;
+  readonly refuse: (error: SandboxError) => Response;
+}
+
+/** Measures, logs and audits requests. */
+export class RequestLog {
+  readonly #deps: Pick<HttpDependencies, "audit" | "metrics" | "logger">;
+  readonly #clock: Clock;
+  #periodBeganAtMs = Number.NEGATIVE_INFINITY;
+  #anonymousEntries = 0;
+
+  constructor(deps: Pick<HttpDependencies, "audit" | "metrics" | "logger">, clock: Clock) {
+    this.#deps = deps;
+    this.#clock = clock;
+  }
+
+  /** Answers a request, and records its outcome. */
+  async serve(request: Request, exchange: Exchange, { requestId, answer, refuse }: Answers): Promise<Response> {
+    const startedAtMs = this.#clock.monotonicMs();
+    let response: Response;
+    let failure: SandboxError | undefined;
+    try {
+      response = await answer();
+    } catch (thrown) {
+      failure = request.signal.aborted ? SandboxError.from(thrown, "canceled") : publicError(thrown);
+      response = refuse(failure);
+    }
+    const { operation, isAudited, principal, sandboxId, isForwarded } = exchange;
+    if (isForwarded) return response;
+    const { audit, metrics, logger } = this.#deps;
+    const { status } = response;
+    const durationMs = this.#clock.monotonicMs() - startedAtMs;
+    metrics.observeRequest({ operation, status, seconds: durationMs / 1000 });
+    const actor = principal === undefined ? null : actorOf(principal);
+    const fields = { requestId, operation, status, durationMs, actor, sandboxId, reason: failure?.reason };
+    if (failure?.code === "internal") logger.error({ ...fields, err: failure.cause ?? failure }, "request failed");
+    else logger[isAudited ? "info" : "debug"](fields, "request");
+    const isEntry = isAudited || status === 401 || status === 403;
+    if (isEntry && (principal !== undefined || this.#mayAddAnonymous())) {
+      audit.add({ actor, tenant: principal?.tenant ?? null, operation, sandboxId, status, requestId });
+    }
+    return response;
+  }
+
+  #mayAddAnonymous(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#periodBeganAtMs >= PERIOD_MS) [this.#periodBeganAtMs, this.#anonymousEntries] = [nowMs, 0];
+    return this.#anonymousEntries++ < ANONYMOUS_ENTRIES;
+  }
+}
