@@ -22,7 +22,7 @@ export class Subjects {
   async #openNow(name: string): Promise<Subject> {
     const definition = this.#definitions.find((one) => one.name === name);
     if (definition === undefined) throw new Error(`no subject ${name}; bench/subjects/ has one file per subject`);
-    return this.#workspace.own(await definition.open(this.#workspace));
+    return await definition.open(this.#workspace);
   }
 }
 

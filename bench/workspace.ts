@@ -37,6 +37,11 @@ export class Workspace implements AsyncDisposable {
     return this.#stack.use(resource);
   }
 
+  /** Does the work at the end of the run, in reverse order. */
+  defer(work: () => unknown): void {
+    this.#stack.defer(async () => void (await work()));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#stack.disposeAsync();
