@@ -26,14 +26,10 @@ Standard error goes to standard error. Ctrl-C ends --follow, not the process.`,
     const chosen = processName === undefined ? newestProcess(sandbox, known) : pickProcess(processName, known);
     const process_ = await sandbox.attach(chosen.id, { offset: chosen.startOffset });
     interruption.signal.addEventListener("abort", () => process_.detach());
-    const isFollowed = arguments_.has("follow");
-    try {
-      await showLogs(chosen, process_.output, { isFollowed, isJson: arguments_.has("json"), interruption });
-    } catch (error) {
-      if (interruption.exitCode === undefined) throw error;
-    }
+    const options = { isFollowed: arguments_.has("follow"), isJson: arguments_.has("json"), interruption };
+    const exitCode = await interruption.exitCodeOf(() => showLogs(chosen, process_.output, options));
     process_.detach();
-    return interruption.exitCode ?? 0;
+    return exitCode;
   },
 };
 
