@@ -35,7 +35,7 @@ export async function compare(
     context.signal.throwIfAborted();
     context.progress(`opening ${subject}`);
     try {
-      const opened = await context.subjects.open(subject);
+      const opened = await context.openSubject(subject);
       const sample = async (count: number) => {
         const taken = await operation(opened, count);
         if (taken === undefined) throw new Error("the subject does not support this operation");

@@ -21,7 +21,7 @@ export const benchmark: Benchmark = {
       entries: entriesOf({ [NODE]: 40, "sandpiper-gvisor": 40 }, execTrue(REST_MS)),
     });
     context.progress(`${MANY} at once`);
-    const node = await context.subjects.open(NODE);
+    const node = await context.openSubject(NODE);
     const many = await repeated(MANY_ROUNDS, async () => (await node.execMany?.(MANY)) ?? { atOnceMs: 0, inARowMs: 0 });
     const result = (how: string, samples: readonly number[]) => resultOf(`sdk-exec, ${MANY} ${how}`, NODE, samples);
     const inARow = result(
