@@ -2,7 +2,6 @@ import type { ProcessResource } from "@sandpiper/sdk";
 import { Interruption } from "../command/interruption.ts";
 import type { Verb } from "../command/verb.ts";
 import { followOption } from "../options/shared-options.ts";
-import { OutputCollector } from "../output/output-collector.ts";
 import { passThrough, printJson } from "../output/print.ts";
 import { newestProcess, pickProcess } from "../target/find-process.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
@@ -80,6 +79,7 @@ export async function* until(
 }
 
 async function printWhole(process_: ProcessResource, chunks: AsyncIterable<LogChunk>): Promise<void> {
+  const { OutputCollector } = await import("../output/output-collector.ts");
   const collector = new OutputCollector();
   for await (const { source, bytes } of chunks) collector.add(streamOf(source), bytes);
   const { id, isRunning, exitCode, signal } = process_;
