@@ -17,17 +17,10 @@ removed at the end, also after Ctrl-C.
 Exit code: 0 all targets hold, 1 one does not or could not be measured, 2 wrong arguments, 130 interrupted.
 `;
 
-export interface BenchArguments {
-  readonly only: readonly string[];
-  readonly liveCount: number;
-  readonly jsonPath: string | undefined;
-  readonly markdownPath: string | undefined;
-  readonly list: boolean;
-  readonly help: boolean;
-}
+export type BenchArguments = ReturnType<typeof parseArguments>;
 
 /** Throws a TypeError for invalid arguments. */
-export function parseArguments(args: readonly string[]): BenchArguments {
+export function parseArguments(args: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],
     options: {

@@ -1,10 +1,10 @@
 import type { Report } from "./report.ts";
-import type { Subjects } from "./subjects.ts";
+import type { OpenSubject } from "./subjects.ts";
 import type { Workspace } from "./workspace.ts";
 
 export interface BenchmarkContext {
   readonly workspace: Workspace;
-  readonly subjects: Subjects;
+  readonly openSubject: OpenSubject;
   /** Aborted by Ctrl-C and by the benchmark's own time limit. */
   readonly signal: AbortSignal;
   /** How many sandboxes the scale benchmark keeps alive. */

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { BenchmarkContext } from "./benchmark.ts";
+import { type Report, resultOf } from "./report.ts";
 
 /** Takes `count` samples sequentially. */
 export interface Contestant<Sample = number> {
@@ -8,7 +10,12 @@ export interface Contestant<Sample = number> {
   sample(count: number): Promise<Sample[]>;
 }
 
-export interface Rounds<Sample = number> {
+interface RoundsOptions {
+  readonly rounds: number;
+  readonly context: BenchmarkContext;
+}
+
+interface Rounds<Sample = number> {
   readonly samples: ReadonlyMap<string, readonly Sample[]>;
   readonly problems: readonly string[];
 }
@@ -19,9 +26,8 @@ export interface Rounds<Sample = number> {
  */
 export async function interleave<Sample = number>(
   contestants: readonly Contestant<Sample>[],
-  options: { readonly rounds: number; readonly context: BenchmarkContext },
+  { rounds, context }: RoundsOptions,
 ): Promise<Rounds<Sample>> {
-  const { rounds, context } = options;
   const samples = new Map<string, Sample[]>();
   const problems: string[] = [];
   const failed = new Set<string>();
@@ -41,4 +47,33 @@ export async function interleave<Sample = number>(
     }
   }
   return { samples, problems };
+}
+
+/** Contestants that take one sample a round, each after a pause. */
+export function onePerRound<Sample>(
+  turns: Readonly<Record<string, () => Promise<Sample>>>,
+  restMs = 0,
+): Contestant<Sample>[] {
+  return Object.entries(turns).map(([subject, turn]) => ({
+    subject,
+    perRound: 1,
+    sample: async () => {
+      if (restMs > 0) await sleep(restMs);
+      return [await turn()];
+    },
+  }));
+}
+
+export type Measured = Pick<Report, "results" | "problems">;
+
+/** Interleaves contestants and reports their samples under one name. */
+export async function measure(
+  contestants: readonly Contestant[],
+  { name, ...options }: RoundsOptions & { readonly name: string },
+): Promise<Measured> {
+  const { samples, problems } = await interleave(contestants, options);
+  return {
+    results: [...samples].map(([subject, taken]) => resultOf(name, subject, taken)),
+    problems: problems.map((problem) => `${name}, ${problem}`),
+  };
 }

@@ -3,21 +3,9 @@ import type { Result, Target } from "./report.ts";
 /** Our own row comes first in every group; the others are relative to it. */
 const OURS = "sandpiper-gvisor";
 
-interface Row {
-  readonly subject: string;
-  readonly p50: string;
-  readonly p95: string;
-  readonly n: string;
-  /** Ratio to our own p50. */
-  readonly ratio: string;
-}
+export type Group = ReturnType<typeof groupResults>[number];
 
-export interface Group {
-  readonly name: string;
-  readonly rows: readonly Row[];
-}
-
-export function groupResults(results: readonly Result[]): Group[] {
+export function groupResults(results: readonly Result[]) {
   const groups = Map.groupBy(results, (result) => result.name);
   return [...groups].map(([name, members]) => {
     const ours = members.find((one) => one.subject === OURS);
@@ -26,22 +14,19 @@ export function groupResults(results: readonly Result[]): Group[] {
   });
 }
 
-function rowOf(result: Result, ours: Result | undefined): Row {
+function rowOf(result: Result, ours: Result | undefined) {
   return {
     subject: result.subject,
     p50: `${formatFigure(result.p50)} ${result.unit}`,
     p95: `${formatFigure(result.p95)} ${result.unit}`,
     n: String(result.n),
+    /** Ratio to our own p50. */
     ratio: ours === undefined || ours.unit !== result.unit ? "" : `${formatFigure(result.p50 / ours.p50)}×`,
   };
 }
 
-export function formatTarget({
-  name,
-  measured,
-  target,
-  holds,
-}: Target): [name: string, figures: string, verdict: string] {
+/** The name, the figures and the verdict. */
+export function formatTarget({ name, measured, target, holds }: Target): string[] {
   const figures = `${measured === null ? "not measured" : formatFigure(measured)} (target ${target})`;
   return [name, figures, holds ? "holds" : "DOES NOT HOLD"];
 }

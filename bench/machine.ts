@@ -2,23 +2,9 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os";
 
-export interface Machine {
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memoryGib: number;
-  readonly isVirtual: boolean;
-  readonly kernel: string;
-  readonly distribution: string;
-  readonly cgroups: "v1" | "v2";
-  readonly node: string;
-  /** Load average over a minute at the start; load worsens every figure. */
-  readonly loadAtStart: number;
-  readonly measuredAt: string;
-  /** Versions of the measured programs, added as subjects open. */
-  readonly versions: Record<string, string>;
-}
+export type Machine = Awaited<ReturnType<typeof describeMachine>>;
 
-export async function describeMachine(now: Date): Promise<Machine> {
+export async function describeMachine(now: Date) {
   const cpuInfo = await readFile("/proc/cpuinfo", "utf8");
   const osRelease = existsSync("/etc/os-release") ? await readFile("/etc/os-release", "utf8") : "";
   return {
@@ -30,8 +16,10 @@ export async function describeMachine(now: Date): Promise<Machine> {
     distribution: /^PRETTY_NAME="(.*)"$/m.exec(osRelease)?.[1] ?? "unknown",
     cgroups: existsSync("/sys/fs/cgroup/cgroup.controllers") ? "v2" : "v1",
     node: process.version,
+    /** Load average over a minute; load worsens every figure. */
     loadAtStart: Number((loadavg()[0] ?? 0).toFixed(2)),
     measuredAt: now.toISOString(),
-    versions: {},
+    /** Versions of the measured programs, added as subjects open. */
+    versions: {} as Record<string, string>,
   };
 }

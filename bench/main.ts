@@ -5,7 +5,7 @@ import { chooseBenchmarks, discoverBenchmarks } from "./benchmarks.ts";
 import { describeMachine } from "./machine.ts";
 import { renderMarkdown } from "./markdown.ts";
 import { runBenchmarks } from "./run-benchmarks.ts";
-import { discoverSubjects, Subjects } from "./subjects.ts";
+import { discoverSubjects, subjectOpener } from "./subjects.ts";
 import { renderTable } from "./table.ts";
 import { Workspace } from "./workspace.ts";
 
@@ -46,7 +46,7 @@ async function measure(benchmarks: readonly NamedBenchmark[], parsed: BenchArgum
     await using workspace = await Workspace.create(interruption.signal);
     const report = await runBenchmarks(benchmarks, {
       workspace,
-      subjects: new Subjects(definitions, workspace),
+      openSubject: subjectOpener(definitions, workspace),
       liveCount: parsed.liveCount,
     });
     Object.assign(machine.versions, workspace.versions);

@@ -1,22 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { NamedBenchmark } from "./benchmark.ts";
-import type { Machine } from "./machine.ts";
+import { describeMachine } from "./machine.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Result } from "./report.ts";
 
-const machine: Machine = {
-  cpu: "a processor",
-  cores: 2,
-  memoryGib: 8,
-  isVirtual: false,
-  kernel: "Linux 6",
-  distribution: "Debian",
-  cgroups: "v2",
-  node: "v26",
-  loadAtStart: 0.1,
-  measuredAt: "2026-01-01T00:00:00.000Z",
-  versions: { runsc: "1" },
-};
+const machine = await describeMachine(new Date(0));
 
 function benchmark(name: string): NamedBenchmark {
   return { name, title: `about ${name}`, method: "", order: 1, timeLimitMs: 1, run: () => Promise.reject() };

@@ -1,4 +1,8 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** Pause before the idle memory of instances is read. */
+const SETTLE_MS = 2000;
 
 export interface ProcessEntry {
   readonly id: number;
@@ -39,6 +43,13 @@ export async function proportionalMemory(processes: readonly ProcessEntry[]): Pr
   if (!(total > 0))
     throw new Error(`no memory figures for ${processes.map((one) => one.id).join(", ") || "no process"}`);
   return (total * 1024) / 1e6;
+}
+
+/** Megabytes (PSS) of each idle instance. */
+export async function settledMemory(instanceIds: readonly string[]): Promise<number[]> {
+  await sleep(SETTLE_MS);
+  const all = await listProcesses();
+  return await Promise.all(instanceIds.map((id) => proportionalMemory(processesNaming(id, all))));
 }
 
 /** Resident memory of a process in megabytes. */

@@ -2,10 +2,8 @@ import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { NamedBenchmark } from "./benchmark.ts";
+import type { BenchmarkContext, NamedBenchmark } from "./benchmark.ts";
 import { joined, type Report } from "./report.ts";
-import type { Subjects } from "./subjects.ts";
-import type { Workspace } from "./workspace.ts";
 
 const GRACE_MS = 10_000;
 const setUpScript = fileURLToPath(new URL("../scripts/setup.mjs", import.meta.url));
@@ -13,7 +11,7 @@ const setUpScript = fileURLToPath(new URL("../scripts/setup.mjs", import.meta.ur
 /** Runs the benchmarks in sequence. A failure is reported and the next one runs; an interruption ends the run. */
 export async function runBenchmarks(
   benchmarks: readonly NamedBenchmark[],
-  options: { readonly workspace: Workspace; readonly subjects: Subjects; readonly liveCount: number },
+  options: Pick<BenchmarkContext, "workspace" | "openSubject" | "liveCount">,
 ): Promise<Report> {
   const { workspace } = options;
   const reports: Report[] = [];

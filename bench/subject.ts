@@ -1,8 +1,5 @@
 import type { Workspace } from "./workspace.ts";
 
-/** Pause before the idle memory of instances is read. */
-export const SETTLE_MS = 2000;
-
 /**
  * Exec times of instances of one kind differ by up to a third over their whole life, so rounds alternate over this many
  * instances.
@@ -11,31 +8,31 @@ export const EXEC_INSTANCES = 4;
 
 /**
  * One way to run code. It offers the operations that it supports; each measures its own time, which excludes preparation
- * and removal. Times are milliseconds.
+ * and removal. Times are milliseconds. The workspace owns what it opens.
  */
-export interface Subject extends AsyncDisposable {
+export interface Subject {
   /** Creates an instance, until it answers; then removes it. */
-  createToReady?(): Promise<number>;
+  readonly createToReady?: () => Promise<number>;
   /** Creates an instance, until the first byte of a program's output; then removes it. */
-  createToFirstOutput?(): Promise<number>;
+  readonly createToFirstOutput?: () => Promise<number>;
   /** Runs a static `true` in a persistent instance, `count` times sequentially, each after a pause. */
-  execTrue?(count: number, restMs: number): Promise<number[]>;
+  readonly execTrue?: (count: number, restMs: number) => Promise<number[]>;
   /** Runs the static /bin/say in a persistent instance, until its output arrives; `count` times. */
-  execSay?(count: number): Promise<number[]>;
+  readonly execSay?: (count: number) => Promise<number[]>;
   /** Milliseconds for `count` static `true` in one instance, all at once and sequentially. */
-  execMany?(count: number): Promise<{ readonly atOnceMs: number; readonly inARowMs: number }>;
+  readonly execMany?: (count: number) => Promise<{ readonly atOnceMs: number; readonly inARowMs: number }>;
   /** The shortest call, `count` times sequentially. */
-  ping?(count: number): Promise<number[]>;
+  readonly ping?: (count: number) => Promise<number[]>;
   /** Copies a host file into a persistent instance. */
-  writeFile?(hostPath: string): Promise<number>;
+  readonly writeFile?: (hostPath: string) => Promise<number>;
   /** Copies the last written file back to the host. */
-  readFile?(hostPath: string): Promise<number>;
+  readonly readFile?: (hostPath: string) => Promise<number>;
   /** Like `writeFile`, from the memory of the host program. */
-  writeBytes?(bytes: Uint8Array): Promise<number>;
+  readonly writeBytes?: (bytes: Uint8Array) => Promise<number>;
   /** Like `readFile`, in pieces into the memory of the host program; `check` receives each within the measured time. */
-  readBytes?(check: (bytes: Uint8Array, offset: number) => void): Promise<number>;
+  readonly readBytes?: (check: (bytes: Uint8Array, offset: number) => void) => Promise<number>;
   /** Megabytes (PSS) of each of `count` concurrent idle instances; then removes them. */
-  idleMemory?(count: number, signal: AbortSignal): Promise<number[]>;
+  readonly idleMemory?: (count: number, signal: AbortSignal) => Promise<number[]>;
 }
 
 /** Returns the first item and moves it to the end. */

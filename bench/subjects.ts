@@ -2,28 +2,17 @@ import { discover } from "./discover.ts";
 import type { Subject, SubjectDefinition } from "./subject.ts";
 import type { Workspace } from "./workspace.ts";
 
+export type OpenSubject = (name: string) => Promise<Subject>;
+
 /** Opens each subject once, on first use. */
-export class Subjects {
-  readonly #definitions: readonly SubjectDefinition[];
-  readonly #workspace: Workspace;
-  readonly #opened = new Map<string, Promise<Subject>>();
-
-  constructor(definitions: readonly SubjectDefinition[], workspace: Workspace) {
-    this.#definitions = definitions;
-    this.#workspace = workspace;
-  }
-
-  open(name: string): Promise<Subject> {
-    const opened = this.#opened.get(name) ?? this.#openNow(name);
-    this.#opened.set(name, opened);
-    return opened;
-  }
-
-  async #openNow(name: string): Promise<Subject> {
-    const definition = this.#definitions.find((one) => one.name === name);
+export function subjectOpener(definitions: readonly SubjectDefinition[], workspace: Workspace): OpenSubject {
+  const opened = new Map<string, Promise<Subject>>();
+  const open = async (name: string) => {
+    const definition = definitions.find((one) => one.name === name);
     if (definition === undefined) throw new Error(`no subject ${name}; bench/subjects/ has one file per subject`);
-    return this.#workspace.own(await definition.open(this.#workspace));
-  }
+    return await definition.open(workspace);
+  };
+  return (name) => opened.getOrInsertComputed(name, open);
 }
 
 export async function discoverSubjects(): Promise<SubjectDefinition[]> {

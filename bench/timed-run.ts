@@ -15,8 +15,8 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Takes samples sequentially. */
-export async function repeated(count: number, sample: () => Promise<number>): Promise<number[]> {
-  const samples: number[] = [];
+export async function repeated<Sample>(count: number, sample: () => Promise<Sample>): Promise<Sample[]> {
+  const samples: Sample[] = [];
   for (let k = 0; k < count; k++) samples.push(await sample());
   return samples;
 }
@@ -25,7 +25,7 @@ export async function repeated(count: number, sample: () => Promise<number>): Pr
 export function timeTrue(
   sandbox: { readonly id: string; exec(argv: string[]): Promise<{ readonly exitCode: number | null }> },
   path: string,
-  { count, restMs }: { readonly count: number; readonly restMs: number },
+  { count = 1, restMs = 0 } = {},
 ): Promise<number[]> {
   return repeated(count, async () => {
     if (restMs > 0) await sleep(restMs);

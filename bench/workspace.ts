@@ -37,6 +37,11 @@ export class Workspace implements AsyncDisposable {
     return this.#stack.use(resource);
   }
 
+  /** Does the work at the end of the run, in reverse order. */
+  defer(work: () => unknown): void {
+    this.#stack.defer(async () => void (await work()));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.#stack.disposeAsync();
@@ -50,11 +55,7 @@ export class Workspace implements AsyncDisposable {
 /** Does the work once per run. */
 export function oncePerRun<T>(work: (workspace: Workspace) => Promise<T>): (workspace: Workspace) => Promise<T> {
   const known = new WeakMap<Workspace, Promise<T>>();
-  return (workspace) => {
-    const result = known.get(workspace) ?? work(workspace);
-    known.set(workspace, result);
-    return result;
-  };
+  return (workspace) => known.getOrInsertComputed(workspace, work);
 }
 
 /** Removes the leftovers of killed runs. */

@@ -1,8 +1,8 @@
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
-import { EmbeddedSaveable } from "../checkpoint/embedded-saveable.ts";
-import { RawSaveable } from "../checkpoint/raw-saveable.ts";
+import { startEmbedded } from "../checkpoint/embedded-saveable.ts";
+import { startRaw } from "../checkpoint/raw-saveable.ts";
 import { type SavedAndRestored, saveAndRestore } from "../checkpoint/save-and-restore.ts";
-import { interleave } from "../interleave.ts";
+import { interleave, onePerRound } from "../interleave.ts";
 import { atMost, joined, p50Of, type Report, ratio, resultOf } from "../report.ts";
 
 const OURS = "sandpiper-gvisor";
@@ -36,32 +36,24 @@ async function measure(context: BenchmarkContext, { execs, after, rounds }: (typ
   const dir = await workspace.makeDir("images");
   await using stack = new AsyncDisposableStack();
   context.progress(`starting sandboxes${after}`);
-  const originals = {
-    [OURS]: stack.use(await EmbeddedSaveable.start(workspace)),
-    [RAW]: stack.use(await RawSaveable.start(workspace)),
+  const ours = stack.use(await startEmbedded(workspace));
+  const raw = stack.use(await startRaw(workspace));
+  const turns = {
+    [OURS]: () => saveAndRestore(ours, { dir, execs }),
+    [RAW]: () => saveAndRestore(raw, { dir, execs }),
   };
-  const contestants = Object.entries(originals).map(([subject, original]) => ({
-    subject,
-    perRound: 1,
-    sample: async () => [await saveAndRestore(original, { dir, execs })],
-  }));
-  for (const original of Object.values(originals)) await original.use(execs);
-  const { samples, problems } = await interleave(contestants, { rounds, context });
-  const result = (name: string, subject: string, figures: readonly number[]) =>
-    resultOf(name + after, subject, figures);
+  for (const original of [ours, raw]) await original.use(execs);
+  const { samples, problems } = await interleave(onePerRound(turns), { rounds, context });
   const results = Object.entries(FIGURES).flatMap(([name, figure]) =>
-    [...samples].map(([subject, all]) =>
-      result(
-        name,
-        subject,
-        all.map((one) => one[figure]),
-      ),
-    ),
+    [...samples].map(([subject, all]) => {
+      const figures = all.map((one) => one[figure]);
+      return resultOf(name + after, subject, figures);
+    }),
   );
-  const ours = samples.get(OURS);
-  const ahead = ours?.map(({ filledMs }) => filledMs);
+  const filledMs = samples.get(OURS)?.map((one) => one.filledMs);
+  if (filledMs !== undefined) results.push(resultOf(`checkpoint, restore${after}`, AHEAD, filledMs));
   return {
-    results: ahead === undefined ? results : [...results, result("checkpoint, restore", AHEAD, ahead)],
+    results,
     problems: problems.map((problem) => `checkpoint${after}, ${problem}`),
     targets: Object.keys(FIGURES).map((name) => {
       const p50 = (subject: string) => p50Of(results, subject, name + after);

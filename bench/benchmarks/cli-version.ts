@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { Benchmark } from "../benchmark.ts";
-import { type Contestant, interleave } from "../interleave.ts";
-import { atMost, p50Of, ratio, resultOf } from "../report.ts";
+import { measure, onePerRound } from "../interleave.ts";
+import { atMost, p50Of, ratio } from "../report.ts";
 import { timeToExit } from "../timed-run.ts";
 
 const NAME = "cli-version";
@@ -16,19 +16,15 @@ export const benchmark: Benchmark = {
   order: 25,
   timeLimitMs: 120_000,
   async run(context) {
-    const { samples, problems } = await interleave(
-      [contestant(BARE, process.execPath, ["-e", "0"]), contestant(OURS, sandpiper, ["--version"])],
-      { rounds: ROUNDS, context },
-    );
-    const results = [...samples].map(([subject, taken]) => resultOf(NAME, subject, taken));
+    const contestants = onePerRound({
+      [BARE]: () => timeToExit(process.execPath, ["-e", "0"]),
+      [OURS]: () => timeToExit(sandpiper, ["--version"]),
+    });
+    const { results, problems } = await measure(contestants, { name: NAME, rounds: ROUNDS, context });
     return {
       results,
       targets: [atMost(`${NAME}: times as long as ${BARE}`, ratio(p50Of(results, OURS), p50Of(results, BARE)), 2)],
-      problems: problems.map((problem) => `${NAME}, ${problem}`),
+      problems,
     };
   },
 };
-
-function contestant(subject: string, program: string, argv: readonly string[]): Contestant {
-  return { subject, perRound: 1, sample: async () => [await timeToExit(program, argv)] };
-}

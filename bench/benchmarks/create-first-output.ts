@@ -12,7 +12,7 @@ export const benchmark: Benchmark = {
       name: "create-first-output",
       rounds: 20,
       entries: entriesOf({ "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 }, (subject) =>
-        subject.createToFirstOutput?.bind(subject),
+        subject.createToFirstOutput?.(),
       ),
     });
     return { ...measured, targets: [] };

@@ -13,7 +13,7 @@ export const benchmark: Benchmark = {
       name: "create-ready",
       rounds: 30,
       entries: entriesOf({ "sandpiper-gvisor": 1, "raw-runsc": 1, docker: 1, "local-process": 1 }, (subject) =>
-        subject.createToReady?.bind(subject),
+        subject.createToReady?.(),
       ),
     });
     const ours = p50Of(results, "sandpiper-gvisor");

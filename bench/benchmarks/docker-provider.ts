@@ -18,7 +18,7 @@ export const benchmark: Benchmark = {
     const create = await compare(context, {
       name: CREATE,
       rounds: 25,
-      entries: entriesOf({ [OURS]: 1, "docker-api": 1 }, (subject) => subject.createToReady?.bind(subject)),
+      entries: entriesOf({ [OURS]: 1, "docker-api": 1 }, (subject) => subject.createToReady?.()),
     });
     const exec = await compare(context, {
       name: EXEC,

@@ -4,7 +4,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf } from "../compare.ts";
-import { atLeast, combine, p50Of, ratio } from "../report.ts";
+import { atLeast, combine, joined, p50Of, ratio } from "../report.ts";
+import type { Subject } from "../subject.ts";
 
 const SIZE_BYTES = 100 * 1024 * 1024;
 const OURS = "sandpiper-gvisor";
@@ -31,22 +32,19 @@ export const benchmark: Benchmark = {
       const expected = content.subarray(offset, offset + bytes.length);
       if (!expected.equals(bytes)) throw new Error("read bytes differ from the written ones");
     };
-    const fromFile: Parameters<typeof entriesOf>[1] = (subject) => subject.writeFile?.bind(subject, source);
-    const toFile: Parameters<typeof entriesOf>[1] = (subject) => {
-      const read = subject.readFile?.bind(subject, copy);
-      if (read === undefined) return undefined;
-      return async () => {
-        const tookMs = await read();
-        checkFile(copy, check);
-        await rm(copy);
-        return tookMs;
-      };
+    const fromFile = (subject: Subject) => subject.writeFile?.(source);
+    const toFile = async (subject: Subject) => {
+      const tookMs = await subject.readFile?.(copy);
+      if (tookMs === undefined) return undefined;
+      checkFile(copy, check);
+      await rm(copy);
+      return tookMs;
     };
     const written = await compare(context, {
       name: WRITE,
       rounds: ROUNDS,
       entries: [
-        { subject: OURS, perRound: 1, operation: (subject) => subject.writeBytes?.bind(subject, content) },
+        { subject: OURS, perRound: 1, operation: (subject) => subject.writeBytes?.(content) },
         { ...OURS_FILE_TO_FILE, operation: fromFile },
         ...entriesOf(FILE_TO_FILE, fromFile),
       ],
@@ -55,17 +53,19 @@ export const benchmark: Benchmark = {
       name: READ,
       rounds: ROUNDS,
       entries: [
-        { subject: OURS, perRound: 1, operation: (subject) => subject.readBytes?.bind(subject, check) },
+        { subject: OURS, perRound: 1, operation: (subject) => subject.readBytes?.(check) },
         { ...OURS_FILE_TO_FILE, operation: toFile },
         ...entriesOf(FILE_TO_FILE, toFile),
       ],
     });
-    const results = [...written.results, ...read.results];
+    const report = joined([written, read]);
     const both = (subject: string) =>
-      combine([p50Of(results, subject, WRITE), p50Of(results, subject, READ)], (write, back) => write + back);
+      combine(
+        [p50Of(report.results, subject, WRITE), p50Of(report.results, subject, READ)],
+        (write, back) => write + back,
+      );
     return {
-      results,
-      problems: [...written.problems, ...read.problems],
+      ...report,
       targets: [
         atLeast("file-100mib: write and read, times faster than docker cp", ratio(both("docker"), both(OURS)), 3),
       ],

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { createSandbox } from "@sandpiper/node";
 import type { Benchmark } from "../benchmark.ts";
-import { atMost, type Result } from "../report.ts";
+import { atMost, resultOf } from "../report.ts";
+import { timed } from "../timed-run.ts";
 
 const SIZE_BYTES = 5 * 2 ** 30;
 const CHUNK_BYTES = 1024 * 1024;
@@ -29,9 +30,9 @@ export const benchmark: Benchmark = {
     const chunks = Array.from({ length: CHUNKS }, () => randomBytes(CHUNK_BYTES));
     const watch = watchMemory();
     const sent = createHash("sha256");
-    const writeMbPerSecond = await throughput(async () => {
-      await sandbox.writeFile("/tmp/big", content(chunks, sent, context.signal));
-    });
+    const writeMbPerSecond = await throughput(() =>
+      sandbox.writeFile("/tmp/big", content(chunks, sent, context.signal)),
+    );
     context.progress("reading it back");
     const received = createHash("sha256");
     const options = { signal: context.signal, lendsMemory: true };
@@ -40,9 +41,7 @@ export const benchmark: Benchmark = {
     });
     const grownMb = watch.stop();
     const isSame = sent.digest("hex") === received.digest("hex");
-    const result = (name: string, value: number): Result => {
-      return { name: `file-5gib ${name}`, subject: SUBJECT, n: 1, p50: value, p95: value, unit: "MB/s" };
-    };
+    const result = (name: string, value: number) => resultOf(`file-5gib ${name}`, SUBJECT, [value], "MB/s");
     return {
       results: [result("write", writeMbPerSecond), result("read", readMbPerSecond)],
       targets: [
@@ -69,9 +68,7 @@ async function* content(
 }
 
 async function throughput(transfer: () => Promise<void>): Promise<number> {
-  const startedAt = performance.now();
-  await transfer();
-  return SIZE_BYTES / 1e6 / ((performance.now() - startedAt) / 1000);
+  return SIZE_BYTES / 1e6 / ((await timed(transfer)) / 1000);
 }
 
 function watchMemory(): { stop(): number } {

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, Sandbox } from "@sandpiper/sdk";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import type { Benchmark } from "../benchmark.ts";
-import { RawSaveable } from "../checkpoint/raw-saveable.ts";
+import { startRaw } from "../checkpoint/raw-saveable.ts";
 import type { Saveable } from "../checkpoint/saveable.ts";
-import { interleave } from "../interleave.ts";
-import { atMost, p50Of, ratio, resultOf } from "../report.ts";
+import { measure, onePerRound } from "../interleave.ts";
+import { atMost, p50Of, ratio } from "../report.ts";
 
 const MANY = 4;
 const ONE = "sandpiper-node, one fork";
@@ -32,27 +32,18 @@ export const benchmark: Benchmark = {
     const dir = await workspace.makeDir("images");
     const node = stack.use(await NodeProcess.start({ home, port: 0, logLevel: "warn" }));
     const sandbox = stack.use(await node.client.sandboxes.create());
-    const raw = stack.use(await RawSaveable.start(workspace));
-    const turns: Record<string, () => Promise<number>> = {
+    const raw = stack.use(await startRaw(workspace));
+    const turns = {
       [ONE]: () => timeFork(sandbox, 1),
       [FOUR]: () => timeFork(sandbox, MANY),
       [FIRST]: firstForks(node.client),
       [RAW]: () => timeRawFork(raw, dir),
     };
-    const contestants = Object.entries(turns).map(([subject, turn]) => ({
-      subject,
-      perRound: 1,
-      sample: async () => {
-        await sleep(REST_MS);
-        return [await turn()];
-      },
-    }));
-    const { samples, problems } = await interleave(contestants, { rounds: 14, context });
-    const results = [...samples].map(([subject, all]) => resultOf("fork", subject, all));
+    const { results, problems } = await measure(onePerRound(turns, REST_MS), { name: "fork", rounds: 14, context });
     const times = (subject: string, other: string) => ratio(p50Of(results, subject), p50Of(results, other));
     return {
       results,
-      problems: problems.map((problem) => `fork, ${problem}`),
+      problems,
       targets: [
         atMost("fork, prepared instance: times as long as runsc checkpoint and restore", times(ONE, RAW), 1.1),
         atMost(`fork: ${MANY} at once, times as long as one`, times(FOUR, ONE), 3),

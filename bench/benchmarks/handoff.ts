@@ -3,13 +3,14 @@ import { join } from "node:path";
 import type { Sandbox } from "@sandpiper/sdk";
 import { startS3Server } from "../../packages/node/src/store/testing/s3-server.ts";
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
-import { RawSaveable } from "../checkpoint/raw-saveable.ts";
+import { startRaw } from "../checkpoint/raw-saveable.ts";
 import { saveAndRestore } from "../checkpoint/save-and-restore.ts";
+import type { Saveable } from "../checkpoint/saveable.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { NodePair } from "../handoff/node-pair.ts";
 import { type Interruption, whileTicking } from "../handoff/ticking.ts";
-import { interleave } from "../interleave.ts";
-import { atMost, combine, p50Of, type Result, resultOf } from "../report.ts";
+import { interleave, onePerRound } from "../interleave.ts";
+import { atMost, p50Of, type Result, ratio, resultOf } from "../report.ts";
 
 const RAW = "raw-runsc, checkpoint and restore";
 const DIRECTORY = "sandpiper-node, directory";
@@ -34,27 +35,20 @@ export const benchmark: Benchmark = {
     await using stack = new AsyncDisposableStack();
     context.progress("starting nodes");
     const { directory, s3 } = await startPairs(context, stack);
-    const raw = stack.use(await RawSaveable.start(context.workspace));
+    const raw = stack.use(await startRaw(context.workspace));
     const dir = await context.workspace.makeDir("images");
     const ours = async (pair: NodePair) => {
       const sandbox = stack.use(await createTicking(pair, context));
-      return async () => [await timeHandoff(pair, sandbox)];
+      return () => timeHandoff(pair, sandbox);
     };
-    const contestants = [
-      { subject: DIRECTORY, perRound: 1, sample: await ours(directory) },
-      { subject: S3, perRound: 1, sample: await ours(s3) },
-      { subject: RAW, perRound: 1, sample: async () => [await timeRaw(raw, dir)] },
-    ];
-    const { samples, problems } = await interleave(contestants, { rounds: ROUNDS, context });
+    const turns = { [DIRECTORY]: await ours(directory), [S3]: await ours(s3), [RAW]: () => timeRaw(raw, dir) };
+    const { samples, problems } = await interleave(onePerRound(turns), { rounds: ROUNDS, context });
     const gaps = [...samples].map(([subject, all]) => resultOf(GAP, subject, gapsOf(all)));
     const calls = [...samples]
       .filter(([subject]) => subject !== RAW)
       .map(([subject, all]) => {
-        return resultOf(
-          "handoff, until the call returns",
-          subject,
-          all.map((one) => one.tookMs),
-        );
+        const callsMs = all.map(({ tookMs }) => tookMs);
+        return resultOf("handoff, until the call returns", subject, callsMs);
       });
     const changed: Result[] = [];
     for (const [subject, pair] of [
@@ -63,9 +57,8 @@ export const benchmark: Benchmark = {
     ] as const) {
       for (const mb of CHANGED_MB[subject]) changed.push(await measureChanged(context, { subject, pair, mb }));
     }
-    const times = (subject: string) => combine([p50Of(gaps, subject), p50Of(gaps, RAW)], (own, theirs) => own / theirs);
-    const seconds = (subject: string) =>
-      combine([p50Of(changed, subject, changedName(LARGEST_MB))], (milliseconds) => milliseconds / 1000);
+    const times = (subject: string) => ratio(p50Of(gaps, subject), p50Of(gaps, RAW));
+    const seconds = (subject: string) => ratio(p50Of(changed, subject, changedName(LARGEST_MB)), 1000);
     return {
       results: [...gaps, ...calls, ...changed],
       problems: problems.map((problem) => `handoff, ${problem}`),
@@ -104,7 +97,7 @@ function timeHandoff(pair: NodePair, sandbox: Sandbox): Promise<Interruption> {
   return whileTicking(sandbox, TICK_PATH, () => pair.handOff(sandbox.id));
 }
 
-async function timeRaw(original: RawSaveable, dir: string): Promise<Interruption> {
+async function timeRaw(original: Saveable, dir: string): Promise<Interruption> {
   const { stoppingMs, restoreMs } = await saveAndRestore(original, { dir, execs: 0 });
   const tookMs = stoppingMs + restoreMs;
   return { gapMs: tookMs, tookMs };

@@ -20,7 +20,7 @@ export const benchmark: Benchmark = {
       context.signal.throwIfAborted();
       context.progress(`${subject}: ${LIVE} at once`);
       try {
-        const sizes = await (await context.subjects.open(subject)).idleMemory?.(LIVE, context.signal);
+        const sizes = await (await context.openSubject(subject)).idleMemory?.(LIVE, context.signal);
         if (sizes === undefined) throw new Error("the subject does not support this operation");
         results.push(resultOf("idle-memory", subject, sizes, "MB"));
         if (subject === "sandpiper-gvisor") oursMb = mean(sizes);

@@ -1,11 +1,14 @@
 import { readFile } from "node:fs/promises";
 import type { Client, Sandbox } from "@sandpiper/sdk";
+import { concurrently } from "../../packages/cli/src/transfer/concurrently.ts";
 import { NodeProcess } from "../../test/node/node-process.ts";
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { listLeft } from "../leftovers.ts";
 import { atMost, type Result, resultOf } from "../report.ts";
 import { percentile } from "../statistics.ts";
+import { nextInTurn } from "../subject.ts";
+import { timeTrue } from "../timed-run.ts";
 
 const SUBJECT = "sandpiper-node";
 const TRUE_PATH = "/tmp/true";
@@ -47,7 +50,7 @@ export const benchmark: Benchmark = {
     results.push(result(`node-scale start, adopting ${sandboxes.length}`, [second.started.startMs]));
     context.progress("destroying them");
     const ids = sandboxes.map(({ id }) => id);
-    await eachOf(ids, 16, async (id) => (await second.client.sandboxes.connect(id)).destroy());
+    await concurrently(16, ids, async (id) => (await second.client.sandboxes.connect(id)).destroy());
     await second.stop();
     const left = await listLeft(home, ids);
     return {
@@ -72,8 +75,7 @@ async function grow(
   sandboxes: Sandbox[],
   { size, program, signal }: { readonly size: number; readonly program: Uint8Array; readonly signal: AbortSignal },
 ): Promise<void> {
-  const missing = Array.from({ length: size - sandboxes.length }, (_, at) => at);
-  await eachOf(missing, CONCURRENT, async () => {
+  await concurrently(CONCURRENT, Array(size - sandboxes.length), async () => {
     signal.throwIfAborted();
     const sandbox = await client.sandboxes.create();
     await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
@@ -88,11 +90,7 @@ async function execs(sandboxes: readonly Sandbox[], { signal }: BenchmarkContext
   const samples: number[] = [];
   while (samples.length < EXECS) {
     signal.throwIfAborted();
-    const sandbox = chosen[samples.length % chosen.length] as Sandbox;
-    const startedAt = performance.now();
-    const { exitCode } = await sandbox.exec([TRUE_PATH]);
-    samples.push(performance.now() - startedAt);
-    if (exitCode !== 0) throw new Error(`true in ${sandbox.id} exited with ${exitCode}`);
+    samples.push(...(await timeTrue(nextInTurn(chosen), TRUE_PATH)));
   }
   return samples;
 }
@@ -108,12 +106,4 @@ async function timeLists(client: Client, size: number): Promise<number[]> {
     if (count !== size) throw new Error(`a list of ${size} sandboxes had ${count}`);
   }
   return samples;
-}
-
-async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values();
-  const worker = async () => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
 }

@@ -10,8 +10,8 @@ export const benchmark: Benchmark = {
     const measured = await compare(context, {
       name: "ping",
       rounds: 40,
-      entries: entriesOf({ floor: 20, "sandpiper-gvisor": 20, "local-process": 20 }, (subject) =>
-        subject.ping?.bind(subject),
+      entries: entriesOf({ floor: 20, "sandpiper-gvisor": 20, "local-process": 20 }, (subject, count) =>
+        subject.ping?.(count),
       ),
     });
     return { ...measured, targets: [] };

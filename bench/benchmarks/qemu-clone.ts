@@ -1,9 +1,8 @@
-import { readdir, readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { readFile } from "node:fs/promises";
 import { type Provider, Sandbox } from "@sandpiper/core";
 import { createProvider } from "@sandpiper/node";
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
-import { interleave, type Rounds } from "../interleave.ts";
+import { type Measured, measure, onePerRound } from "../interleave.ts";
 import { listProcesses, proportionalMemory } from "../processes.ts";
 import { atLeast, atMost, p50Of, resultOf } from "../report.ts";
 
@@ -29,19 +28,20 @@ export const benchmark: Benchmark = {
     context.progress("making templates");
     const boots: number[] = [];
     for (let boot = 0; boot < BOOTS; boot++) boots.push(await timeFirst(onDemand, 257 + boot));
-    const made = await takeTurns({ [ON_DEMAND]: onDemand }, context);
-    const ready = await measurePrepared(home, context);
+    const made = await measureTurns(ON_DEMAND, onDemand, context);
+    const prepared = await measurePrepared(home, context);
     context.progress(`${MANY} at once`);
     const many = await measureMany(onDemand);
     const results = [
       resultOf(`${NAME}, the first of its shape`, FIRST, boots),
-      ...[...made.samples, ...ready.samples].map(([subject, all]) => resultOf(NAME, subject, all)),
+      ...made.results,
+      ...prepared.results,
       resultOf(`${NAME}, ${MANY} at once`, ON_DEMAND, [many.tookMs]),
       resultOf(`${NAME}, memory of each of ${MANY}`, ON_DEMAND, many.sizesMb, "MB"),
     ];
     return {
       results,
-      problems: [...made.problems, ...ready.problems].map((problem) => `${NAME}, ${problem}`),
+      problems: [...made.problems, ...prepared.problems],
       targets: [
         atMost("qemu-clone: ms with a prepared machine", p50Of(results, PREPARED, NAME), 60),
         atLeast(`${NAME}, ${MANY} at once: how many answered`, many.sizesMb.length, MANY),
@@ -50,23 +50,16 @@ export const benchmark: Benchmark = {
   },
 };
 
-function takeTurns(providers: Readonly<Record<string, Provider>>, context: BenchmarkContext): Promise<Rounds> {
-  const contestants = Object.entries(providers).map(([subject, provider]) => ({
-    subject,
-    perRound: 1,
-    sample: async () => {
-      await sleep(REST_MS);
-      return [await timeFirst(provider)];
-    },
-  }));
-  return interleave(contestants, { rounds: ROUNDS, context });
+function measureTurns(subject: string, provider: Provider, context: BenchmarkContext): Promise<Measured> {
+  const contestants = onePerRound({ [subject]: () => timeFirst(provider) }, REST_MS);
+  return measure(contestants, { name: NAME, rounds: ROUNDS, context });
 }
 
 /** Runs after the others, because preparing the next machine would disturb them. */
-async function measurePrepared(home: string, context: BenchmarkContext): Promise<Rounds> {
+async function measurePrepared(home: string, context: BenchmarkContext): Promise<Measured> {
   const provider = createProvider("qemu", { home, qemu: { prepared: 1 } });
   try {
-    return await takeTurns({ [PREPARED]: provider }, context);
+    return await measureTurns(PREPARED, provider, context);
   } finally {
     await provider[Symbol.asyncDispose]?.();
   }
@@ -99,8 +92,7 @@ async function measureMany(provider: Provider): Promise<{ readonly tookMs: numbe
 
 /** QEMU does not name its sandbox, but is in its cgroup. */
 async function memoryMb(id: string): Promise<number> {
-  const ids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-  const cgroups = await Promise.all(ids.map((name) => readFile(`/proc/${name}/cgroup`, "utf8").catch(() => "")));
-  const inside = new Set(ids.filter((_, index) => cgroups[index]?.includes(id)).map(Number));
-  return await proportionalMemory((await listProcesses()).filter((entry) => inside.has(entry.id)));
+  const all = await listProcesses();
+  const cgroups = await Promise.all(all.map((one) => readFile(`/proc/${one.id}/cgroup`, "utf8").catch(() => "")));
+  return await proportionalMemory(all.filter((_, index) => cgroups[index]?.includes(id)));
 }

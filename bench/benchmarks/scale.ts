@@ -1,7 +1,7 @@
 import type { Benchmark, BenchmarkContext } from "../benchmark.ts";
 import { guestPrograms } from "../guest-programs.ts";
 import { listLeft } from "../leftovers.ts";
-import { atMost, type Report, resultOf } from "../report.ts";
+import { atMost, joined, type Report, resultOf } from "../report.ts";
 import { HostProcess } from "../scale/host-process.ts";
 import { percentile } from "../statistics.ts";
 
@@ -24,11 +24,7 @@ export const benchmark: Benchmark = {
     };
     const alive = await answersAndDestroys(startHost(), home, context);
     const killed = await killsAndReconciles(startHost, home, context);
-    return {
-      results: alive.results,
-      targets: [...alive.targets, ...killed.targets],
-      problems: [...alive.problems, ...killed.problems],
-    };
+    return joined([alive, killed]);
   },
 };
 

@@ -1,6 +1,7 @@
 import type { Benchmark } from "../benchmark.ts";
 import { compare, entriesOf, execTrue } from "../compare.ts";
 import { atMost, combine, p50Of, resultOf } from "../report.ts";
+import { repeated } from "../timed-run.ts";
 
 const NODE = "sandpiper-node";
 const REST_MS = 5;
@@ -20,18 +21,15 @@ export const benchmark: Benchmark = {
       entries: entriesOf({ [NODE]: 40, "sandpiper-gvisor": 40 }, execTrue(REST_MS)),
     });
     context.progress(`${MANY} at once`);
-    const node = await context.subjects.open(NODE);
-    const many: { readonly atOnceMs: number; readonly inARowMs: number }[] = [];
-    for (let round = 0; round < MANY_ROUNDS; round++)
-      many.push((await node.execMany?.(MANY)) ?? { atOnceMs: 0, inARowMs: 0 });
-    const inARow = resultOf(
-      `sdk-exec, ${MANY} in a row`,
-      NODE,
+    const node = await context.openSubject(NODE);
+    const many = await repeated(MANY_ROUNDS, async () => (await node.execMany?.(MANY)) ?? { atOnceMs: 0, inARowMs: 0 });
+    const result = (how: string, samples: readonly number[]) => resultOf(`sdk-exec, ${MANY} ${how}`, NODE, samples);
+    const inARow = result(
+      "in a row",
       many.map(({ inARowMs }) => inARowMs),
     );
-    const atOnce = resultOf(
-      `sdk-exec, ${MANY} at once`,
-      NODE,
+    const atOnce = result(
+      "at once",
       many.map(({ atOnceMs }) => atOnceMs),
     );
     return {

@@ -16,12 +16,12 @@ export const benchmark: Benchmark = {
       name: "warm-create",
       rounds: 25,
       entries: [
-        ...entriesOf({ [NODE]: 1, docker: 1 }, (subject) => subject.createToFirstOutput?.bind(subject)),
+        ...entriesOf({ [NODE]: 1, docker: 1 }, (subject) => subject.createToFirstOutput?.()),
         {
           subject: "sandpiper-gvisor",
           label: EXEC,
           perRound: 4,
-          operation: (subject) => subject.execSay?.bind(subject),
+          operation: (subject, count) => subject.execSay?.(count),
         },
       ],
     });

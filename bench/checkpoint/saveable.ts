@@ -1,5 +1,5 @@
 /** A restored sandbox, and how long the restore took. */
-export interface Restored {
+interface Restored {
   readonly sandbox: Saveable;
   readonly tookMs: number;
   /** The part that prepares the instance and needs no checkpoint. */

@@ -5,7 +5,7 @@ import { open, readFile, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Docker, provideDocker } from "../../scripts/setup/docker.mjs";
-import { type RunResult, run } from "../run.ts";
+import { run } from "../run.ts";
 import type { Workspace } from "../workspace.ts";
 
 const START_ATTEMPTS = 300;
@@ -50,8 +50,8 @@ export class DockerDaemon implements AsyncDisposable {
     return daemon;
   }
 
-  run(args: readonly string[], options: { readonly check?: boolean } = {}): Promise<RunResult> {
-    return run(this.engine.docker, this.clientArgs(args), { env: this.engine.env, ...options });
+  run(args: readonly string[]) {
+    return run(this.engine.docker, this.clientArgs(args), { env: this.engine.env });
   }
 
   clientArgs(args: readonly string[]): string[] {
@@ -75,8 +75,8 @@ export class DockerDaemon implements AsyncDisposable {
 
   async #answers(signal: AbortSignal): Promise<void> {
     for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-      const answer = await this.run(["version", "--format", "{{.Server.Version}}"], { check: false });
-      if (answer.exitCode === 0) return;
+      const version = await this.run(["version", "--format", "{{.Server.Version}}"]).catch(() => undefined);
+      if (version !== undefined) return;
       if (this.#process.exitCode !== null) throw new Error(`dockerd exited with code ${this.#process.exitCode}`);
       await sleep(START_INTERVAL_MS, undefined, { signal });
     }

@@ -3,16 +3,9 @@ import { join } from "node:path";
 import type { Client } from "@sandpiper/sdk";
 import { freePort } from "../../packages/node/src/store/testing/free-port.ts";
 import { NodeProcess } from "../../test/node/node-process.ts";
-import { postJson } from "../post-json.ts";
+import { sendJson } from "../send-json.ts";
 
 const LEASE_MS = 15_000;
-
-export interface NodePairOptions {
-  /** Parent of both homes. */
-  readonly dir: string;
-  /** The shared store. */
-  readonly store: string;
-}
 
 /** Two nodes of one cluster, on this machine. */
 export class NodePair implements AsyncDisposable {
@@ -25,19 +18,13 @@ export class NodePair implements AsyncDisposable {
     this.#nodes = nodes;
   }
 
-  static async start({ dir, store }: NodePairOptions): Promise<NodePair> {
+  /** Both homes are in `dir`. */
+  static async start({ dir, store }: { readonly dir: string; readonly store: string }): Promise<NodePair> {
     const clusterSecret = crypto.randomUUID();
-    const start = async (name: string) => {
-      const port = await freePort();
-      return NodeProcess.start({
-        home: join(dir, name),
-        port,
-        store,
-        clusterSecret,
-        leaseMs: LEASE_MS,
-        logLevel: "warn",
-      });
-    };
+    const common = { store, clusterSecret, leaseMs: LEASE_MS, logLevel: "warn" } as const;
+    // Other nodes must know the port before the node listens.
+    const start = async (name: string) =>
+      NodeProcess.start({ ...common, home: join(dir, name), port: await freePort() });
     const first = await start("a");
     try {
       return new NodePair([first, await start("b")]);
@@ -58,7 +45,8 @@ export class NodePair implements AsyncDisposable {
     const url = `${this.#nodes[target].started.url}/v1/sandboxes/${id}/handoff`;
     // Keys belong to the cluster, so the first node's key works on the second.
     const { apiKey } = this.#nodes[0].started;
-    await postJson(url, {}, { agent: this.#agent, apiKey });
+    const headers = { authorization: `Bearer ${apiKey}` };
+    await sendJson(url, { method: "POST", agent: this.#agent, headers }, {});
     this.#places.set(id, target);
   }
 
@@ -68,5 +56,3 @@ export class NodePair implements AsyncDisposable {
     await Promise.all(this.#nodes.map((node) => node.stop()));
   }
 }
-
-/** Other nodes must know the port before the node listens. */

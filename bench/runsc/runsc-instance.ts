@@ -8,6 +8,8 @@ import { run } from "../run.ts";
 import type { Replacement, RunscTemplate } from "./runsc-template.ts";
 
 const START_TIMEOUT_MS = 30_000;
+/** A line that the agent answers. */
+export const PING = '{"jsonrpc":"2.0","id":1,"method":"ping","params":{}}\n';
 
 /** One sandbox started with runsc itself, on a FIFO pair, from the bundle that Sandpiper's provider uses. */
 export class RunscInstance implements AsyncDisposable {
@@ -44,8 +46,8 @@ export class RunscInstance implements AsyncDisposable {
   }
 
   /** Saves it as files in an existing empty directory; unless left running, it has then ended. */
-  async checkpoint(image: string, { leaveRunning }: { readonly leaveRunning: boolean }): Promise<void> {
-    const leave = leaveRunning ? ["--leave-running"] : [];
+  async checkpoint(image: string, { keepsRunning }: { readonly keepsRunning: boolean }): Promise<void> {
+    const leave = keepsRunning ? ["--leave-running"] : [];
     await run(this.runscPath, this.args("checkpoint", "--image-path", image, ...leave, this.id));
   }
 

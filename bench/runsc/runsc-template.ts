@@ -23,17 +23,11 @@ export interface Replacement {
 }
 
 /** How the provider starts a sandbox, copied from a running one: its bundle and runsc's flags. */
-export interface RunscTemplate {
-  readonly runscPath: string;
-  readonly instancesDir: string;
-  /** The provider's flags, with an instance's directory. */
-  flagsFor(instanceDir: string): string[];
-  configFor(instanceId: string, replacement: Replacement): object;
-}
+export type RunscTemplate = Awaited<ReturnType<typeof readTemplate>>;
 
 export const runscTemplate = oncePerRun(readTemplate);
 
-async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
+async function readTemplate(workspace: Workspace) {
   const home = await workspace.makeDir("template");
   const dir = await workspace.makeDir("runsc");
   await workspace.makeDir("runsc", "instances");
@@ -48,9 +42,10 @@ async function readTemplate(workspace: Workspace): Promise<RunscTemplate> {
   return {
     runscPath,
     instancesDir: join(dir, "instances"),
-    flagsFor: (instanceDir) =>
+    /** The provider's flags, with an instance's directory. */
+    flagsFor: (instanceDir: string) =>
       flags.map((flag) => flag.replaceAll(original.dir, instanceDir).replaceAll(original.root, join(dir, "root"))),
-    configFor: (instanceId, { program, args = process.args }) => ({
+    configFor: (instanceId: string, { program, args = process.args }: Replacement) => ({
       ...config,
       process: { ...process, args },
       mounts: mounts.map((mount) =>

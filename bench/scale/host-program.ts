@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { createManager } from "@sandpiper/node";
+import { concurrently } from "../../packages/cli/src/transfer/concurrently.ts";
+import { timeTrue } from "../timed-run.ts";
 import type { HostAnswer, HostRequest } from "./host-message.ts";
 
 /** Concurrent boots; more would only compete for few cores. */
 const CONCURRENT_BOOTS = 4;
+const TRUE_PATH = "/tmp/true";
 
 const [home = "", truePath = ""] = process.argv.slice(2);
 const program = await readFile(truePath);
@@ -38,17 +41,12 @@ async function answer(request: HostRequest): Promise<number[]> {
 
 async function create(count: number): Promise<number[]> {
   const samples: number[] = [];
-  let left = count;
-  const bootOneByOne = async () => {
-    while (left > 0) {
-      left -= 1;
-      const startedAt = performance.now();
-      const sandbox = await manager.create();
-      samples.push(performance.now() - startedAt);
-      await sandbox.files.write("/tmp/true", program, { mode: 0o755 });
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENT_BOOTS }, bootOneByOne));
+  await concurrently(CONCURRENT_BOOTS, Array(count), async () => {
+    const startedAt = performance.now();
+    const sandbox = await manager.create();
+    samples.push(performance.now() - startedAt);
+    await sandbox.files.write(TRUE_PATH, program, { mode: 0o755 });
+  });
   return samples;
 }
 
@@ -56,10 +54,8 @@ async function exec(rounds: number): Promise<number[]> {
   const samples: number[] = [];
   for (let round = 0; round < rounds; round++) {
     for (const id of manager.list()) {
-      const startedAt = performance.now();
-      const { exitCode } = await manager.execute(id, ["/tmp/true"]);
-      samples.push(performance.now() - startedAt);
-      if (exitCode !== 0) throw new Error(`true in ${id} exited with ${exitCode}`);
+      const sandbox = { id, exec: (argv: string[]) => manager.execute(id, argv) };
+      samples.push(...(await timeTrue(sandbox, TRUE_PATH)));
     }
   }
   return samples;

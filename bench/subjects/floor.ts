@@ -1,8 +1,8 @@
-import { type GuestPrograms, guestPrograms } from "../guest-programs.ts";
+import { guestPrograms } from "../guest-programs.ts";
 import { run } from "../run.ts";
 import { RunscInstance } from "../runsc/runsc-instance.ts";
 import { runscTemplate } from "../runsc/runsc-template.ts";
-import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
+import { EXEC_INSTANCES, nextInTurn, type SubjectDefinition } from "../subject.ts";
 
 const TRUE_PATH = "/tmp/true";
 
@@ -20,35 +20,15 @@ export const subject: SubjectDefinition = {
       await instance.start("p\n");
       await instance.upload(programs.true, TRUE_PATH);
     }
-    return new Floor(instances, programs);
+    const ask = async (command: string, count: number, restMs: number) => {
+      const { inPath, outPath } = nextInTurn(instances);
+      const { stdout } = await run(programs.ask, [inPath, outPath, command, String(count), String(restMs)]);
+      const lines = stdout.trim().split("\n");
+      return lines.map((nanoseconds) => Number(nanoseconds) / 1e6);
+    };
+    return {
+      execTrue: (count, restMs) => ask("t", count, restMs),
+      ping: (count) => ask("p", count, 0),
+    };
   },
 };
-
-class Floor implements Subject {
-  readonly #instances: RunscInstance[];
-  readonly #programs: GuestPrograms;
-
-  constructor(instances: RunscInstance[], programs: GuestPrograms) {
-    this.#instances = instances;
-    this.#programs = programs;
-  }
-
-  execTrue(count: number, restMs: number): Promise<number[]> {
-    return this.#ask("t", count, restMs);
-  }
-
-  ping(count: number): Promise<number[]> {
-    return this.#ask("p", count, 0);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
-
-  async #ask(command: string, count: number, restMs: number): Promise<number[]> {
-    const { inPath, outPath } = nextInTurn(this.#instances);
-    const { stdout } = await run(this.#programs.ask, [inPath, outPath, command, String(count), String(restMs)]);
-    return stdout
-      .trim()
-      .split("\n")
-      .map((nanoseconds) => Number(nanoseconds) / 1e6);
-  }
-}

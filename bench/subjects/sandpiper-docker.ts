@@ -1,7 +1,7 @@
 import type { Sandbox } from "@sandpiper/core";
-import { type CreateSandboxOptions, createSandbox } from "@sandpiper/node";
+import { createSandbox } from "@sandpiper/node";
 import { benchDaemon, IMAGE } from "../docker/bench-image.ts";
-import { EXEC_INSTANCES, nextInTurn, type Subject, type SubjectDefinition } from "../subject.ts";
+import { EXEC_INSTANCES, nextInTurn, type SubjectDefinition } from "../subject.ts";
 import { timeTrue } from "../timed-run.ts";
 
 export const subject: SubjectDefinition = {
@@ -15,28 +15,14 @@ export const subject: SubjectDefinition = {
     for (let k = 0; k < EXEC_INSTANCES; k++) {
       sandboxes.push(workspace.own(await createSandbox({ ...options, signal: workspace.signal })));
     }
-    return new SandpiperDocker(options, sandboxes);
+    return {
+      async createToReady() {
+        const startedAt = performance.now();
+        await using _ = await createSandbox(options);
+        return performance.now() - startedAt;
+      },
+
+      execTrue: (count, restMs) => timeTrue(nextInTurn(sandboxes), "/bin/true", { count, restMs }),
+    };
   },
 };
-
-class SandpiperDocker implements Subject {
-  readonly #options: CreateSandboxOptions;
-  readonly #sandboxes: Sandbox[];
-
-  constructor(options: CreateSandboxOptions, sandboxes: Sandbox[]) {
-    this.#options = options;
-    this.#sandboxes = sandboxes;
-  }
-
-  async createToReady(): Promise<number> {
-    const startedAt = performance.now();
-    await using _ = await createSandbox(this.#options);
-    return performance.now() - startedAt;
-  }
-
-  execTrue(count: number, restMs: number): Promise<number[]> {
-    return timeTrue(nextInTurn(this.#sandboxes), "/bin/true", { count, restMs });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
-}

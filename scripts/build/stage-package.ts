@@ -2,13 +2,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import type { Manifest, SourcePackage } from "./source-package.ts";
 
-interface StageOptions {
-  readonly repo: string;
-  readonly dist: string;
-}
-
 /** Writes what is published of a package to dist/npm/<folder>, and returns that path. */
-export function stagePackage({ directory, folder, manifest }: SourcePackage, { repo, dist }: StageOptions): string {
+export function stagePackage(
+  { directory, folder, manifest }: SourcePackage,
+  { repo, dist }: { readonly repo: string; readonly dist: string },
+): string {
   const stage = join(dist, "npm", folder);
   mkdirSync(stage, { recursive: true });
   cpSync(join(dist, "compiled", folder, "src"), join(stage, "dist"), { recursive: true });

@@ -46,7 +46,7 @@ export class Apt {
 
   /** Updates the package lists. @param {string} title */
   async update(title) {
-    await this.run({ title, args: ["update"], cwd: "/" });
+    await this.run({ title, args: ["update"] });
   }
 
   /**
@@ -54,11 +54,7 @@ export class Apt {
    * @param {readonly string[]} names
    */
   async closure(names) {
-    const output = await this.run({
-      title: "Choosing packages",
-      args: ["install", "--simulate", ...names],
-      cwd: "/",
-    });
+    const output = await this.run({ title: "Choosing packages", args: ["install", "--simulate", ...names] });
     return output.flatMap((line) => {
       const [, name, version] = /^Inst (\S+) \((\S+) /.exec(line) ?? [];
       return name === undefined ? [] : [`${name}=${version}`];
@@ -82,21 +78,17 @@ export class Apt {
    * @param {readonly string[]} entries
    */
   async downloadBytes(entries) {
-    const output = await this.run({
-      title: "Measuring the download",
-      args: ["download", "--print-uris", ...entries],
-      cwd: "/",
-    });
+    const output = await this.run({ title: "Measuring the download", args: ["download", "--print-uris", ...entries] });
     // 'http://…/runc_1.1.5_amd64.deb' runc_1.1.5_amd64.deb 2709968 SHA256:…
     return output.reduce((sum, line) => sum + Number(/^'\S+' \S+ (\d+) /.exec(line)?.[1] ?? 0), 0);
   }
 
   /**
    * Runs apt-get.
-   * @param {{ title: string, args: readonly string[], cwd: string, work?: import("./progress.mjs").Work }} command
+   * @param {{ title: string, args: readonly string[], cwd?: string, work?: import("./progress.mjs").Work }} command
    * @returns {Promise<readonly string[]>} the lines of its output
    */
-  async run({ title, args, cwd, work }) {
+  async run({ title, args, cwd = "/", work }) {
     /** @type {string[]} */
     const lines = [];
     await runCommand({

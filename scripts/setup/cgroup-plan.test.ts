@@ -66,14 +66,11 @@ describe("set-up on cgroups of version 2", () => {
 });
 
 describe("set-up on a host without mounted cgroups", () => {
-  it("mounts version 2 when no controller belongs to version 1", () => {
-    expect(commands({ mounts: "", controllers: unusedHierarchies })).toEqual([
-      "mount -t cgroup2 cgroup2 /sys/fs/cgroup",
-    ]);
-  });
-
-  it("mounts version 2 when the kernel lists no version 1 controllers", () => {
-    expect(commands({ mounts: "", controllers: "" })).toEqual(["mount -t cgroup2 cgroup2 /sys/fs/cgroup"]);
+  it.each([
+    ["no controller belongs to version 1", unusedHierarchies],
+    ["the kernel lists no version 1 controllers", ""],
+  ])("mounts version 2 when %s", (_, controllers) => {
+    expect(commands({ mounts: "", controllers })).toEqual(["mount -t cgroup2 cgroup2 /sys/fs/cgroup"]);
   });
 
   it("mounts version 1 when its controllers belong to version 1", () => {

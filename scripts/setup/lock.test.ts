@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import { withLock } from "./lock.mjs";
 
+const ignoreWait = () => {};
+
 it("lets one holder of a lock work at a time, and the next one after it", async () => {
   const name = randomUUID();
   const events: string[] = [];
@@ -30,22 +32,11 @@ it("lets one holder of a lock work at a time, and the next one after it", async 
 it("frees the lock when the work fails", async () => {
   const name = randomUUID();
   const fail = () => Promise.reject(new Error("broken"));
-  await expect(withLock(name, fail, () => {})).rejects.toThrow("broken");
-  await expect(
-    withLock(
-      name,
-      async () => "done",
-      () => {},
-    ),
-  ).resolves.toBe("done");
+  await expect(withLock(name, fail, ignoreWait)).rejects.toThrow("broken");
+  await expect(withLock(name, async () => "done", ignoreWait)).resolves.toBe("done");
 });
 
 it("keeps locks of different names apart", async () => {
-  const inner = () =>
-    withLock(
-      randomUUID(),
-      async () => "inner",
-      () => {},
-    );
-  await expect(withLock(randomUUID(), inner, () => {})).resolves.toBe("inner");
+  const inner = () => withLock(randomUUID(), async () => "inner", ignoreWait);
+  await expect(withLock(randomUUID(), inner, ignoreWait)).resolves.toBe("inner");
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** A root shell that is not a login shell has no sbin on its PATH. */
@@ -38,6 +38,15 @@ export function isProgram(path) {
     return statSync(path).isFile();
   } catch {
     return false;
+  }
+}
+
+/** The text of a file, or an empty string when it cannot be read. @param {string} path */
+export function textOf(path) {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
   }
 }
 

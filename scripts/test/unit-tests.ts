@@ -1,10 +1,5 @@
 import { posix } from "node:path";
-
-export interface SourceFile {
-  /** From the root of the repository. */
-  readonly path: string;
-  readonly text: string;
-}
+import type { SourceFile } from "../../test/architecture/source-files.ts";
 
 /** A test whose needs its imports do not show has a comment such as `// Not a unit test: it needs root.` */
 const MARKER = /^\/\/ Not a unit test: \S/m;

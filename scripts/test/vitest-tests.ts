@@ -37,9 +37,8 @@ function vitestTally(modules: readonly TestModule[]): Tally {
       } else if (result.state === "skipped") skips.push(skipOf(test.fullName, result.note));
       else faults.push(`${module.relativeModuleId}: "${test.fullName}" did not finish`);
     }
-    for (const error of module.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
-    for (const suite of module.children.allSuites()) {
-      for (const error of suite.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
+    for (const part of [module, ...module.children.allSuites()]) {
+      for (const error of part.errors()) faults.push(`${module.relativeModuleId}: ${error.message}`);
     }
   }
   return { passed, failures, skips, faults };

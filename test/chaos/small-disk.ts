@@ -39,7 +39,7 @@ export class SmallDisk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await run("umount", ["--lazy", this.path], { check: false });
+    await run("umount", ["--lazy", this.path]).catch(() => undefined);
     rmSync(this.path, { recursive: true, force: true });
   }
 }

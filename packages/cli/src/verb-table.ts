@@ -1,7 +1,6 @@
-import type { Verb } from "./command/verb.ts";
+import type { VerbTable } from "./command/verb.ts";
 
-/** Every verb, loaded only when it is used. */
-export const verbTable: Readonly<Record<string, () => Promise<Verb>>> = {
+export const verbTable: VerbTable = {
   run: async () => (await import("./verbs/run.ts")).runVerb,
   shell: async () => (await import("./verbs/shell.ts")).shellVerb,
   up: async () => (await import("./verbs/up.ts")).upVerb,

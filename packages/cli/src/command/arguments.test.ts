@@ -65,8 +65,7 @@ describe("a command line", () => {
 });
 
 describe("operands", () => {
-  const exec = (...argv: string[]) =>
-    parseArguments({ name: "exec", options, operands: ["SANDBOX"], command: "required" }, argv);
+  const exec: Syntax = { name: "exec", options, operands: ["SANDBOX"], command: "required" };
   const rm = (...argv: string[]) => parseArguments({ name: "rm", options, operands: ["SANDBOX…"] }, argv);
 
   it.each([
@@ -74,7 +73,7 @@ describe("operands", () => {
     [["box", "--json", "--memory", "1", "ls", "-l"]],
     [["--json", "--memory", "1", "box", "--", "ls", "-l"]],
   ])("may come anywhere among options, before the command: %j", (argv) => {
-    const parsed = exec(...argv);
+    const parsed = parseArguments(exec, argv);
     expect([parsed.operands, parsed.words, parsed.get("memory")]).toEqual([["box"], ["ls", "-l"], "1"]);
   });
 
@@ -86,42 +85,19 @@ describe("operands", () => {
     expect(rm("--help").has("help")).toBe(true);
   });
 
+  const ps: Syntax = { name: "ps", options: [], operands: ["SANDBOX"] };
+  const kill: Syntax = { name: "kill", options, operands: ["SANDBOX", "PROCESS…"] };
+  const completion: Syntax = { name: "completion", options: [], operands: ["SHELL"], choices: ["bash", "zsh"] };
+  const usageOfExec = "usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]";
+
   it.each<[Syntax, string[], string]>([
-    [
-      { name: "ps", options, operands: ["SANDBOX"] },
-      [],
-      "ps: missing argument SANDBOX | usage: sandpiper ps [OPTIONS] SANDBOX",
-    ],
-    [
-      { name: "ps", options: [], operands: ["SANDBOX"] },
-      ["a", "b"],
-      'ps: unexpected argument "b" | usage: sandpiper ps SANDBOX',
-    ],
-    [
-      { name: "kill", options, operands: ["SANDBOX", "PROCESS…"] },
-      ["a"],
-      "kill: missing argument PROCESS | usage: sandpiper kill [OPTIONS] SANDBOX PROCESS…",
-    ],
-    [
-      { name: "exec", options, operands: ["SANDBOX"], command: "required" },
-      ["--", "box", "ls"],
-      "exec: missing argument SANDBOX | usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]",
-    ],
-    [
-      { name: "exec", options, operands: ["SANDBOX"], command: "required" },
-      ["box"],
-      "exec: missing argument CMD | usage: sandpiper exec [OPTIONS] SANDBOX -- CMD [ARGS…]",
-    ],
-    [
-      { name: "completion", options: [], operands: ["SHELL"], choices: ["bash", "zsh"] },
-      ["zhs"],
-      'completion: unknown shell "zhs" | did you mean "zsh"?',
-    ],
-    [
-      { name: "completion", options: [], operands: ["SHELL"], choices: ["bash", "zsh"] },
-      ["powershell"],
-      'completion: unknown shell "powershell" | use one of bash, zsh',
-    ],
+    [{ ...ps, options }, [], "ps: missing argument SANDBOX | usage: sandpiper ps [OPTIONS] SANDBOX"],
+    [kill, ["a"], "kill: missing argument PROCESS | usage: sandpiper kill [OPTIONS] SANDBOX PROCESS…"],
+    [ps, ["a", "b"], 'ps: unexpected argument "b" | usage: sandpiper ps SANDBOX'],
+    [exec, ["--", "box", "ls"], `exec: missing argument SANDBOX | ${usageOfExec}`],
+    [exec, ["box"], `exec: missing argument CMD | ${usageOfExec}`],
+    [completion, ["zhs"], 'completion: unknown shell "zhs" | did you mean "zsh"?'],
+    [completion, ["powershell"], 'completion: unknown shell "powershell" | use one of bash, zsh'],
   ])("that are wrong are refused with the usage: %j", (syntax, argv, expected) => {
     expect(usageErrorOf(() => parseArguments(syntax, argv))).toBe(expected);
   });

@@ -32,20 +32,15 @@ describe("an interruption", () => {
     expect(program.exits).toEqual([]);
   });
 
-  it("counts once when one Ctrl-C arrives twice", () => {
+  it.each([
+    ["counts once when one Ctrl-C arrives twice", 100, []],
+    ["ends the program at once on a second Ctrl-C", 1000, [130]],
+  ])("%s", (_, afterMs, exits) => {
     const { program, receive } = interruptible();
     receive("SIGINT");
-    program.nowMs = 100;
+    program.nowMs = afterMs;
     receive("SIGINT");
-    expect(program.exits).toEqual([]);
-  });
-
-  it("ends the program at once on a second Ctrl-C", () => {
-    const { program, receive } = interruptible();
-    receive("SIGINT");
-    program.nowMs = 1000;
-    receive("SIGINT");
-    expect(program.exits).toEqual([130]);
+    expect(program.exits).toEqual(exits);
   });
 
   it("keeps its first exit code", () => {

@@ -44,6 +44,16 @@ export class Interruption implements Disposable {
     this.#controller.abort();
   }
 
+  /** Runs work whose failure means nothing once it is interrupted, and returns the exit code. */
+  async exitCodeOf(work: () => Promise<void>): Promise<number> {
+    try {
+      await work();
+    } catch (error) {
+      if (this.#exitCode === undefined) throw error;
+    }
+    return this.#exitCode ?? 0;
+  }
+
   [Symbol.dispose](): void {
     for (const signal of signals) this.#program.off(signal, this.#onSignal);
   }

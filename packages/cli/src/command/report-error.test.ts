@@ -13,28 +13,17 @@ function report(thrown: unknown) {
 
 describe("an error", () => {
   it("is printed with its hint", () => {
-    const error = SandboxError.fromFields({
-      code: "unavailable",
-      reason: "agent_timeout",
-      message: "no answer",
-      hint: "try again",
-    });
+    const error = new SandboxError("no_node", { message: "no answer", hint: "try again" });
     expect(report(error)).toEqual({ text: "sandpiper: no answer\n  try again\n", exitCode: 125 });
   });
 
   it("without a hint is one line", () => {
-    expect(
-      report(SandboxError.fromFields({ code: "gone", reason: "instance_crashed", message: "it is gone" })).text,
-    ).toBe("sandpiper: it is gone\n");
+    const error = SandboxError.fromFields({ code: "gone", reason: "instance_crashed", message: "it is gone" });
+    expect(report(error).text).toBe("sandpiper: it is gone\n");
   });
 
   it("about a key names the variables that set the key", () => {
-    const error = SandboxError.fromFields({
-      code: "unauthenticated",
-      reason: "no_key",
-      message: "no",
-      hint: "send a header",
-    });
+    const error = new SandboxError("no_credential", { message: "no", hint: "send a header" });
     expect(report(error).text).toMatch(/^sandpiper: no\n {2}set SANDPIPER_API_KEY .*\n$/);
   });
 

@@ -1,6 +1,9 @@
 import type { Arguments } from "./arguments.ts";
 import type { Syntax } from "./syntax.ts";
 
+/** Every verb, loaded only when it is used. */
+export type VerbTable = Readonly<Record<string, () => Promise<Verb>>>;
+
 /** One `sandpiper VERB`. */
 export interface Verb extends Syntax {
   /** An imperative, such as `list sandboxes`. */

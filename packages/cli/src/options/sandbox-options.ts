@@ -4,7 +4,7 @@ import type { Arguments } from "../command/arguments.ts";
 import type { Option } from "../command/syntax.ts";
 import { containerFrom, containerOptions, dockerFrom } from "./container-options.ts";
 import { embeddedOption, quietOption } from "./shared-options.ts";
-import { parseDuration, parseLabels, parseNumber } from "./values.ts";
+import { parseDuration, parseEnv, parseLabels, parseNumber } from "./values.ts";
 
 /** The provider and the limits: every verb that creates a sandbox, or sets a warm pool, takes these. */
 export const shapeOptions: readonly Option[] = [
@@ -64,6 +64,10 @@ export const sandboxOptions: readonly Option[] = [
   embeddedOption,
   quietOption,
 ];
+
+export function commandFrom(arguments_: Arguments) {
+  return { env: parseEnv(arguments_), cwd: arguments_.get("cwd"), user: arguments_.get("user") };
+}
 
 /** Variables are left out: they may be secrets, and the node stores these options on disk. */
 export function createOptionsFrom(arguments_: Arguments): CreateSandboxOptions {

@@ -12,6 +12,16 @@ export function shortDuration(durationMs: number): string {
   return "0s";
 }
 
+/** The time since an instant. */
+export function age(instant: string, nowMs = Date.now()): string {
+  return shortDuration(nowMs - Date.parse(instant));
+}
+
+/** The time until an instant; empty without one. */
+export function timeUntil(instant: string | null, nowMs = Date.now()): string {
+  return instant === null ? "" : shortDuration(Date.parse(instant) - nowMs);
+}
+
 const sizes = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** A number of bytes with three digits, such as `1.25 MiB`. */

@@ -10,11 +10,13 @@ export function wantsJson(arguments_: Arguments): boolean {
 export interface ShownRows<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
+  /** By default the array of rows. */
+  readonly json?: unknown;
 }
 
-/** A table on a terminal, otherwise one JSON array. */
-export async function showRows<Row>(arguments_: Arguments, { columns, rows }: ShownRows<Row>): Promise<void> {
-  if (wantsJson(arguments_)) return printJson(rows);
+/** A table on a terminal, otherwise JSON. */
+export async function showRows<Row>(arguments_: Arguments, { columns, rows, json = rows }: ShownRows<Row>) {
+  if (wantsJson(arguments_)) return printJson(json);
   // Some terminals report no width.
   await print(table(columns, rows, process.stdout.columns || Number.POSITIVE_INFINITY));
 }

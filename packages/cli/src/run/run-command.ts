@@ -1,17 +1,12 @@
 import type { Readable } from "node:stream";
 import { type Clock, SandboxError, systemClock } from "@sandpiper/core";
 import { EXIT_TIMED_OUT, exitCodeOfSignal } from "../command/exit-code.ts";
-import type { Guest } from "../guest/guest.ts";
+import type { Guest, GuestStartOptions } from "../guest/guest.ts";
 import type { OutputHandler } from "../output/print.ts";
 import { feedStdin } from "./stdin.ts";
 
-export interface RunCommandOptions {
+export interface RunCommandOptions extends Pick<GuestStartOptions, "env" | "cwd" | "user" | "timeoutMs"> {
   readonly argv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** By default those of the sandbox. */
-  readonly cwd?: string | undefined;
-  readonly user?: string | undefined;
-  readonly timeoutMs: number | undefined;
   /** Undefined gives the command an empty input. */
   readonly stdin: Readable | undefined;
   readonly onOutput: OutputHandler;
@@ -42,16 +37,10 @@ export async function runCommand(guest: Guest, options: RunCommandOptions): Prom
 }
 
 async function runToEnd(guest: Guest, options: RunCommandOptions): Promise<RunOutcome> {
-  const { argv, env, cwd, user, timeoutMs, stdin, onOutput, clock = systemClock } = options;
-  const process_ = await guest.start(argv, {
-    stdin: stdin !== undefined,
-    env,
-    cwd,
-    user,
-    timeoutMs,
-    // Each chunk has left the program, or was copied, before the next is requested.
-    lendsMemory: true,
-  });
+  const { argv, stdin, onOutput, clock = systemClock, ...command } = options;
+  const { timeoutMs } = command;
+  // Each chunk has left the program, or was copied, before the next is requested.
+  const process_ = await guest.start(argv, { ...command, stdin: stdin !== undefined, lendsMemory: true });
   const failed = Promise.withResolvers<never>();
   if (stdin !== undefined) feedStdin(process_, stdin).catch(failed.reject);
   // The sandbox enforces the time limit; this catches one that does not.

@@ -1,5 +1,5 @@
 import type { Arguments } from "../command/arguments.ts";
-import { createOptionsFrom } from "../options/sandbox-options.ts";
+import { commandFrom, createOptionsFrom } from "../options/sandbox-options.ts";
 import { parseEnv } from "../options/values.ts";
 import { noticeOf } from "../output/print.ts";
 import { Progress, progressOf } from "../output/progress.ts";
@@ -35,11 +35,9 @@ export async function runInExistingSandbox(
   arguments_: Arguments,
   { timeoutMs, interruption, onOutput }: RunOptions,
 ): Promise<EndedRun | undefined> {
-  const env = parseEnv(arguments_);
-  const [cwd, user] = [arguments_.get("cwd"), arguments_.get("user")];
   const { operands, words: argv } = arguments_;
+  const command = { ...commandFrom(arguments_), argv, timeoutMs, onOutput };
   return withExistingGuest(operands[0] as string, interruption, async (guest) => {
-    const command = { argv, env, cwd, user, timeoutMs, stdin: stdinOfJob(), onOutput };
-    return { outcome: await runCommand(guest, command), guest };
+    return { outcome: await runCommand(guest, { ...command, stdin: stdinOfJob() }), guest };
   });
 }

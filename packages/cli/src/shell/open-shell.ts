@@ -1,7 +1,7 @@
 import type { Arguments } from "../command/arguments.ts";
 import { Interruption } from "../command/interruption.ts";
 import type { Guest } from "../guest/guest.ts";
-import { parseEnv } from "../options/values.ts";
+import { commandFrom } from "../options/sandbox-options.ts";
 import { passThrough } from "../output/print.ts";
 import { feedStdin } from "../run/stdin.ts";
 import { withExistingGuest, withNewGuest } from "../run/with-guest.ts";
@@ -11,18 +11,15 @@ import { Terminal, terminalEnv, terminalSize } from "./terminal.ts";
 /** Connects the user's terminal to one in the named sandbox, or in a new one. Returns the exit code. */
 export async function openShell(arguments_: Arguments): Promise<number> {
   using interruption = new Interruption();
-  const env = { ...terminalEnv(arguments_.get("rootfs"), process.env), ...parseEnv(arguments_) };
+  const command = commandFrom(arguments_);
+  const env = { ...terminalEnv(arguments_.get("rootfs"), process.env), ...command.env };
   const argv = arguments_.words;
   const [name] = arguments_.operands;
   const inGuest = (options: ShellCommand["options"]) => (guest: Guest) =>
     connect(guest, { argv, options }, interruption);
   const exitCode = await (name === undefined
     ? withNewGuest(arguments_, interruption, inGuest({ env }))
-    : withExistingGuest(
-        name,
-        interruption,
-        inGuest({ env, cwd: arguments_.get("cwd"), user: arguments_.get("user") }),
-      ));
+    : withExistingGuest(name, interruption, inGuest({ ...command, env })));
   return exitCode ?? (interruption.exitCode as number);
 }
 

@@ -20,16 +20,13 @@ function guestWith(...programs: string[]) {
 }
 
 describe("the shell of a sandbox", () => {
-  it("is the command that the user names", async () => {
-    const { guest, started } = guestWith("python3");
-    await startShell(guest, { argv: ["python3"], options: {} }, pty);
-    expect(started).toEqual([["python3"]]);
-  });
-
-  it("is bash in a sandbox without sh", async () => {
-    const { guest, started } = guestWith("/bin/bash");
-    await startShell(guest, { argv: [], options: {} }, pty);
-    expect(started).toEqual([["/bin/bash"]]);
+  it.each([
+    ["the command that the user names", "python3", ["python3"]],
+    ["bash in a sandbox without sh", "/bin/bash", []],
+  ])("is %s", async (_, program, argv) => {
+    const { guest, started } = guestWith(program);
+    await startShell(guest, { argv, options: {} }, pty);
+    expect(started).toEqual([[program]]);
   });
 
   it("fails with a clear message in a sandbox without any shell", async () => {

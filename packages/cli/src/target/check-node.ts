@@ -6,9 +6,9 @@ import { type NodeAddress, nodeAddress } from "./node-address.ts";
 const name = "server";
 
 /** Whether the node runs that this program would use. A missing one is only a warning where the user named it. */
-export async function checkNode(env: NodeJS.ProcessEnv = process.env): Promise<Check> {
+export async function checkNode(): Promise<Check> {
   try {
-    return await checkAddress(await nodeAddress(env));
+    return await checkAddress(await nodeAddress());
   } catch (thrown) {
     const { message, hint } = SandboxError.from(thrown);
     return { name, status: "warning", detail: message, ...(hint === undefined ? {} : { hint }) };

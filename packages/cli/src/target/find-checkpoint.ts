@@ -13,12 +13,10 @@ export async function findCheckpointId(client: Client, text: string): Promise<st
   if (FULL_ID.test(text)) return text;
   // Names of sandboxes may contain colons, names of checkpoints cannot.
   const colon = text.lastIndexOf(":");
-  if (colon < 1) throw notWhole(text);
+  if (colon < 1) {
+    const message = `checkpoint ${JSON.stringify(text)} is not a whole ID, and its sandbox is not named`;
+    throw usageError(message, `use the whole ID, or SANDBOX:${text}`);
+  }
   const sandbox = await findSandbox(client, text.slice(0, colon));
   return (await findCheckpoint(sandbox, text.slice(colon + 1))).id;
-}
-
-function notWhole(text: string): Error {
-  const message = `checkpoint ${JSON.stringify(text)} is not a whole ID, and its sandbox is not named`;
-  return usageError(message, `use the whole ID, or SANDBOX:${text}`);
 }

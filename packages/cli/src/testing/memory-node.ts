@@ -14,8 +14,6 @@ export interface RunResult {
   readonly exitCode: number;
 }
 
-export type MemoryNode = Awaited<ReturnType<typeof startMemoryNode>>;
-
 /** The SDK's in-memory server on a port, for the program as a user runs it; it lists itself and one other node. */
 export async function startMemoryNode() {
   const memory = createMemoryServer();

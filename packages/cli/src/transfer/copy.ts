@@ -2,29 +2,26 @@ import { stat } from "node:fs/promises";
 import { basename, join, posix, resolve } from "node:path";
 import { SandboxError } from "@sandpiper/protocol/error";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../output/print.ts";
-import type { Progress } from "../output/progress.ts";
 import type { Copy } from "./copy-place.ts";
 import { download } from "./download.ts";
+import type { TransferOptions } from "./transfer.ts";
 import { upload } from "./upload.ts";
 
-export interface CopyOptions {
+export interface CopyOptions extends TransferOptions {
   readonly shown: string;
-  readonly notice: Notice;
-  readonly progress: Progress;
 }
 
 /** As `cp -r` does: into a target that is a directory or ends with a slash, otherwise as the target. */
 export async function copy(guest: Guest, { direction, from, to }: Copy, options: CopyOptions): Promise<void> {
-  const { shown, notice, progress } = options;
+  const { shown } = options;
   if (direction === "in") {
     const isDirectory = to.endsWith("/") || (await isDirectoryInside(guest, to));
     const target = isDirectory ? posix.join(to, basename(resolve(from))) : to;
-    return upload(guest, { from, to: target, shown }, { owner: undefined, notice, progress });
+    return upload(guest, { from, to: target, shown }, { ...options, owner: undefined });
   }
   const isDirectory = to.endsWith("/") || (await isDirectoryHere(to));
   const name = posix.basename(posix.resolve("/home/user", from));
-  return download(guest, { from, to: isDirectory ? join(to, name) : to, shown }, { notice, progress });
+  return download(guest, { from, to: isDirectory ? join(to, name) : to, shown }, options);
 }
 
 async function isDirectoryInside(guest: Guest, path: string): Promise<boolean> {

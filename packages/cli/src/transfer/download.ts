@@ -5,26 +5,19 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SandboxError } from "@sandpiper/protocol/error";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../output/print.ts";
-import type { Progress } from "../output/progress.ts";
 import { LeftOut } from "./left-out.ts";
-import type { Transfer } from "./transfer.ts";
+import type { Transfer, TransferOptions } from "./transfer.ts";
 
 /** How many bytes a download may still write. */
 interface Budget {
   leftBytes: number;
 }
 
-export interface DownloadOptions {
-  readonly notice: Notice;
-  readonly progress: Progress;
-}
-
 /**
  * Copies a file, or a directory with its contents, out of a sandbox. Names and sizes come from untrusted code, so it
  * writes nothing outside the target, creates no links, and limits the size: a sparse file could fill this disk.
  */
-export async function download(guest: Guest, transfer: Transfer, { notice, progress }: DownloadOptions): Promise<void> {
+export async function download(guest: Guest, transfer: Transfer, { notice, progress }: TransferOptions): Promise<void> {
   const { from, to, shown } = transfer;
   const leftOut = new LeftOut();
   const budget = { leftBytes: guest.diskMib * 1024 * 1024 };
@@ -42,22 +35,19 @@ export async function download(guest: Guest, transfer: Transfer, { notice, progr
   if (leftOut.message !== undefined) notice(`${shown}: ${leftOut.message}`);
 }
 
-interface FileDownload {
+interface FileDownload extends Transfer, Pick<TransferOptions, "progress"> {
   readonly mode: number;
   readonly budget: Budget;
-  readonly progress: Progress;
 }
 
-async function downloadFile(
-  guest: Guest,
-  { from, to, shown, mode, budget, progress }: Transfer & FileDownload,
-): Promise<void> {
+async function downloadFile(guest: Guest, file: FileDownload): Promise<void> {
+  const { from, to, mode, budget, progress } = file;
   await mkdir(dirname(to), { recursive: true });
   const draft = `${to}.${randomUUID()}`;
   try {
     // Set-user-ID and set-group-ID bits do not leave the sandbox.
     const target = createWriteStream(draft, { mode: mode & 0o777, flags: "wx" });
-    await pipeline(progress.counting(within(budget, guest.files.read(from), { from, shown })), target);
+    await pipeline(progress.counting(within(budget, guest.files.read(from), file)), target);
     await rename(draft, to);
   } catch (error) {
     await rm(draft, { force: true });

@@ -1,5 +1,7 @@
 import { basename, join, posix, resolve } from "node:path";
 import { invalidValue, usageError } from "../command/usage-error.ts";
+import type { Notice } from "../output/print.ts";
+import type { Progress } from "../output/progress.ts";
 
 /** A file or directory to copy between this machine and a sandbox. */
 export interface Transfer {
@@ -7,6 +9,11 @@ export interface Transfer {
   readonly to: string;
   /** As the user wrote it. */
   readonly shown: string;
+}
+
+export interface TransferOptions {
+  readonly notice: Notice;
+  readonly progress: Progress;
 }
 
 const examples = {

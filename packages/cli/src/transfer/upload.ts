@@ -3,12 +3,10 @@ import { open, stat } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { SandboxError, UPLOAD_PIECE_BYTES } from "@sandpiper/core";
 import type { Guest } from "../guest/guest.ts";
-import type { Notice } from "../output/print.ts";
-import type { Progress } from "../output/progress.ts";
 import { concurrently } from "./concurrently.ts";
 import { type HostEntry, walkHostTree } from "./host-tree.ts";
 import { LeftOut } from "./left-out.ts";
-import type { Transfer } from "./transfer.ts";
+import type { Transfer, TransferOptions } from "./transfer.ts";
 
 /** Small files wait for answers more than for bytes. */
 const MAX_CONCURRENT_FILES = 16;
@@ -18,11 +16,9 @@ const OWNER_BITS = 0o700;
 /** A link or a pipe may have replaced a file since the tree was listed: do not follow it or wait for it. */
 const NO_FOLLOW = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-export interface UploadOptions {
+export interface UploadOptions extends TransferOptions {
   /** The owner of the files inside; by default the sandbox's user. */
   readonly owner: string | undefined;
-  readonly notice: Notice;
-  readonly progress: Progress;
 }
 
 /** Copies a file, or a directory with its contents, into a sandbox; keeps modes, and copies links as links. */

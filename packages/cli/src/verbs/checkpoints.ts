@@ -1,7 +1,7 @@
 import type { CheckpointResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { shortBytes, shortDuration, shortId } from "../output/format.ts";
+import { age, shortBytes, shortId, timeUntil } from "../output/format.ts";
 import { showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
@@ -27,25 +27,19 @@ export const checkpointsVerb: Verb = {
     const sandbox = await firstSandbox(arguments_);
     const rows = await sandbox.checkpoints();
     const unwanted = arguments_.all("delete");
-    if (unwanted.length === 0) await showRows(arguments_, { columns: columnsAt(Date.now()), rows });
+    if (unwanted.length === 0) await showRows(arguments_, { columns, rows });
     const targets = new Set(unwanted.map((text) => pick("checkpoint", text, rows).id));
     for (const id of targets) await sandbox.deleteCheckpoint(id);
   },
 };
 
-function columnsAt(nowMs: number): readonly Column<CheckpointResource>[] {
-  return [
-    { title: "ID", cell: ({ id }) => shortId(id) },
-    { title: "NAME", cell: ({ name, isAutomatic }) => name ?? (isAutomatic ? "(automatic)" : "") },
-    { title: "CONTENTS", cell: ({ fidelity }) => (fidelity === "memory" ? "memory, files" : "files") },
-    { title: "SIZE", align: "right", cell: ({ sizeBytes }) => shortBytes(sizeBytes) },
-    { title: "UPLOADED", align: "right", cell: ({ uploadedBytes }) => shortBytes(uploadedBytes) },
-    { title: "PAUSED FOR", align: "right", cell: ({ pausedMs }) => `${pausedMs.toFixed(0)} ms` },
-    { title: "AGE", align: "right", cell: ({ createdAt }) => shortDuration(nowMs - Date.parse(createdAt)) },
-    {
-      title: "EXPIRES IN",
-      align: "right",
-      cell: ({ expiresAt }) => (expiresAt === null ? "" : shortDuration(Date.parse(expiresAt) - nowMs)),
-    },
-  ];
-}
+const columns: readonly Column<CheckpointResource>[] = [
+  { title: "ID", cell: ({ id }) => shortId(id) },
+  { title: "NAME", cell: ({ name, isAutomatic }) => name ?? (isAutomatic ? "(automatic)" : "") },
+  { title: "CONTENTS", cell: ({ fidelity }) => (fidelity === "memory" ? "memory, files" : "files") },
+  { title: "SIZE", align: "right", cell: ({ sizeBytes }) => shortBytes(sizeBytes) },
+  { title: "UPLOADED", align: "right", cell: ({ uploadedBytes }) => shortBytes(uploadedBytes) },
+  { title: "PAUSED FOR", align: "right", cell: ({ pausedMs }) => `${pausedMs.toFixed(0)} ms` },
+  { title: "AGE", align: "right", cell: ({ createdAt }) => age(createdAt) },
+  { title: "EXPIRES IN", align: "right", cell: ({ expiresAt }) => timeUntil(expiresAt) },
+];

@@ -1,7 +1,5 @@
-import type { Verb } from "../command/verb.ts";
+import type { Verb, VerbTable } from "../command/verb.ts";
 import { print } from "../output/print.ts";
-
-type VerbTable = Readonly<Record<string, () => Promise<Verb>>>;
 
 /** Takes the table, which names this verb too. */
 export function createCompletionVerb(verbTable: VerbTable): Verb {

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type MemoryNode, startMemoryNode } from "../testing/memory-node.ts";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { startMemoryNode } from "../testing/memory-node.ts";
 
-let node: MemoryNode;
+const node = await startMemoryNode();
 let id: string;
-beforeAll(async () => {
-  node = await startMemoryNode();
-});
 beforeEach(async () => {
   for await (const sandbox of node.client.sandboxes.list()) await sandbox.destroy();
   ({ id } = await node.client.sandboxes.create({ name: "work" }));

@@ -30,11 +30,6 @@ modes are kept. Symbolic links are copied into a sandbox, but not out of it.`,
     const options = { shown: `cp ${source} ${target}`, notice: noticeOf(arguments_), progress };
     const guest = nodeGuest(await findSandbox(await requireNode(), place.sandbox));
     const files = interruptibleFiles(guest.files, interruption.signal);
-    try {
-      await copy({ ...guest, files }, place, options);
-    } catch (error) {
-      if (interruption.exitCode === undefined) throw error;
-    }
-    return interruption.exitCode ?? 0;
+    return await interruption.exitCodeOf(() => copy({ ...guest, files }, place, options));
   },
 };

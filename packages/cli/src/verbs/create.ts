@@ -1,8 +1,15 @@
 import type { Verb } from "../command/verb.ts";
 import { containerFrom, containerOptions, splitContainer } from "../options/container-options.ts";
-import { commandOptions, ownFrom, ownOptions, shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
+import {
+  commandFrom,
+  commandOptions,
+  ownFrom,
+  ownOptions,
+  shapeFrom,
+  shapeOptions,
+} from "../options/sandbox-options.ts";
 import { idleTimeoutOption, quietOption, sandboxJsonOption } from "../options/shared-options.ts";
-import { parseDuration, parseEnv } from "../options/values.ts";
+import { parseDuration } from "../options/values.ts";
 import { Progress, progressOf } from "../output/progress.ts";
 import { PullView, pullViewOf } from "../output/pull-view.ts";
 import { showResult } from "../output/show.ts";
@@ -31,9 +38,7 @@ export const createVerb: Verb = {
       ...shapeFrom(arguments_),
       ...ownFrom(arguments_),
       ...splitContainer(containerFrom(arguments_)),
-      env: parseEnv(arguments_),
-      cwd: arguments_.get("cwd"),
-      user: arguments_.get("user"),
+      ...commandFrom(arguments_),
       idleTimeoutMs: parseDuration(arguments_, "idle-timeout"),
     };
     const client = await requireNode();

@@ -59,13 +59,10 @@ export async function* pastEvents(
 async function follow(arguments_: Arguments, open: (signal: AbortSignal) => AsyncIterable<EventBody>): Promise<number> {
   using interruption = new Interruption();
   const line = wantsJson(arguments_) ? (event: EventBody) => `${JSON.stringify(event)}\n` : eventLine;
-  try {
+  return await interruption.exitCodeOf(async () => {
     const write = passThrough(interruption);
     for await (const event of open(interruption.signal)) await write("stdout", Buffer.from(line(event)));
-  } catch (error) {
-    if (interruption.exitCode === undefined) throw error;
-  }
-  return interruption.exitCode ?? 0;
+  });
 }
 
 function eventLine({ id, at, kind, sandboxId, details }: EventBody): string {

@@ -1,8 +1,8 @@
 import type { Arguments } from "../command/arguments.ts";
 import type { Verb } from "../command/verb.ts";
-import { commandOptions } from "../options/sandbox-options.ts";
+import { commandFrom, commandOptions } from "../options/sandbox-options.ts";
 import { quietOption, timeoutOption } from "../options/shared-options.ts";
-import { parseEnv, parseTimeoutMs } from "../options/values.ts";
+import { parseTimeoutMs } from "../options/values.ts";
 import { showResult } from "../output/show.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
 
@@ -34,12 +34,7 @@ export const execVerb: Verb = {
 };
 
 async function startDetached(arguments_: Arguments): Promise<number> {
-  const options = {
-    env: parseEnv(arguments_),
-    cwd: arguments_.get("cwd"),
-    user: arguments_.get("user"),
-    timeoutMs: parseTimeoutMs(arguments_),
-  };
+  const options = { ...commandFrom(arguments_), timeoutMs: parseTimeoutMs(arguments_) };
   const sandbox = await firstSandbox(arguments_);
   const process_ = await sandbox.start(arguments_.words, options);
   const { id, pid } = process_;

@@ -1,7 +1,6 @@
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { printJson } from "../output/print.ts";
-import { showRows, wantsJson } from "../output/show.ts";
+import { showRows } from "../output/show.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
 
 export const getVerb: Verb = {
@@ -15,8 +14,7 @@ export const getVerb: Verb = {
     const { info } = await firstSandbox(arguments_);
     // The token gives access to the sandbox, and printed text is easily kept in a log.
     const { token: _, ...shown } = info;
-    if (wantsJson(arguments_)) await printJson(shown);
-    else await showRows(arguments_, { columns, rows: Object.entries(shown) });
+    await showRows(arguments_, { columns, rows: Object.entries(shown), json: shown });
   },
 };
 

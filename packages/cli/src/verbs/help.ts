@@ -1,9 +1,7 @@
 import { programHelp, verbHelp } from "../command/help-text.ts";
 import { usageError } from "../command/usage-error.ts";
-import type { Verb } from "../command/verb.ts";
+import type { Verb, VerbTable } from "../command/verb.ts";
 import { print } from "../output/print.ts";
-
-type VerbTable = Readonly<Record<string, () => Promise<Verb>>>;
 
 /** Takes the table, which names this verb too. */
 export function createHelpVerb(verbTable: VerbTable): Verb {

@@ -2,7 +2,7 @@ import type { CreateKeyBody, KeyResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
 import { parseDuration, parseNumber } from "../options/values.ts";
-import { shortDuration } from "../output/format.ts";
+import { age, timeUntil } from "../output/format.ts";
 import { showResult, showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
 import { requireNode } from "../target/find-node.ts";
@@ -57,7 +57,7 @@ const listKeys: Verb = {
   options: [jsonOption],
   async run(arguments_) {
     const client = await requireNode();
-    await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.keys.list() });
+    await showRows(arguments_, { columns, rows: await client.keys.list() });
   },
 };
 
@@ -83,20 +83,17 @@ export const keysVerb: Verb = {
   actions: [createKey, listKeys, revokeKey],
 };
 
-function columnsAt(nowMs: number): readonly Column<KeyResource>[] {
-  return [
-    { title: "ID", cell: ({ id }) => id },
-    { title: "NAME", cell: ({ name }) => name },
-    { title: "TENANT", cell: ({ tenant }) => tenant },
-    { title: "SCOPES", cell: ({ scopes }) => scopes.join(",") },
-    { title: "STATE", cell: (key) => stateAt(nowMs, key) },
-    { title: "AGE", align: "right", cell: ({ createdAt }) => shortDuration(nowMs - Date.parse(createdAt)) },
-  ];
-}
+const columns: readonly Column<KeyResource>[] = [
+  { title: "ID", cell: ({ id }) => id },
+  { title: "NAME", cell: ({ name }) => name },
+  { title: "TENANT", cell: ({ tenant }) => tenant },
+  { title: "SCOPES", cell: ({ scopes }) => scopes.join(",") },
+  { title: "STATE", cell: stateOf },
+  { title: "AGE", align: "right", cell: ({ createdAt }) => age(createdAt) },
+];
 
-function stateAt(nowMs: number, { revokedAt, expiresAt }: KeyResource): string {
+function stateOf({ revokedAt, expiresAt }: KeyResource): string {
   if (revokedAt !== null) return "revoked";
   if (expiresAt === null) return "valid";
-  const leftMs = Date.parse(expiresAt) - nowMs;
-  return leftMs <= 0 ? "expired" : `valid for ${shortDuration(leftMs)}`;
+  return Date.parse(expiresAt) <= Date.now() ? "expired" : `valid for ${timeUntil(expiresAt)}`;
 }

@@ -2,7 +2,6 @@ import type { ProcessResource } from "@sandpiper/sdk";
 import { Interruption } from "../command/interruption.ts";
 import type { Verb } from "../command/verb.ts";
 import { followOption } from "../options/shared-options.ts";
-import { OutputCollector } from "../output/output-collector.ts";
 import { passThrough, printJson } from "../output/print.ts";
 import { newestProcess, pickProcess } from "../target/find-process.ts";
 import { firstSandbox } from "../target/find-sandbox.ts";
@@ -26,14 +25,10 @@ Standard error goes to standard error. Ctrl-C ends --follow, not the process.`,
     const chosen = processName === undefined ? newestProcess(sandbox, known) : pickProcess(processName, known);
     const process_ = await sandbox.attach(chosen.id, { offset: chosen.startOffset });
     interruption.signal.addEventListener("abort", () => process_.detach());
-    const isFollowed = arguments_.has("follow");
-    try {
-      await showLogs(chosen, process_.output, { isFollowed, isJson: arguments_.has("json"), interruption });
-    } catch (error) {
-      if (interruption.exitCode === undefined) throw error;
-    }
+    const options = { isFollowed: arguments_.has("follow"), isJson: arguments_.has("json"), interruption };
+    const exitCode = await interruption.exitCodeOf(() => showLogs(chosen, process_.output, options));
     process_.detach();
-    return interruption.exitCode ?? 0;
+    return exitCode;
   },
 };
 
@@ -84,6 +79,7 @@ export async function* until(
 }
 
 async function printWhole(process_: ProcessResource, chunks: AsyncIterable<LogChunk>): Promise<void> {
+  const { OutputCollector } = await import("../output/output-collector.ts");
   const collector = new OutputCollector();
   for await (const { source, bytes } of chunks) collector.add(streamOf(source), bytes);
   const { id, isRunning, exitCode, signal } = process_;

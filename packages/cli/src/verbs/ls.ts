@@ -1,7 +1,8 @@
+import type { SandboxResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
 import { parseLabelFilters } from "../options/values.ts";
-import { shortDuration, shortId } from "../output/format.ts";
+import { age, shortId, timeUntil } from "../output/format.ts";
 import { showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
 import { requireNode } from "../target/find-node.ts";
@@ -25,23 +26,13 @@ export const lsVerb: Verb = {
     );
     // A token gives access to its sandbox, and printed text is easily kept in a log.
     const rows = sandboxes.map(({ info: { token: _, ...row } }) => row);
-    await showRows(arguments_, { columns: columnsAt(Date.now(), rows), rows });
+    await showRows(arguments_, { columns: columnsFor(rows), rows });
   },
 };
 
-interface Row {
-  readonly id: string;
-  readonly name: string | null;
-  readonly state: string;
-  readonly provider: string;
-  readonly memoryMib: number;
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly addresses: Readonly<Record<string, string>>;
-}
+type Row = Omit<SandboxResource, "token">;
 
-function columnsAt(nowMs: number, rows: readonly Row[]): readonly Column<Row>[] {
+function columnsFor(rows: readonly Row[]): readonly Column<Row>[] {
   const publishes = rows.some(({ addresses }) => Object.keys(addresses).length > 0);
   return [
     { title: "ID", cell: ({ id }) => shortId(id) },
@@ -49,12 +40,8 @@ function columnsAt(nowMs: number, rows: readonly Row[]): readonly Column<Row>[] 
     { title: "STATE", cell: ({ state }) => state },
     { title: "PROVIDER", cell: ({ provider }) => provider },
     { title: "MEMORY", align: "right", cell: ({ memoryMib }) => `${memoryMib} MiB` },
-    { title: "AGE", align: "right", cell: ({ createdAt }) => shortDuration(nowMs - Date.parse(createdAt)) },
-    {
-      title: "EXPIRES IN",
-      align: "right",
-      cell: ({ expiresAt }) => (expiresAt === null ? "" : shortDuration(Date.parse(expiresAt) - nowMs)),
-    },
+    { title: "AGE", align: "right", cell: ({ createdAt }) => age(createdAt) },
+    { title: "EXPIRES IN", align: "right", cell: ({ expiresAt }) => timeUntil(expiresAt) },
     ...(publishes ? [{ title: "PORTS", cell: ({ addresses }: Row) => pairs(addresses, "→") }] : []),
     { title: "LABELS", cell: ({ labels }) => pairs(labels, "=") },
   ];

@@ -1,7 +1,7 @@
 import type { NodeResource } from "@sandpiper/sdk";
 import type { Verb } from "../command/verb.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { shortDuration, shortId } from "../output/format.ts";
+import { age, shortId } from "../output/format.ts";
 import { showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
 import { requireNode } from "../target/find-node.ts";
@@ -14,21 +14,19 @@ export const nodesVerb: Verb = {
   learnMore: "docs/cluster.md",
   async run(arguments_) {
     const client = await requireNode();
-    await showRows(arguments_, { columns: columnsAt(Date.now()), rows: await client.nodes.list() });
+    await showRows(arguments_, { columns, rows: await client.nodes.list() });
   },
 };
 
-function columnsAt(nowMs: number): readonly Column<NodeResource>[] {
-  return [
-    { title: "ID", cell: ({ id, isThisNode }) => `${shortId(id)}${isThisNode ? " *" : ""}` },
-    { title: "URL", cell: ({ url }) => url },
-    { title: "STATE", cell: stateOf },
-    { title: "SANDBOXES", align: "right", cell: ({ sandboxes }) => String(sandboxes) },
-    { title: "VERSION", cell: ({ version }) => version },
-    { title: "UP", align: "right", cell: ({ startedAt }) => shortDuration(nowMs - Date.parse(startedAt)) },
-    { title: "SEEN", align: "right", cell: ({ seenAt }) => `${shortDuration(nowMs - Date.parse(seenAt))} ago` },
-  ];
-}
+const columns: readonly Column<NodeResource>[] = [
+  { title: "ID", cell: ({ id, isThisNode }) => `${shortId(id)}${isThisNode ? " *" : ""}` },
+  { title: "URL", cell: ({ url }) => url },
+  { title: "STATE", cell: stateOf },
+  { title: "SANDBOXES", align: "right", cell: ({ sandboxes }) => String(sandboxes) },
+  { title: "VERSION", cell: ({ version }) => version },
+  { title: "UP", align: "right", cell: ({ startedAt }) => age(startedAt) },
+  { title: "SEEN", align: "right", cell: ({ seenAt }) => `${age(seenAt)} ago` },
+];
 
 function stateOf({ isAlive, isDraining }: NodeResource): string {
   if (!isAlive) return "gone";

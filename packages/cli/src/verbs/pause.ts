@@ -4,11 +4,12 @@ import { requireNode } from "../target/find-node.ts";
 import { findSandboxes } from "../target/find-sandbox.ts";
 import { eachSandbox } from "./each-sandbox.ts";
 
+const common = { operands: ["SANDBOX…"], options: [quietOption] };
+
 export const pauseVerb: Verb = {
+  ...common,
   name: "pause",
   summary: "pause sandboxes",
-  operands: ["SANDBOX…"],
-  options: [quietOption],
   details: `A paused sandbox keeps its memory but runs nothing. "sandpiper resume" continues it.`,
   async run(arguments_) {
     const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);
@@ -17,10 +18,9 @@ export const pauseVerb: Verb = {
 };
 
 export const resumeVerb: Verb = {
+  ...common,
   name: "resume",
   summary: "resume paused or stopped sandboxes",
-  operands: ["SANDBOX…"],
-  options: [quietOption],
   details: "A stopped sandbox resumes from its newest checkpoint.",
   async run(arguments_) {
     const sandboxes = await findSandboxes(await requireNode(), arguments_.operands);

@@ -3,8 +3,7 @@ import { usageError } from "../command/usage-error.ts";
 import type { Verb } from "../command/verb.ts";
 import { shapeFrom, shapeOptions } from "../options/sandbox-options.ts";
 import { jsonOption } from "../options/shared-options.ts";
-import { printJson } from "../output/print.ts";
-import { showRows, wantsJson } from "../output/show.ts";
+import { showRows } from "../output/show.ts";
 import type { Column } from "../output/table.ts";
 import { requireNode } from "../target/find-node.ts";
 
@@ -35,8 +34,7 @@ const setPool: Verb = {
     const target = parseTarget(arguments_.operands[0] as string);
     const shape = { ...shapeFrom(arguments_), image: arguments_.get("image") };
     const pool = await (await requireNode()).pools.set({ ...shape, target });
-    if (wantsJson(arguments_)) await printJson(pool);
-    else await showRows(arguments_, { columns, rows: [pool] });
+    await showRows(arguments_, { columns, rows: [pool], json: pool });
   },
 };
 
