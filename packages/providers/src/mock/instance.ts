@@ -6,6 +6,7 @@ import {
   type Instance,
   type InstanceExit,
   type InstanceSpec,
+  pause,
   SandboxError,
 } from "@sandpiper/core";
 import type { SandboxId } from "@sandpiper/protocol";
@@ -14,7 +15,6 @@ import { MockChannel } from "./channel.ts";
 import { writeCheckpoint } from "./checkpoint-file.ts";
 import type { MockFaults } from "./faults.ts";
 import { MockSession } from "./session.ts";
-import { sleep } from "./sleep.ts";
 
 export interface MockInstanceOptions {
   readonly spec: InstanceSpec;
@@ -65,13 +65,13 @@ export class MockInstance implements Instance {
     const needsResync = this.channels.length > 0;
     const channel = new MockChannel(clock, faults);
     this.channels.push(channel);
-    if (!countDown(faults, "silentConnects")) new MockSession(this.#agent, channel, { clock, faults });
+    if (!countDown(faults, "silentConnects")) new MockSession(this.#agent, channel, faults);
     return { channel, needsResync };
   }
 
   async checkpoint(directory: string, { keepsRunning, onCaptured }: CheckpointOptions): Promise<void> {
     const { clock, faults, keepsProcesses } = this.#options;
-    if (faults.checkpointDelayMs !== undefined) await sleep(clock, faults.checkpointDelayMs);
+    if (faults.checkpointDelayMs !== undefined) await pause(clock, faults.checkpointDelayMs);
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
     // In its own turn of the event loop, when no program is in the middle of a step.
     await new Promise((resolve) => setImmediate(resolve));
@@ -95,7 +95,7 @@ export class MockInstance implements Instance {
 
   async destroy(options: DestroyOptions = {}): Promise<void> {
     const { clock, faults, removed } = this.#options;
-    if (faults.destroyDelayMs !== undefined) await sleep(clock, faults.destroyDelayMs);
+    if (faults.destroyDelayMs !== undefined) await pause(clock, faults.destroyDelayMs);
     if (countDown(faults, "failedDestroys")) throw unavailable(`instance ${this.id} could not be destroyed`);
     this.end({ reason: "destroyed", message: "it was destroyed" });
     removed(options);
