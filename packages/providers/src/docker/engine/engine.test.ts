@@ -43,7 +43,6 @@ describe("an engine", () => {
       runtimes: expect.arrayContaining(["runc"]),
       defaultRuntime: "runc",
       isLiveRestore: false,
-      securityOptions: expect.arrayContaining([expect.stringContaining("seccomp")]),
       cgroupVersion: expect.stringMatching(/^[12]$/),
     });
   });
