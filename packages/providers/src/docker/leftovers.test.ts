@@ -9,7 +9,6 @@ import { describe, expect, it } from "vitest";
 import { shared } from "../host/testing/shared.ts";
 import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
 import { crashContainer, tracesOf, tracesOfAll } from "./testing/traces.ts";
 
 const fixture = await shared(createDockerFixture());
@@ -126,7 +125,7 @@ describe("reconciliation with the engine", () => {
   });
 
   it("finds and removes an entry without a container", async () => {
-    const program = startHostProgram(fixture);
+    const program = fixture.startProgram();
     const { id } = await program.ready();
     await program.kill();
     await fixture.engine.docker.getContainer(containerName(id)).remove({ force: true });

@@ -2,18 +2,14 @@ import { Sandbox } from "@sandpiper/core";
 import { rejection } from "@sandpiper/core/testing";
 import { afterAll, describe, expect, it } from "vitest";
 import { describeContract } from "./testing/describe-contract.ts";
-import { createEngineFixture, type EngineFixture } from "./testing/engine-fixture.ts";
-import { type Podman, startPodman } from "./testing/podman.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
+import { createEngineFixture, type EngineFixture } from "./testing/fixture.ts";
+import { startPodman } from "./testing/podman.ts";
 import { importTestImage } from "./testing/test-image.ts";
 import { crashContainer, tracesOfAll } from "./testing/traces.ts";
 import { Watch } from "./testing/watch.ts";
 
-let podman: Podman;
-const fixture = await createEngineFixture(async () => {
-  podman = await startPodman();
-  return podman;
-});
+const podman = await startPodman();
+const fixture = await createEngineFixture(podman);
 const refusal = await refusalOf(fixture);
 if (refusal === undefined) {
   afterAll(() => fixture[Symbol.asyncDispose]());
@@ -28,13 +24,13 @@ function describePodman(): void {
 
   describe("the agent of a Podman container", () => {
     it("is adopted by one program after another, even in the middle of large output", async () => {
-      const first = startHostProgram(fixture, {
+      const first = fixture.startProgram({
         command: "head -c 50000000 /dev/zero; sleep 60",
         readBytes: 1_000_000,
       });
       const { id } = await first.ready();
       await first.kill();
-      const second = startHostProgram(fixture, { adopt: id, command: "sleep 61" });
+      const second = fixture.startProgram({ adopt: id, command: "sleep 61" });
       await second.ready();
       await second.kill();
       await using sandbox = await Sandbox.adopt(fixture.provider, id);
@@ -101,7 +97,7 @@ function describePodman(): void {
 
     it("leaves nothing when its program dies during a checkpoint", async () => {
       const before = await tracesOfAll(fixture.engine);
-      const program = startHostProgram(fixture, { config: {} });
+      const program = fixture.startProgram({ config: {} });
       const { id } = await program.ready();
       const container = fixture.engine.docker.getContainer(`sandpiper-${id}`);
       await container.pause();

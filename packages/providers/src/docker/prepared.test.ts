@@ -8,7 +8,6 @@ import { shared } from "../host/testing/shared.ts";
 import { commitContainer } from "./checkpoint/checkpoint-image.ts";
 import { containerName } from "./container/inspect-container.ts";
 import { createDockerFixture } from "./testing/fixture.ts";
-import { startHostProgram } from "./testing/start-host-program.ts";
 
 const fixture = await shared(createDockerFixture({ image: { user: "user" } }));
 afterEach(async () => expect(await left()).toEqual([]));
@@ -112,7 +111,7 @@ describe("a prepared container", () => {
 
 describe("a program that dies during a checkpoint", () => {
   it("leaves a container that continues after adoption, and an image that is removed with it", async () => {
-    const program = startHostProgram(fixture, { config: {} });
+    const program = fixture.startProgram({ config: {} });
     const { id } = await program.ready();
     await container(id).pause();
     await commitContainer(fixture.engine, container(id));

@@ -2,8 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { describeProvider } from "@sandpiper/core/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { EngineFixture } from "./engine-fixture.ts";
-import { startHostProgram } from "./start-host-program.ts";
+import type { EngineFixture } from "./fixture.ts";
 import { crashContainer, settleTraces, tracesOf } from "./traces.ts";
 
 export function describeContract(title: string, fixture: () => EngineFixture): void {
@@ -22,7 +21,7 @@ export function describeContract(title: string, fixture: () => EngineFixture): v
     makeDirectory: () => mkdtemp(join(fixture().stateDirectory, "checkpoint-")),
     traces: [/^container /, /^volume sandpiper-data-/, /^entry /],
     programs: {
-      start: (options) => startHostProgram(fixture(), options),
+      start: (options) => fixture().startProgram(options),
       next: () => fixture().newProvider(),
       settle: (id) => settleTraces(() => tracesOf(id, fixture())),
     },

@@ -6,23 +6,18 @@ import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
 import { connectTo } from "./connect.ts";
 import { type Dockerd, type DockerdOptions, startDockerd } from "./dockerd.ts";
+import { findProcesses } from "./processes.ts";
 import { importTestImage } from "./test-image.ts";
 
 /** Possible leftovers of a daemon: all contain its name. */
 async function tracesOf(directory: string): Promise<string[]> {
   const name = directory.slice(directory.lastIndexOf("/") + 1);
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => line.includes(name));
-  const pids = (await readdir("/proc")).filter((entry) => /^\d+$/.test(entry));
-  const lines = await Promise.all(
-    pids.map(async (pid) => {
-      const texts = ["stat", "cmdline", "environ", "cgroup"].map((file) => readFile(`/proc/${pid}/${file}`, "utf8"));
-      return `process ${pid} ${(await Promise.all(texts.map((text) => text.catch(() => "")))).join(" ")}`;
-    }),
-  );
+  const isLeft = (text: string) => text.includes(name) && !/\) Z /.test(text);
+  const processes = await findProcesses(["stat", "cmdline", "environ", "cgroup"], isLeft);
   const hierarchies = ["", ...(await readdir("/sys/fs/cgroup"))].map((entry) => `/sys/fs/cgroup/${entry}/${name}`);
   const paths = [directory, ...hierarchies].filter((path) => existsSync(path));
-  const processes = lines.filter((line) => line.includes(name) && !/\) Z /.test(line));
-  return [...mounts, ...processes, ...paths];
+  return [...mounts, ...processes.map((pid) => `process ${pid}`), ...paths];
 }
 
 async function withContainer(options: DockerdOptions, use: (dockerd: Dockerd, container: string) => Promise<void>) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SandboxId } from "@sandpiper/protocol";
 import { containerName } from "../container/inspect-container.ts";
-import type { EngineFixture } from "./engine-fixture.ts";
+import type { EngineFixture } from "./fixture.ts";
 
 /** Everything on the engine and in the state directory that has the id of a sandbox. */
 export async function tracesOf(id: SandboxId, { engine, stateDirectory }: EngineFixture): Promise<string[]> {
