@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineFixture } from "./fixture.ts";
 import { crashContainer, settleTraces, tracesOf } from "./traces.ts";
 
-export function describeContract(title: string, fixture: () => EngineFixture): void {
-  describeProvider(title, () => fixture().provider, {
+export function describeContract(title: string, fixture: EngineFixture): void {
+  describeProvider(title, () => fixture.provider, {
     framework: { describe, it, beforeAll, afterAll, expect },
     capabilities: {
       isolation: "container",
@@ -16,14 +16,14 @@ export function describeContract(title: string, fixture: () => EngineFixture): v
       supportsUsers: true,
       supportsContainers: true,
     },
-    crash: (_provider, id) => crashContainer(id, fixture()),
-    leftovers: (_provider, id) => tracesOf(id, fixture()),
-    makeDirectory: () => mkdtemp(join(fixture().stateDirectory, "checkpoint-")),
+    crash: (_provider, id) => crashContainer(id, fixture),
+    leftovers: (_provider, id) => tracesOf(id, fixture),
+    makeDirectory: () => mkdtemp(join(fixture.stateDirectory, "checkpoint-")),
     traces: [/^container /, /^volume sandpiper-data-/, /^entry /],
     programs: {
-      start: (options) => fixture().startProgram(options),
-      next: () => fixture().newProvider(),
-      settle: (id) => settleTraces(() => tracesOf(id, fixture())),
+      start: (options) => fixture.startProgram(options),
+      next: () => fixture.newProvider(),
+      settle: (id) => settleTraces(() => tracesOf(id, fixture)),
     },
   });
 }
