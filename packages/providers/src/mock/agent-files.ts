@@ -40,9 +40,7 @@ export const fileHandlers: Handlers = {
   },
 
   async "file.write"({ files }, { path, mode }, call) {
-    const pieces: Uint8Array[] = [];
-    for await (const piece of call.uploads()) pieces.push(piece);
-    const bytes = new Uint8Array(await new Blob(pieces as Uint8Array<ArrayBuffer>[]).arrayBuffer());
+    const bytes = Buffer.concat(await Array.fromAsync(call.uploads()));
     files.write(files.resolve(path), bytes, mode);
     return { size: bytes.length };
   },

@@ -24,7 +24,7 @@ export interface MockInstanceOptions {
   readonly isPrepared: boolean;
   /** Whether checkpoints keep its processes. */
   readonly keepsProcesses: boolean;
-  readonly addresses?: Readonly<Record<string, string>> | undefined;
+  readonly addresses: Instance["addresses"];
   /** Called when nothing of it is left. */
   readonly removed: (options: DestroyOptions) => void;
 }
@@ -32,35 +32,26 @@ export interface MockInstanceOptions {
 /** An instance in memory that tests can break in every way. */
 export class MockInstance implements Instance {
   readonly id: SandboxId;
-  readonly exited: Promise<InstanceExit>;
   readonly channels: MockChannel[] = [];
+  readonly addresses: Instance["addresses"];
+  isRunning: boolean;
   readonly #options: MockInstanceOptions;
+  readonly #exit = Promise.withResolvers<InstanceExit>();
+  readonly exited = this.#exit.promise;
   #agent: MockAgent;
-  #isRunning: boolean;
   #hasEnded = false;
-  #resolveExited!: (exit: InstanceExit) => void;
 
   constructor(options: MockInstanceOptions) {
     this.#options = options;
     this.id = options.spec.id;
     this.#agent = MockAgent.boot(options.clock, { bootId: `boot-${options.spec.id}` });
-    this.#isRunning = !options.isPrepared;
-    this.exited = new Promise((resolve) => {
-      this.#resolveExited = resolve;
-    });
-  }
-
-  get addresses(): Readonly<Record<string, string>> | undefined {
-    return this.#options.addresses;
-  }
-
-  get isRunning(): boolean {
-    return this.#isRunning;
+    this.addresses = options.addresses;
+    this.isRunning = !options.isPrepared;
   }
 
   async connect(_signal: AbortSignal): Promise<ConnectedChannel> {
     const { clock, faults } = this.#options;
-    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
+    if (!this.isRunning) throw unavailable(`instance ${this.id} does not run`);
     if (countDown(faults, "refusedConnects")) throw unavailable(`instance ${this.id} refused a channel`);
     const needsResync = this.channels.length > 0;
     const channel = new MockChannel(clock, faults);
@@ -75,7 +66,7 @@ export class MockInstance implements Instance {
     if (faults.checkpointFailure !== undefined) throw faults.checkpointFailure;
     // In its own turn of the event loop, when no program is in the middle of a step.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!this.#isRunning) throw unavailable(`instance ${this.id} does not run`);
+    if (!this.isRunning) throw unavailable(`instance ${this.id} does not run`);
     if (!this.#agent.isQuiesced) {
       const message = `instance ${this.id} cannot be saved: its agent is not quiesced`;
       throw new SandboxError("not_quiesced", { message });
@@ -90,7 +81,7 @@ export class MockInstance implements Instance {
   /** For a prepared instance. */
   restore(saved: SavedAgent): void {
     this.#agent = MockAgent.restore(this.#options.clock, saved);
-    this.#isRunning = true;
+    this.isRunning = true;
   }
 
   async destroy(options: DestroyOptions = {}): Promise<void> {
@@ -119,12 +110,12 @@ export class MockInstance implements Instance {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#halt("the instance has ended");
-    this.#options.clock.schedule(0, () => this.#resolveExited(exit));
+    this.#options.clock.schedule(0, () => this.#exit.resolve(exit));
   }
 
   #halt(why: string): void {
-    if (!this.#isRunning) return;
-    this.#isRunning = false;
+    if (!this.isRunning) return;
+    this.isRunning = false;
     this.#agent.powerOff();
     for (const channel of this.channels) channel.drop(why);
   }
