@@ -28,7 +28,7 @@ export function describeContainers(title: string, fixture: EngineFixture): void 
 
     it("stops as soon as its processes have ended within the timeout, starts again, and is adopted with its files", async () => {
       await using sandbox = await fixture.create();
-      const asked = "echo asked > asked; cp asked /.data/asked; exit";
+      const asked = "echo asked > asked; echo asked > /.data/asked; exit";
       await sandbox.start(`trap '${asked}' TERM; echo > /tmp/ready; sleep 600 & wait`);
       await sandbox.start("sleep 600");
       await expect.poll(() => sandbox.exec("ls /tmp/ready")).toMatchObject({ exitCode: 0 });
